@@ -2,12 +2,7 @@
  * golden text (GK_UPDATE_GOLDEN=1 writes it anew). On a right driver a question that has lost half of what it asks is
  * answered as before, so only this shows it. */
 #include "cuda/probe_graphs.h"
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
+#include "unit/support/test.h"
 
 enum { MEMORY = 1 << 20, LIST_KERNEL = 1, BESIDE_KERNEL, CONTEXT, FIRST_NODE = 1000, MOST_BODIES = 512 };
 static const char path[] = "tests/golden/probe_graphs.txt";
@@ -120,8 +115,7 @@ static void say_graph(const gki_probe_graph *graph) {
   assert_int_equal(t.node_count, node_count);
 }
 
-static void what_is_asked(void **state) {
-  (void)state;
+TEST(what_is_asked) {
   static char golden[sizeof text];
   for (size_t k = 0; k < GKI_CUDA_PROBE_GRAPHS; ++k) say_graph(&gki_probe_graphs[k]);
   const char *wish = getenv("GK_UPDATE_GOLDEN");
@@ -137,7 +131,4 @@ static void what_is_asked(void **state) {
   if (strcmp(text, golden) != 0) fail_msg("%s says:\n%.300s\nbut now it is:\n%.300s", path, golden + same, text + same);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(what_is_asked)};
-  return cmocka_run_group_tests_name("cuda_probe_graphs", tests, NULL, NULL);
-}
+int main(void) { return run_all_tests(); }

@@ -5,12 +5,7 @@
 #include "simgpu/simgpu.h"
 #include "unit/support/set_clock.h"
 #include <dlfcn.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
+#include "unit/support/test.h"
 
 static const simgpu *sim;
 static gki_cuGetProcAddress_v2 get_entry;
@@ -113,8 +108,7 @@ static const char *not_yes(void) {
 
 /* ---- answers ----------------------------------------------------------------------------------------------------- */
 
-static void by_version(void **state) {
-  (void)state;
+TEST_WITH(by_version, begin, end) {
   static const int versions[] = {11040, 12020, 12030, 12040, 12060, 12080, 13000};
   for (size_t k = 0; k < GK_COUNT(versions); ++k) {
     load_driver(versions[k]);
@@ -139,8 +133,7 @@ static void by_version(void **state) {
   }
 }
 
-static void in_any_order(void **state) {
-  (void)state;
+TEST_WITH(in_any_order, begin, end) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     sim->set_seed(seed);
     ask();
@@ -150,8 +143,7 @@ static void in_any_order(void **state) {
 }
 
 /* What goes right where the branches never meet proves nothing. */
-static void branches_never_meet(void **state) {
-  (void)state;
+TEST_WITH(branches_never_meet, begin, end) {
   char text[1000];
   sim->answer_no("overlap");
   for (uint64_t seed = 1; seed <= 5; ++seed) {
@@ -170,8 +162,7 @@ static void branches_never_meet(void **state) {
   assert_string_equal(not_yes(), "P4e P4f P4g~ P8?");
 }
 
-static void each_no(void **state) {
-  (void)state;
+TEST_WITH(each_no, begin, end) {
   static const struct { const char *asked, *wanted; uint32_t quirks; } cases[] = {
       {"P1a", "P1a P2o0", ALL_WAYS},
       {"P1b", "P1b P2d", GKI_CUDA_SET_AT_ENTRY},
@@ -217,8 +208,7 @@ static void each_no(void **state) {
 }
 
 /* What is answered so in the environment isn't tried, nor what is like it. */
-static void declined(void **state) {
-  (void)state;
+TEST_WITH(declined, begin, end) {
   setenv("GK_CUDA_PROBE", "-P4e,-P9a", 1);
   gki_cuda_probe(&driver, 7, context, gates, NULL, &got);
   assert_true(got.conditional);
@@ -242,8 +232,7 @@ static void declined(void **state) {
   assert_string_equal(not_yes(), "");
 }
 
-static void odd_wishes(void **state) {
-  (void)state;
+TEST_WITH(odd_wishes, begin, end) {
   static const char *const odd[] = {"2", "P4e", "-", "-P4", "-P4ee", "-P4e,", ",", "-P4e,P9a", "-P4e,-P99", "-p4e"};
   sim->mark();
   for (size_t k = 0; k < GK_COUNT(odd); ++k) {
@@ -259,8 +248,7 @@ static void odd_wishes(void **state) {
 }
 
 /* Also the longest of it: nothing is cut. */
-static void says_all(void **state) {
-  (void)state;
+TEST_WITH(says_all, begin, end) {
   char text[GKI_CUDA_QUIRKS_BYTES + 1];
   sim->answer_no("P1b2,P1c,P1d,P1e,P1k,P2o1,P2o2,P2o3,P2d,P2b,P4a,P6,P7");
   ask();
@@ -285,8 +273,7 @@ static void says_all(void **state) {
   assert_string_equal(strstr(at, "xxx"), got.why);
 }
 
-static void says_what_is_needed(void **state) {
-  (void)state;
+TEST_WITH(says_what_is_needed, begin, end) {
   char text[400];
   sim->answer_no("P1d,P2b");
   ask();
@@ -338,8 +325,7 @@ static CUresult update_behind_launch(CUgraphExec exec, CUgraphNode node, CUgraph
   return set_node(exec, node, parameters);
 }
 
-static void updates_come_between_launches(void **state) {
-  (void)state;
+TEST_WITH(updates_come_between_launches, begin, end) {
   launch_before = driver.cuGraphLaunch;
   query_stream = driver.cuStreamQuery;
   set_node = driver.cuGraphExecNodeSetParams;
@@ -358,8 +344,7 @@ static CUresult launch_every_other(CUgraphExec exec, CUstream stream) {
   return count++ % 2 ? launch(exec, stream) : CUDA_SUCCESS;
 }
 
-static void first_launch_counts(void **state) {
-  (void)state;
+TEST_WITH(first_launch_counts, begin, end) {
   launch = driver.cuGraphLaunch;
   driver.cuGraphLaunch = launch_every_other;
   ask();
@@ -376,8 +361,7 @@ static CUresult copy_without_third_run(CUdeviceptr to, const void *from, size_t 
   return copy_in(to, from, bytes, stream);
 }
 
-static void first_loop_is_ended(void **state) {
-  (void)state;
+TEST_WITH(first_loop_is_ended, begin, end) {
   copy_in = driver.cuMemcpyHtoDAsync;
   driver.cuMemcpyHtoDAsync = copy_without_third_run;
   ask();
@@ -388,8 +372,7 @@ static void first_loop_is_ended(void **state) {
 }
 
 /* The table in docs/cuda.md has them all, in their order, and what is done by its name here. */
-static void stands_in_the_docs(void **state) {
-  (void)state;
+TEST(stands_in_the_docs) {
   static const struct { uint32_t quirk; const char *name; } ways[] = {
       {0, "nothing, gk doesn't rely on it"}, {GKI_CUDA_HOST_GATED, "host-gated"}, {GKI_CUDA_NO_SWITCH, "no SWITCH"},
       {GKI_CUDA_CHAIN_BRANCHES, "chain branches"}, {GKI_CUDA_TARGET_BY_COPY, "target by copy"},
@@ -413,8 +396,7 @@ static void stands_in_the_docs(void **state) {
   }
 }
 
-static void no_kernels(void **state) {
-  (void)state;
+TEST_WITH(no_kernels, begin, end) {
   gki_cuda_probe_anew(&driver, context, NULL, "no image fits", &got);
   assert_false(got.conditional);
   assert_false(got.is_final);
@@ -444,9 +426,61 @@ static void is_clean_if(uint64_t k, CUresult code, simgpu_how how) {
   assert_int_equal(sim->alive(SIMGPU_ALL), 2); /* the context's retain and the module */
 }
 
+/* What is logged of each that was asked, and nothing of one that is known. */
+static char logged[1000];
+static void keep_line(void *user, gk_log_level level, const char *line) {
+  (void)user;
+  if (level == GK_LOG_INFO) snprintf(logged, sizeof logged, "%s", line);
+}
+
+TEST_WITH(is_logged, begin, end) {
+  static const struct { const char *no, *said; } turns[] = {
+      {NULL, " us; not seen to work: nothing"}, {"P9a,P2b", " us; not seen to work: P2b P9a"},
+      {"P2o0", "CUDA device 1001: no conditional nodes: this driver (CUDA 13.0) doesn't do this: "}};
+  gk_set_log(GK_LOG_INFO, keep_line, NULL);
+  for (size_t k = 0; k < GK_COUNT(turns); ++k) {
+    sim->answer_no(turns[k].no);
+    logged[0] = 0;
+    gki_cuda_probe(&driver, 1001, context, gates, NULL, &got);
+    if (!strstr(logged, turns[k].said)) fail_msg("%s", logged);
+  }
+  sim->answer_no(NULL);
+  gki_cuda_probe(&driver, 12, context, gates, NULL, &got);
+  logged[0] = 0;
+  gki_cuda_probe(&driver, 12, context, gates, NULL, &got);
+  assert_string_equal(logged, "");
+  gk_set_log(GK_LOG_NONE, NULL, NULL);
+}
+
+TEST_WITH(once_per_device, begin, end) {
+  gki_cuda_probe(&driver, 1, context, NULL, "not yet", &got);
+  assert_false(got.conditional);
+  gki_cuda_probe(&driver, 1, context, gates, NULL, &got);
+  assert_true(got.conditional);
+  const gki_cuda_caps before = got;
+  sim->mark();
+  gki_cuda_probe(&driver, 1, context, gates, NULL, &got);
+  assert_memory_equal(&got, &before, sizeof got);
+  gki_cuda_probe(&driver, 1, context, NULL, "not this time", &got); /* whatever is known */
+  assert_false(got.conditional);
+  assert_string_equal(got.why, "not this time");
+  gki_cuda_probe(&driver, 1, context, gates, NULL, &got);
+  assert_memory_equal(&got, &before, sizeof got);
+  assert_int_equal(sim->counts().calls, 0);
+  gki_cuda_probe(&driver, 2, context, gates, NULL, &got);
+  assert_true(sim->counts().calls > 0);
+  static const CUdevice devices[] = {63, 64, 1000, -1}; /* more than are remembered, but for the first */
+  for (size_t k = 0; k < GK_COUNT(devices); ++k) {
+    gki_cuda_probe(&driver, devices[k], context, gates, NULL, &got);
+    sim->mark();
+    gki_cuda_probe(&driver, devices[k], context, gates, NULL, &got);
+    assert_true(got.conditional);
+    assert_int_equal(sim->counts().calls > 0, k > 0);
+  }
+}
+
 /* How often one has to ask is open, so calls couldn't be counted. */
-static void each_call_fails(void **state) {
-  (void)state;
+TEST_WITH(each_call_fails, begin, end) {
   sim->mark();
   ask();
   const uint64_t calls = sim->counts().calls;
@@ -466,8 +500,7 @@ static void each_call_fails(void **state) {
 /* ---- what takes long --------------------------------------------------------------------------------------------- */
 
 /* Others' work in front of the first kernel, for longer than a graph may take. */
-static void waits_for_others(void **state) {
-  (void)state;
+TEST_WITH(waits_for_others, begin, end) {
   sim->busy(2 * PATIENCE_MS / STEP_MS);
   ask();
   assert_string_equal(got.why, "");
@@ -495,8 +528,7 @@ static void count_launches(uint64_t from, uint64_t steps) {
 }
 
 /* The same in front of a graph whose time counts by then. */
-static void others_come_later(void **state) {
-  (void)state;
+TEST_WITH(others_come_later, begin, end) {
   count_launches(4, 2 * PATIENCE_MS / STEP_MS);
   ask();
   assert_true(launches > 4);
@@ -504,29 +536,8 @@ static void others_come_later(void **state) {
   assert_string_equal(not_yes(), "");
 }
 
-/* Nothing but that kernel was put there, and nothing waits for it. */
-static void others_never_end(void **state) {
-  (void)state;
-  sim->busy(UINT64_MAX);
-  sim->mark();
-  gki_begin();
-  assert_int_equal(gki_cuda_probe(&driver, 9, context, gates, NULL, &got), GK_ERROR_DEVICE);
-  assert_string_equal(gk_error(), "backend cuda: device 9 is busy: conditional nodes couldn't be tried: a plain kernel "
-                                  "didn't run within 60 s, as the device has other work; open it again when that is "
-                                  "over, or with GK_CUDA_PROBE=0, then nothing is tried and lists run host-gated");
-  assert_true(got.busy && !got.hangs && !got.broke && !got.is_final && !got.conditional);
-  assert_int_equal(sim->counts().launches, 1);
-  assert_int_equal(sim->counts().waits, 0);
-  assert_int_equal(gki_cuda_probe_refuses(9), GK_OK);
-  sim->busy(0);
-  gki_begin();
-  assert_int_equal(gki_cuda_probe(&driver, 9, context, gates, NULL, &got), GK_OK); /* asks anew */
-  assert_string_equal(not_yes(), "");
-}
-
 /* A launch that waits for its end couldn't be left. */
-static void launches_wait(void **state) {
-  (void)state;
+TEST_WITH(launches_wait, begin, end) {
   sim->mark();
   setenv("CUDA_LAUNCH_BLOCKING", "1", 1);
   ask();
@@ -556,9 +567,27 @@ static void end_no_more(uint64_t steps) {
   count_launches(8, steps);
 }
 
+/* Nothing but that kernel was put there, and nothing waits for it. */
+TEST_WITH(others_never_end, begin, NULL) {
+  sim->busy(UINT64_MAX);
+  sim->mark();
+  gki_begin();
+  assert_int_equal(gki_cuda_probe(&driver, 9, context, gates, NULL, &got), GK_ERROR_DEVICE);
+  assert_string_equal(gk_error(), "backend cuda: device 9 is busy: conditional nodes couldn't be tried: a plain kernel "
+                                  "didn't run within 60 s, as the device has other work; open it again when that is "
+                                  "over, or with GK_CUDA_PROBE=0, then nothing is tried and lists run host-gated");
+  assert_true(got.busy && !got.hangs && !got.broke && !got.is_final && !got.conditional);
+  assert_int_equal(sim->counts().launches, 1);
+  assert_int_equal(sim->counts().waits, 0);
+  assert_int_equal(gki_cuda_probe_refuses(9), GK_OK);
+  sim->busy(0);
+  gki_begin();
+  assert_int_equal(gki_cuda_probe(&driver, 9, context, gates, NULL, &got), GK_OK); /* asks anew */
+  assert_string_equal(not_yes(), "");
+}
+
 /* Not even kernels beside it. */
-static void nothing_ends(void **state) {
-  (void)state;
+TEST_WITH(nothing_ends, begin, NULL) {
   end_no_more(UINT64_MAX);
   ask();
   assert_string_equal(got.why, "conditional nodes couldn't be tried: the graph of parallel branches didn't end within "
@@ -568,8 +597,7 @@ static void nothing_ends(void **state) {
   sim->allow("leak");
 }
 
-static void never_ends(void **state) {
-  (void)state;
+TEST_WITH(never_ends, begin, NULL) {
   end_no_more(0);
   const uint64_t begun = own_time.passed_ns;
   gki_begin(); /* what failed in a test before isn't the failure of this call */
@@ -597,85 +625,4 @@ static void never_ends(void **state) {
   sim->allow("leak");
 }
 
-/* What is logged of each that was asked, and nothing of one that is known. */
-static char logged[1000];
-static void keep_line(void *user, gk_log_level level, const char *line) {
-  (void)user;
-  if (level == GK_LOG_INFO) snprintf(logged, sizeof logged, "%s", line);
-}
-
-static void is_logged(void **state) {
-  (void)state;
-  static const struct { const char *no, *said; } turns[] = {
-      {NULL, " us; not seen to work: nothing"}, {"P9a,P2b", " us; not seen to work: P2b P9a"},
-      {"P2o0", "CUDA device 1001: no conditional nodes: this driver (CUDA 13.0) doesn't do this: "}};
-  gk_set_log(GK_LOG_INFO, keep_line, NULL);
-  for (size_t k = 0; k < GK_COUNT(turns); ++k) {
-    sim->answer_no(turns[k].no);
-    logged[0] = 0;
-    gki_cuda_probe(&driver, 1001, context, gates, NULL, &got);
-    if (!strstr(logged, turns[k].said)) fail_msg("%s", logged);
-  }
-  sim->answer_no(NULL);
-  gki_cuda_probe(&driver, 12, context, gates, NULL, &got);
-  logged[0] = 0;
-  gki_cuda_probe(&driver, 12, context, gates, NULL, &got);
-  assert_string_equal(logged, "");
-  gk_set_log(GK_LOG_NONE, NULL, NULL);
-}
-
-static void once_per_device(void **state) {
-  (void)state;
-  gki_cuda_probe(&driver, 1, context, NULL, "not yet", &got);
-  assert_false(got.conditional);
-  gki_cuda_probe(&driver, 1, context, gates, NULL, &got);
-  assert_true(got.conditional);
-  const gki_cuda_caps before = got;
-  sim->mark();
-  gki_cuda_probe(&driver, 1, context, gates, NULL, &got);
-  assert_memory_equal(&got, &before, sizeof got);
-  gki_cuda_probe(&driver, 1, context, NULL, "not this time", &got); /* whatever is known */
-  assert_false(got.conditional);
-  assert_string_equal(got.why, "not this time");
-  gki_cuda_probe(&driver, 1, context, gates, NULL, &got);
-  assert_memory_equal(&got, &before, sizeof got);
-  assert_int_equal(sim->counts().calls, 0);
-  gki_cuda_probe(&driver, 2, context, gates, NULL, &got);
-  assert_true(sim->counts().calls > 0);
-  static const CUdevice devices[] = {63, 64, 1000, -1}; /* more than are remembered, but for the first */
-  for (size_t k = 0; k < GK_COUNT(devices); ++k) {
-    gki_cuda_probe(&driver, devices[k], context, gates, NULL, &got);
-    sim->mark();
-    gki_cuda_probe(&driver, devices[k], context, gates, NULL, &got);
-    assert_true(got.conditional);
-    assert_int_equal(sim->counts().calls > 0, k > 0);
-  }
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test_setup_teardown(by_version, begin, end),
-      cmocka_unit_test_setup_teardown(in_any_order, begin, end),
-      cmocka_unit_test_setup_teardown(branches_never_meet, begin, end),
-      cmocka_unit_test_setup_teardown(each_no, begin, end),
-      cmocka_unit_test_setup_teardown(says_all, begin, end),
-      cmocka_unit_test_setup_teardown(declined, begin, end),
-      cmocka_unit_test_setup_teardown(odd_wishes, begin, end),
-      cmocka_unit_test_setup_teardown(says_what_is_needed, begin, end),
-      cmocka_unit_test_setup_teardown(updates_come_between_launches, begin, end),
-      cmocka_unit_test_setup_teardown(first_launch_counts, begin, end),
-      cmocka_unit_test_setup_teardown(first_loop_is_ended, begin, end),
-      cmocka_unit_test(stands_in_the_docs),
-      cmocka_unit_test_setup_teardown(no_kernels, begin, end),
-      cmocka_unit_test_setup_teardown(is_logged, begin, end),
-      cmocka_unit_test_setup_teardown(once_per_device, begin, end),
-      cmocka_unit_test_setup_teardown(each_call_fails, begin, end),
-      cmocka_unit_test_setup_teardown(waits_for_others, begin, end),
-      cmocka_unit_test_setup_teardown(others_come_later, begin, end),
-      cmocka_unit_test_setup_teardown(launches_wait, begin, end),
-      cmocka_unit_test_setup_teardown(others_never_end, begin, NULL), /* from here on something is left */
-      cmocka_unit_test_setup_teardown(nothing_ends, begin, NULL),
-      cmocka_unit_test_setup_teardown(never_ends, begin, NULL), /* last: something is left, as if it were at work */
-  };
-  return cmocka_run_group_tests_name("cuda_probe", tests, begin_all, NULL);
-}
+int main(void) { return run_all_tests_with(begin_all, NULL); }

@@ -1,8 +1,7 @@
 /* What may be in bodies, in which version, and what may be done with graphs that have them. */
 #include "graph_world.h"
 
-static void sizes_and_kinds_by_version(void **state) {
-  (void)state;
+CASE(sizes_and_kinds_by_version) {
   static const struct { int version; CUgraphConditionalNodeType type; unsigned size; bool right; } cases[] = {
     {12040, IF, 1, true}, {12040, IF, 2, false}, {12080, IF, 2, true}, {13000, IF, 3, false}, {13000, IF, 0, false},
     {12040, WHILE, 1, true}, {13000, WHILE, 2, false}, {12060, SWITCH, 2, false}, {12080, SWITCH, 5, true},
@@ -18,8 +17,7 @@ static void sizes_and_kinds_by_version(void **state) {
   }
 }
 
-static void empty_body(void **state) {
-  (void)state;
+CASE(empty_body) {
   CUgraph body;
   CUgraphExec exec;
   CUgraphInstantiateResult why;
@@ -31,8 +29,7 @@ static void empty_body(void **state) {
   expect_broken("empty-body");
 }
 
-static void endless_loop_is_ended(void **state) {
-  (void)state;
+CASE(endless_loop_is_ended) {
   CUgraph body;
   add_condition(graph, NULL, handle_of(1), WHILE, &body);
   CUgraphExec exec = exec_of();
@@ -43,8 +40,7 @@ static void endless_loop_is_ended(void **state) {
   WRONG(CUDA_ERROR_ILLEGAL_ADDRESS, cu.cuGraphExecDestroy(exec));
 }
 
-static void empty_node_in_a_body_before_12_4(void **state) {
-  (void)state;
+CASE(empty_node_in_a_body_before_12_4) {
   CUgraph body;
   CUgraphNode node;
   add_condition(graph, NULL, handle_of(1), IF, &body);
@@ -57,8 +53,7 @@ static void empty_node_in_a_body_before_12_4(void **state) {
 
 static void count_on_host(void *data) { ++*(int *)data; }
 
-static void other_nodes_in_a_body(void **state) {
-  (void)state;
+CASE(other_nodes_in_a_body) {
   CUgraph body;
   CUgraphNode node;
   add_condition(graph, NULL, handle_of(1), IF, &body);
@@ -78,8 +73,7 @@ static void other_nodes_in_a_body(void **state) {
   expect_trace("a");
 }
 
-static void child_graph_in_a_body(void **state) {
-  (void)state;
+CASE(child_graph_in_a_body) {
   CUgraph body, child;
   CUgraphNode node;
   add_condition(graph, NULL, handle_of(1), IF, &body);
@@ -91,8 +85,7 @@ static void child_graph_in_a_body(void **state) {
   expect_trace("abc");
 }
 
-static void child_graph_in_a_case_before_13(void **state) {
-  (void)state;
+CASE(child_graph_in_a_case_before_13) {
   CUgraph child, *bodies;
   CUgraphNode node;
   RIGHT(cu.cuGraphCreate(&child, 0));
@@ -137,8 +130,7 @@ static void expect_unsupported(CUgraphNode node, const char *part) {
 }
 
 /* By itself and in a child graph; of a driver that doesn't look before. */
-static void types_are_checked_late(void **state) {
-  (void)state;
+CASE(types_are_checked_late) {
   int count = 0;
   const CUDA_HOST_NODE_PARAMS host = {count_on_host, &count};
   CUgraph body, child, copy;
@@ -159,8 +151,7 @@ static void types_are_checked_late(void **state) {
   RIGHT(cu.cuGraphDestroy(child));
 }
 
-static void cooperative_kernel_in_a_body(void **state) {
-  (void)state;
+CASE(cooperative_kernel_in_a_body) {
   uint64_t letter = 'a';
   void *parameters[] = {&letter};
   RIGHT(cu.cuLaunchCooperativeKernel(kernel("log"), 1, 1, 1, 1, 1, 1, 0, stream, parameters));
@@ -175,8 +166,7 @@ static void cooperative_kernel_in_a_body(void **state) {
   expect_trace("a");
 }
 
-static void cooperative_kernel_outside_of_bodies(void **state) {
-  (void)state;
+CASE(cooperative_kernel_outside_of_bodies) {
   uint64_t letter = 'a';
   void *parameters[] = {&letter};
   sim->set_version(12040);
@@ -187,8 +177,7 @@ static void cooperative_kernel_outside_of_bodies(void **state) {
 }
 
 /* That of the device and pinned; managed isn't named, pageable is in no capture, and nothing else is anybody's. */
-static void memory_of_copies_in_a_body(void **state) {
-  (void)state;
+CASE(memory_of_copies_in_a_body) {
   CUdeviceptr managed, device;
   RIGHT(cu.cuMemAllocManaged(&managed, 8, CU_MEM_ATTACH_GLOBAL));
   RIGHT(cu.cuMemAlloc(&device, 8));
@@ -213,8 +202,7 @@ static void memory_of_copies_in_a_body(void **state) {
   RIGHT(cu.cuGraphCreate(&graph, 0)); /* the one before is the driver's */
 }
 
-static void managed_memory_outside_of_bodies(void **state) {
-  (void)state;
+CASE(managed_memory_outside_of_bodies) {
   CUdeviceptr managed;
   RIGHT(cu.cuMemAllocManaged(&managed, 8, CU_MEM_ATTACH_GLOBAL));
   RIGHT(cu.cuStreamBeginCaptureToGraph(stream, graph, NULL, NULL, 0, CU_STREAM_CAPTURE_MODE_RELAXED));
@@ -233,8 +221,7 @@ static CUgraphNodeParams fill_of(void *at, unsigned value, size_t bytes) {
   return all;
 }
 
-static void fill_in_a_body_stays(void **state) {
-  (void)state;
+CASE(fill_in_a_body_stays) {
   for (int inside = 0; inside < 2; ++inside) {
     CUgraph where = graph;
     if (inside) where = body_to_capture();
@@ -260,8 +247,7 @@ static void fill_in_a_body_stays(void **state) {
   }
 }
 
-static void kernel_in_a_body_changes(void **state) {
-  (void)state;
+CASE(kernel_in_a_body_changes) {
   CUgraph body;
   add_condition(graph, NULL, handle_of(1), IF, &body);
   CUgraphNode node = add_log(body, NULL, 'a');
@@ -282,8 +268,7 @@ static void kernel_in_a_body_changes(void **state) {
   RIGHT(cu.cuGraphExecDestroy(exec));
 }
 
-static void node_keeps_its_kernel(void **state) {
-  (void)state;
+CASE(node_keeps_its_kernel) {
   CUgraph body;
   add_condition(graph, NULL, handle_of(1), IF, &body);
   CUgraphNode node = add_log(body, NULL, 'a');
@@ -304,8 +289,7 @@ static void node_keeps_its_kernel(void **state) {
   RIGHT(cu.cuGraphExecDestroy(exec));
 }
 
-static void empty_child_graph(void **state) {
-  (void)state;
+CASE(empty_child_graph) {
   CUgraph child;
   CUgraphNode node;
   CUgraphExec exec;
@@ -317,8 +301,7 @@ static void empty_child_graph(void **state) {
   expect_broken("empty-child");
 }
 
-static void conditional_graph_stays_one(void **state) {
-  (void)state;
+CASE(conditional_graph_stays_one) {
   CUgraph body, other;
   CUgraphNode node;
   CUgraphExec exec, second;
@@ -342,8 +325,7 @@ static void conditional_graph_stays_one(void **state) {
   RIGHT(cu.cuGraphCreate(&graph, 0));
 }
 
-static void conditional_parameters_stay(void **state) {
-  (void)state;
+CASE(conditional_parameters_stay) {
   CUgraph body;
   CUgraphConditionalHandle handle = handle_of(1);
   CUgraphNode node = add_condition(graph, NULL, handle, IF, &body);
@@ -356,8 +338,7 @@ static void conditional_parameters_stay(void **state) {
   RIGHT(cu.cuGraphExecDestroy(exec));
 }
 
-static void body_is_the_drivers(void **state) {
-  (void)state;
+CASE(body_is_the_drivers) {
   CUgraph body;
   CUgraphExec exec;
   add_condition(graph, NULL, handle_of(1), IF, &body);
@@ -372,8 +353,7 @@ static void body_is_the_drivers(void **state) {
   RIGHT(cu.cuGraphCreate(&graph, 0));
 }
 
-static void device_without_conditional_nodes(void **state) {
-  (void)state;
+CASE(device_without_conditional_nodes) {
   CUgraph body;
   CUgraphExec exec;
   CUgraphInstantiateResult why;
@@ -383,28 +363,4 @@ static void device_without_conditional_nodes(void **state) {
   WRONG(CUDA_ERROR_NOT_SUPPORTED, try_exec(&exec, &why));
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-    CASE(sizes_and_kinds_by_version),
-    CASE(empty_body),
-    CASE(endless_loop_is_ended),
-    CASE(empty_node_in_a_body_before_12_4),
-    CASE(other_nodes_in_a_body),
-    CASE(child_graph_in_a_body),
-    CASE(child_graph_in_a_case_before_13),
-    CASE(types_are_checked_late),
-    CASE(cooperative_kernel_in_a_body),
-    CASE(cooperative_kernel_outside_of_bodies),
-    CASE(memory_of_copies_in_a_body),
-    CASE(managed_memory_outside_of_bodies),
-    CASE(fill_in_a_body_stays),
-    CASE(kernel_in_a_body_changes),
-    CASE(node_keeps_its_kernel),
-    CASE(empty_child_graph),
-    CASE(conditional_graph_stays_one),
-    CASE(conditional_parameters_stay),
-    CASE(body_is_the_drivers),
-    CASE(device_without_conditional_nodes),
-  };
-  return cmocka_run_group_tests(tests, load_driver, NULL);
-}
+int main(void) { return run_all_tests_with(load_driver, NULL); }

@@ -21,8 +21,7 @@ static CUstreamCaptureStatus status_of(CUgraph *into, CUgraphNode *last) {
 
 static void begin_capture(void) { RIGHT(cu.cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL)); }
 
-static void capture_becomes_a_graph(void **state) {
-  (void)state;
+CASE(capture_becomes_a_graph) {
   CUgraph captured;
   CUgraphExec exec;
   RIGHT(cu.cuGraphDestroy(graph));
@@ -50,8 +49,7 @@ static void append(void *data) {
   *end = 'h';
 }
 
-static void host_function_is_captured(void **state) {
-  (void)state;
+CASE(host_function_is_captured) {
   RIGHT(cu.cuGraphDestroy(graph));
   WRONG(CUDA_ERROR_NOT_SUPPORTED, cu.cuLaunchHostFunc(stream, append, trace));
   begin_capture();
@@ -63,8 +61,7 @@ static void host_function_is_captured(void **state) {
   expect_trace("ah");
 }
 
-static void capture_goes_into_a_body(void **state) {
-  (void)state;
+CASE(capture_goes_into_a_body) {
   CUgraph body, ended;
   CUgraphNode last;
   add_condition(graph, NULL, handle_of(1), IF, &body);
@@ -80,8 +77,7 @@ static void capture_goes_into_a_body(void **state) {
   assert_int_equal(sim->alive(SIMGPU_GRAPHS), 1);
 }
 
-static void begin_is_checked(void **state) {
-  (void)state;
+CASE(begin_is_checked) {
   CUgraph body, ended;
   CUgraphNode outside = add_log(graph, NULL, 'a');
   add_condition(graph, NULL, handle_of(1), IF, &body);
@@ -133,8 +129,7 @@ static CUresult uploads_there(void) { return cu.cuGraphUpload(made, stream); }
 static CUstream beside;
 static CUresult uploads_beside(void) { return cu.cuGraphUpload(made, beside); }
 
-static void what_spoils_a_capture(void **state) {
-  (void)state;
+CASE(what_spoils_a_capture) {
   static CUresult (*const spoilers[])(void) = {waits,  asks,    allocates,    pins, loads, copies_pageable, asks_whose,
                                                 asks_which, unloads, instantiates, destroys, uploads_there,
                                                 uploads_beside};
@@ -163,8 +158,7 @@ static void what_spoils_a_capture(void **state) {
   RIGHT(cu.cuStreamDestroy(beside));
 }
 
-static void relaxed_capture_forbids_less(void **state) {
-  (void)state;
+CASE(relaxed_capture_forbids_less) {
   CUdeviceptr memory;
   CUgraph ended;
   RIGHT(cu.cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
@@ -184,8 +178,7 @@ static void *allocate_elsewhere(void *data) {
   return NULL;
 }
 
-static void modes_bind_other_threads(void **state) {
-  (void)state;
+CASE(modes_bind_other_threads) {
   for (int mode = 0; mode < 3; ++mode) {
     pthread_t thread;
     CUgraph ended;
@@ -210,8 +203,7 @@ static void *end_elsewhere(void *data) {
   return NULL;
 }
 
-static void capture_ends_where_it_began(void **state) {
-  (void)state;
+CASE(capture_ends_where_it_began) {
   for (int relaxed = 0; relaxed < 2; ++relaxed) {
     pthread_t thread;
     CUgraph ended;
@@ -227,8 +219,7 @@ static void capture_ends_where_it_began(void **state) {
   }
 }
 
-static void spoilt_body_is_never_used_again(void **state) {
-  (void)state;
+CASE(spoilt_body_is_never_used_again) {
   CUgraph body, ended = graph;
   CUgraphNode node;
   size_t count;
@@ -247,8 +238,7 @@ static void spoilt_body_is_never_used_again(void **state) {
   RIGHT(cu.cuGraphCreate(&graph, 0));
 }
 
-static void captured_event_has_no_time(void **state) {
-  (void)state;
+CASE(captured_event_has_no_time) {
   CUevent event;
   CUgraph ended;
   RIGHT(cu.cuEventCreate(&event, 0));
@@ -263,8 +253,7 @@ static void captured_event_has_no_time(void **state) {
   RIGHT(cu.cuEventDestroy(event));
 }
 
-static void launches_of_graphs_are_not_captured(void **state) {
-  (void)state;
+CASE(launches_of_graphs_are_not_captured) {
   CUgraph ended;
   add_log(graph, NULL, 'a');
   CUgraphExec exec = exec_of();
@@ -274,8 +263,7 @@ static void launches_of_graphs_are_not_captured(void **state) {
   RIGHT(cu.cuGraphExecDestroy(exec));
 }
 
-static void ends_in_the_middle_of_a_capture(void **state) {
-  (void)state;
+CASE(ends_in_the_middle_of_a_capture) {
   CUstream other = stream;
   RIGHT(cu.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
   begin_capture();
@@ -324,8 +312,7 @@ static CUstreamCaptureStatus asked(CUstream where) {
   return status;
 }
 
-static void another_stream_is_drawn_in(void **state) {
-  (void)state;
+CASE(another_stream_is_drawn_in) {
   size_t count = 0;
   RIGHT(cu.cuGraphDestroy(graph));
   make_fork(CU_STREAM_NON_BLOCKING);
@@ -354,8 +341,7 @@ static void another_stream_is_drawn_in(void **state) {
   end_fork();
 }
 
-static void fork_has_to_be_joined(void **state) {
-  (void)state;
+CASE(fork_has_to_be_joined) {
   for (int work = 0; work < 2; ++work) {
     CUgraph ended = graph;
     make_fork(CU_STREAM_NON_BLOCKING);
@@ -373,8 +359,7 @@ static void fork_has_to_be_joined(void **state) {
   }
 }
 
-static void captures_stay_apart(void **state) {
-  (void)state;
+CASE(captures_stay_apart) {
   CUgraph ended;
   make_fork(CU_STREAM_NON_BLOCKING);
   RIGHT(cu.cuEventRecord(joined, other));
@@ -395,8 +380,7 @@ static void captures_stay_apart(void **state) {
 }
 
 /* What a library adds by itself, as conditional nodes. */
-static void nodes_are_added_by_hand(void **state) {
-  (void)state;
+CASE(nodes_are_added_by_hand) {
   CUgraph captured, body;
   RIGHT(cu.cuGraphDestroy(graph));
   WRONG(CUDA_ERROR_ILLEGAL_STATE, cu.cuStreamUpdateCaptureDependencies(stream, NULL, NULL, 0, 1));
@@ -435,8 +419,7 @@ static void *query_elsewhere(void *data) {
   return NULL;
 }
 
-static void threads_may_be_relaxed(void **state) {
-  (void)state;
+CASE(threads_may_be_relaxed) {
   CUstreamCaptureMode wrong = (CUstreamCaptureMode)3;
   make_fork(CU_STREAM_NON_BLOCKING);
   WRONG(CUDA_ERROR_INVALID_VALUE, cu.cuThreadExchangeStreamCaptureMode(NULL));
@@ -467,8 +450,7 @@ static void threads_may_be_relaxed(void **state) {
 }
 
 /* While a blocking stream is captured; a question doesn't spoil that, a use does. */
-static void default_stream_is_unusable(void **state) {
-  (void)state;
+CASE(default_stream_is_unusable) {
   CUgraph ended;
   CUstreamCaptureStatus status;
   make_fork(CU_STREAM_DEFAULT);
@@ -488,8 +470,7 @@ static void default_stream_is_unusable(void **state) {
   end_fork();
 }
 
-static void no_capture_survives_a_wait_for_the_context(void **state) {
-  (void)state;
+CASE(no_capture_survives_a_wait_for_the_context) {
   CUgraph ended;
   RIGHT(cu.cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
   WRONG(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, cu.cuCtxSynchronize());
@@ -497,27 +478,4 @@ static void no_capture_survives_a_wait_for_the_context(void **state) {
   RIGHT(cu.cuCtxSynchronize());
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-    CASE(capture_becomes_a_graph),
-    CASE(host_function_is_captured),
-    CASE(capture_goes_into_a_body),
-    CASE(begin_is_checked),
-    CASE(what_spoils_a_capture),
-    CASE(relaxed_capture_forbids_less),
-    CASE(modes_bind_other_threads),
-    CASE(capture_ends_where_it_began),
-    CASE(spoilt_body_is_never_used_again),
-    CASE(captured_event_has_no_time),
-    CASE(launches_of_graphs_are_not_captured),
-    CASE(ends_in_the_middle_of_a_capture),
-    CASE(another_stream_is_drawn_in),
-    CASE(fork_has_to_be_joined),
-    CASE(captures_stay_apart),
-    CASE(nodes_are_added_by_hand),
-    CASE(threads_may_be_relaxed),
-    CASE(default_stream_is_unusable),
-    CASE(no_capture_survives_a_wait_for_the_context),
-  };
-  return cmocka_run_group_tests(tests, load_driver, NULL);
-}
+int main(void) { return run_all_tests_with(load_driver, NULL); }

@@ -181,18 +181,12 @@ static void check_all(const gk_kernel *const *kernels, size_t kernel_count) {
   sim_module_unload(module);
 }
 
-static void kernels_of_the_conformance_suite(void **state) {
-  (void)state;
+TEST(kernels_of_the_conformance_suite) {
   check_all(conformance, GK_COUNT(conformance));
 }
 
-static void kernels_of_the_soft_body(void **state) {
-  (void)state;
+TEST(kernels_of_the_soft_body) {
   check_all(body, GK_COUNT(body));
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-    cmocka_unit_test(kernels_of_the_conformance_suite), cmocka_unit_test(kernels_of_the_soft_body)};
-  return cmocka_run_group_tests(tests, load_nvrtc, NULL);
-}
+int main(void) { return run_all_tests_with(load_nvrtc, NULL); }

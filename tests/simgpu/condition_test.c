@@ -2,8 +2,7 @@
 #include "graph_world.h"
 #include <unistd.h>
 
-static void if_runs_by_its_default(void **state) {
-  (void)state;
+CASE(if_runs_by_its_default) {
   CUgraph a, b;
   CUgraphNode node = add_condition(graph, NULL, handle_of(1), IF, &a);
   node = add_condition(graph, node, handle_of(0), IF, &b);
@@ -13,8 +12,7 @@ static void if_runs_by_its_default(void **state) {
   expect_trace("ac");
 }
 
-static void if_runs_by_what_was_set(void **state) {
-  (void)state;
+CASE(if_runs_by_what_was_set) {
   CUgraph a;
   CUgraphConditionalHandle handle = handle_of(0);
   CUgraphNode node = add_set(graph, NULL, handle, 5);
@@ -23,8 +21,7 @@ static void if_runs_by_what_was_set(void **state) {
   expect_trace("a");
 }
 
-static void if_of_two_bodies_has_an_else(void **state) {
-  (void)state;
+CASE(if_of_two_bodies_has_an_else) {
   for (unsigned value = 0; value < 2; ++value) {
     CUgraph *bodies;
     CUgraphNode node;
@@ -38,8 +35,7 @@ static void if_of_two_bodies_has_an_else(void **state) {
   }
 }
 
-static void switch_runs_its_case_or_nothing(void **state) {
-  (void)state;
+CASE(switch_runs_its_case_or_nothing) {
   CUgraphConditionalHandle handle = handle_of(7);
   CUgraphNode set = add_set(graph, NULL, handle, 0), node;
   CUgraph *bodies;
@@ -60,8 +56,7 @@ static void switch_runs_its_case_or_nothing(void **state) {
   RIGHT(cu.cuGraphExecDestroy(exec));
 }
 
-static void while_is_read_before_the_first_pass_and_after_each(void **state) {
-  (void)state;
+CASE(while_is_read_before_the_first_pass_and_after_each) {
   CUgraph body, never;
   CUgraphConditionalHandle handle = handle_of(1);
   CUgraphNode node = add_condition(graph, NULL, handle, WHILE, &body);
@@ -90,27 +85,23 @@ static void nested(bool arm) {
   counters[0] = 3;
 }
 
-static void ended_loop_stays_ended(void **state) {
-  (void)state;
+CASE(ended_loop_stays_ended) {
   nested(false);
   expect_trace("abaa");
 }
 
-static void outer_loop_arms_the_inner_one(void **state) {
-  (void)state;
+CASE(outer_loop_arms_the_inner_one) {
   nested(true);
   expect_trace("ababab");
 }
 
-static void p1b_no_gives_the_default_at_each_entry(void **state) {
-  (void)state;
+CASE(p1b_no_gives_the_default_at_each_entry) {
   sim->answer_no("P9a,P1b");
   nested(false);
   expect_trace("ababab");
 }
 
-static void value_set_from_outside_is_kept(void **state) {
-  (void)state;
+CASE(value_set_from_outside_is_kept) {
   for (int no = 0; no < 2; ++no) {
     sim->answer_no(no ? "P1c" : NULL);
     CUgraph a, b;
@@ -125,16 +116,14 @@ static void value_set_from_outside_is_kept(void **state) {
   }
 }
 
-static void p1b2_no_never_arms_again(void **state) {
-  (void)state;
+CASE(p1b2_no_never_arms_again) {
   sim->answer_no("P1b2");
   nested(true);
   expect_trace("abaa");
 }
 
 /* do { do { if (open) { set what ends both: levels 2 and 3 } ... } } with other kernels that see what happened. */
-static void p2o_no_by_levels(void **state) {
-  (void)state;
+CASE(p2o_no_by_levels) {
   static const struct { const char *no, *wanted; } cases[] = {
     {NULL, "s"}, {"P2o", "sb"}, {"P2o2", "sb"}, {"P2o1", "sab"}, {"P2o0", "sab"}, {"P2o3", "s"}};
   CUgraph one, two, gate;
@@ -154,8 +143,7 @@ static void p2o_no_by_levels(void **state) {
   RIGHT(cu.cuGraphExecDestroy(exec));
 }
 
-static void p7_no_ends_a_pass_too_late(void **state) {
-  (void)state;
+CASE(p7_no_ends_a_pass_too_late) {
   CUgraph loop, open, closed;
   CUgraphConditionalHandle w = handle_of(1), c = handle_of(0);
   add_condition(graph, NULL, w, WHILE, &loop);
@@ -181,8 +169,7 @@ static void expect_level(const char *probe, const char *yes, const char *no) {
   RIGHT(cu.cuGraphExecDestroy(exec));
 }
 
-static void kernel_sets_handles_further_out(void **state) {
-  (void)state;
+CASE(kernel_sets_handles_further_out) {
   CUgraph a, b, c;
   CUgraphConditionalHandle gate = handle_of(0);
   CUgraphNode node = add_condition(graph, NULL, handle_of(1), IF, &a);
@@ -193,8 +180,7 @@ static void kernel_sets_handles_further_out(void **state) {
   expect_level("P2o", "c", "");
 }
 
-static void kernel_sets_handles_deeper(void **state) {
-  (void)state;
+CASE(kernel_sets_handles_deeper) {
   CUgraph a, b;
   CUgraphConditionalHandle gate = handle_of(0);
   CUgraphNode node = add_set(graph, NULL, gate, 1);
@@ -204,8 +190,7 @@ static void kernel_sets_handles_deeper(void **state) {
   expect_level("P2d", "b", "");
 }
 
-static void kernel_sets_handles_beside(void **state) {
-  (void)state;
+CASE(kernel_sets_handles_beside) {
   CUgraph a, b, c;
   CUgraphConditionalHandle gate = handle_of(0);
   CUgraphNode node = add_condition(graph, NULL, handle_of(1), IF, &a);
@@ -216,8 +201,7 @@ static void kernel_sets_handles_beside(void **state) {
   expect_level("P2b", "c", "");
 }
 
-static void unwritten_gate_keeps_its_default_over_passes(void **state) {
-  (void)state;
+CASE(unwritten_gate_keeps_its_default_over_passes) {
   for (int no = 0; no < 2; ++no) {
     CUgraph body, gate;
     CUgraphConditionalHandle handle = handle_of(1);
@@ -233,8 +217,7 @@ static void unwritten_gate_keeps_its_default_over_passes(void **state) {
   }
 }
 
-static void value_set_in_its_own_body_counts_next_time(void **state) {
-  (void)state;
+CASE(value_set_in_its_own_body_counts_next_time) {
   for (int no = 0; no < 2; ++no) {
     CUgraph body, gate;
     CUgraphConditionalHandle loop = handle_of(1), own = handle_of(1);
@@ -250,8 +233,7 @@ static void value_set_in_its_own_body_counts_next_time(void **state) {
   }
 }
 
-static void seed_chooses_the_order_of_branches(void **state) {
-  (void)state;
+CASE(seed_chooses_the_order_of_branches) {
   for (int branch = 0; branch < 2; ++branch) {
     CUgraph body;
     CUgraphConditionalHandle handle = handle_of(1);
@@ -290,8 +272,7 @@ static void seed_chooses_the_order_of_branches(void **state) {
   RIGHT(cu.cuGraphExecDestroy(exec));
 }
 
-static void loops_beside_each_other(void **state) {
-  (void)state;
+CASE(loops_beside_each_other) {
   for (int branch = 0; branch < 2; ++branch) {
     CUgraph body;
     CUgraphConditionalHandle handle = handle_of(1);
@@ -310,8 +291,7 @@ static void loops_beside_each_other(void **state) {
   RIGHT(cu.cuGraphExecDestroy(exec));
 }
 
-static void update_reaches_later_launches_only(void **state) {
-  (void)state;
+CASE(update_reaches_later_launches_only) {
   CUgraph body;
   add_condition(graph, NULL, handle_of(1), IF, &body);
   CUgraphNode node = add_log(body, NULL, 'a');
@@ -333,8 +313,7 @@ static void update_reaches_later_launches_only(void **state) {
   assert_string_equal(trace, "0123");
 }
 
-static void launch_never_ends(void **state) {
-  (void)state;
+CASE(launch_never_ends) {
   CUgraph body;
   add_condition(graph, NULL, handle_of(1), IF, &body);
   add_log(body, NULL, 'a');
@@ -352,29 +331,4 @@ static void launch_never_ends(void **state) {
   RIGHT(cu.cuGraphExecDestroy(exec));
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-    CASE(if_runs_by_its_default),
-    CASE(if_runs_by_what_was_set),
-    CASE(if_of_two_bodies_has_an_else),
-    CASE(switch_runs_its_case_or_nothing),
-    CASE(while_is_read_before_the_first_pass_and_after_each),
-    CASE(ended_loop_stays_ended),
-    CASE(outer_loop_arms_the_inner_one),
-    CASE(p1b_no_gives_the_default_at_each_entry),
-    CASE(p1b2_no_never_arms_again),
-    CASE(p2o_no_by_levels),
-    CASE(p7_no_ends_a_pass_too_late),
-    CASE(loops_beside_each_other),
-    CASE(value_set_from_outside_is_kept),
-    CASE(kernel_sets_handles_further_out),
-    CASE(kernel_sets_handles_deeper),
-    CASE(kernel_sets_handles_beside),
-    CASE(unwritten_gate_keeps_its_default_over_passes),
-    CASE(value_set_in_its_own_body_counts_next_time),
-    CASE(seed_chooses_the_order_of_branches),
-    CASE(update_reaches_later_launches_only),
-    CASE(launch_never_ends),
-  };
-  return cmocka_run_group_tests(tests, load_driver, NULL);
-}
+int main(void) { return run_all_tests_with(load_driver, NULL); }

@@ -33,8 +33,9 @@ static CUresult ask(const char *name, int version, void **entry, CUdriverProcAdd
   return get_entry(name, entry, version, 0, status);
 }
 
-static void entry_newer_than_the_driver_is_unknown(void **state) {
-  (void)state;
+#define CASE(test) TEST_WITH(test, begin, close_context)
+
+CASE(entry_newer_than_the_driver_is_unknown) {
   void *entry;
   CUdriverProcAddressQueryResult status;
   static const struct { const char *name; int asked, driver; CUdriverProcAddressQueryResult wanted; } cases[] = {
@@ -58,8 +59,7 @@ static void entry_newer_than_the_driver_is_unknown(void **state) {
   }
 }
 
-static void version_decides_the_signature(void **state) {
-  (void)state;
+CASE(version_decides_the_signature) {
   static const struct { const char *name; int asked, driver; bool other; } cases[] = {
     {"cuGraphAddNode", 12020, 13000, true},       {"cuGraphAddNode", 12030, 12020, true},
     {"cuGraphAddNode", 12030, 13000, false},      {"cuMemAlloc", 2000, 13000, true},
@@ -79,8 +79,7 @@ static void version_decides_the_signature(void **state) {
   }
 }
 
-static void first_entry_has_no_status(void **state) {
-  (void)state;
+CASE(first_entry_has_no_status) {
   gki_cuGetProcAddress first;
   void *entry, *library = dlopen(SIM_LIBRARY, RTLD_NOW | RTLD_NOLOAD);
   ADDRESS_OF(first, dlsym(library, "cuGetProcAddress"));
@@ -92,8 +91,7 @@ static void first_entry_has_no_status(void **state) {
 
 /* ---- devices and contexts ---- */
 
-static void device_is_described(void **state) {
-  (void)state;
+CASE(device_is_described) {
   int count = 0, value = 0, version = 0;
   char name[64];
   size_t bytes = 0;
@@ -123,8 +121,7 @@ static void device_is_described(void **state) {
   RIGHT(cu.cuDeviceGraphMemTrim(0));
 }
 
-static void errors_have_names(void **state) {
-  (void)state;
+CASE(errors_have_names) {
   const char *text = NULL;
   RIGHT(cu.cuGetErrorName(CUDA_ERROR_ILLEGAL_ADDRESS, &text));
   assert_string_equal(text, "CUDA_ERROR_ILLEGAL_ADDRESS");
@@ -133,8 +130,7 @@ static void errors_have_names(void **state) {
   WRONG(CUDA_ERROR_INVALID_VALUE, cu.cuGetErrorName((CUresult)4242, &text));
 }
 
-static void contexts_are_a_stack(void **state) {
-  (void)state;
+CASE(contexts_are_a_stack) {
   CUcontext current = NULL, again = NULL;
   CUstream other;
   CUdeviceptr memory;
@@ -158,8 +154,7 @@ static void contexts_are_a_stack(void **state) {
   RIGHT(cu.cuCtxPushCurrent(context));
 }
 
-static void context_is_no_longer_there(void **state) {
-  (void)state;
+CASE(context_is_no_longer_there) {
   CUcontext old = context;
   CUstream other;
   cu.cuModuleUnload(module);
@@ -177,8 +172,7 @@ static void context_is_no_longer_there(void **state) {
   assert_ptr_not_equal(context, old);
 }
 
-static void what_a_context_is_left_with(void **state) {
-  (void)state;
+CASE(what_a_context_is_left_with) {
   CUdeviceptr memory;
   RIGHT(cu.cuMemAlloc(&memory, 100));
   cu.cuModuleUnload(module);
@@ -191,8 +185,7 @@ static void what_a_context_is_left_with(void **state) {
 
 /* ---- modules and kernels ---- */
 
-static void module_has_entries_by_name(void **state) {
-  (void)state;
+CASE(module_has_entries_by_name) {
   CUfunction first = kernel("see"), none = NULL;
   int value = 0;
   assert_ptr_equal(kernel("see"), first);
@@ -203,8 +196,7 @@ static void module_has_entries_by_name(void **state) {
   assert_int_equal(value, 8);
 }
 
-static void parameters_are_told(void **state) {
-  (void)state;
+CASE(parameters_are_told) {
   static const size_t offsets[] = {0, 8, 16}, sizes[] = {1, 8, 4};
   CUfunction see = kernel("see");
   size_t offset = 99, bytes = 99;
@@ -220,8 +212,7 @@ static void parameters_are_told(void **state) {
 }
 
 /* More than 48 KB of it has to be asked for. */
-static void shared_memory_is_asked_for(void **state) {
-  (void)state;
+CASE(shared_memory_is_asked_for) {
   const CUfunction_attribute dynamic = CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
   CUfunction see = kernel("see");
   unsigned char one = 1;
@@ -241,8 +232,7 @@ static void shared_memory_is_asked_for(void **state) {
   WRONG(CUDA_ERROR_INVALID_VALUE, cu.cuLaunchKernel(see, 1, 1, 1, 1, 1, 1, 50001, stream, parameters, NULL));
 }
 
-static void refused_image_writes_a_log(void **state) {
-  (void)state;
+CASE(refused_image_writes_a_log) {
   char log[64] = "";
   CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
   void *values[] = {log, (void *)(uintptr_t)sizeof log};
@@ -255,8 +245,7 @@ static CUresult launch(const char *name, unsigned grid, unsigned block, void **p
   return cu.cuLaunchKernel(kernel(name), grid, 1, 1, block, 1, 1, 0, stream, parameters, NULL);
 }
 
-static void parameters_are_copied_exactly(void **state) {
-  (void)state;
+CASE(parameters_are_copied_exactly) {
   unsigned char one = 0x11;
   uint64_t eight = UINT64_C(0x2222222222222222);
   uint32_t four = 0x33333333;
@@ -273,8 +262,7 @@ static void parameters_are_copied_exactly(void **state) {
   assert_int_equal(seen[3], 160);
 }
 
-static void parameters_may_be_too_many(void **state) {
-  (void)state;
+CASE(parameters_may_be_too_many) {
   static unsigned char bytes[32768], few[4];
   void *parameters[] = {bytes, few};
   RIGHT(launch("large", 1, 1, parameters));
@@ -288,8 +276,7 @@ static void parameters_may_be_too_many(void **state) {
   expect_refused("missing");
 }
 
-static void shapes_have_limits(void **state) {
-  (void)state;
+CASE(shapes_have_limits) {
   RIGHT(launch("none", 1, 1024, NULL));
   WRONG(CUDA_ERROR_INVALID_VALUE, launch("none", 0, 1, NULL));
   WRONG(CUDA_ERROR_INVALID_VALUE, launch("none", 1, 0, NULL));
@@ -299,8 +286,7 @@ static void shapes_have_limits(void **state) {
   WRONG(CUDA_ERROR_INVALID_VALUE, cu.cuLaunchKernel(kernel("none"), 1, 1, 1, 64, 32, 1, 0, stream, NULL, NULL));
 }
 
-static void function_ends_with_its_module(void **state) {
-  (void)state;
+CASE(function_ends_with_its_module) {
   CUfunction function = kernel("none");
   RIGHT(cu.cuModuleUnload(module));
   WRONG(CUDA_ERROR_INVALID_HANDLE, cu.cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, stream, NULL, NULL));
@@ -310,33 +296,11 @@ static void function_ends_with_its_module(void **state) {
   load_module(kernels);
 }
 
-static void handle_of_another_kind(void **state) {
-  (void)state;
+CASE(handle_of_another_kind) {
   WRONG(CUDA_ERROR_INVALID_HANDLE, cu.cuStreamDestroy((CUstream)(void *)module));
   expect_broken("handle");
   WRONG(CUDA_ERROR_INVALID_HANDLE, cu.cuStreamSynchronize((CUstream)(void *)&seen));
   expect_broken("handle");
 }
 
-#define CASE(name) cmocka_unit_test_setup_teardown(name, begin, close_context)
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-    CASE(entry_newer_than_the_driver_is_unknown),
-    CASE(version_decides_the_signature),
-    CASE(first_entry_has_no_status),
-    CASE(device_is_described),
-    CASE(errors_have_names),
-    CASE(contexts_are_a_stack),
-    CASE(context_is_no_longer_there),
-    CASE(what_a_context_is_left_with),
-    CASE(module_has_entries_by_name),
-    CASE(parameters_are_told), CASE(shared_memory_is_asked_for), CASE(refused_image_writes_a_log),
-    CASE(parameters_are_copied_exactly),
-    CASE(parameters_may_be_too_many),
-    CASE(shapes_have_limits),
-    CASE(function_ends_with_its_module),
-    CASE(handle_of_another_kind),
-  };
-  return cmocka_run_group_tests(tests, load_driver, NULL);
-}
+int main(void) { return run_all_tests_with(load_driver, NULL); }

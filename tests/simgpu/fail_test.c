@@ -7,8 +7,7 @@
 
 static CUresult make_event(CUevent *event) { return cu.cuEventCreate(event, 0); }
 
-static void call_k_fails_once(void **state) {
-  (void)state;
+CASE(call_k_fails_once) {
   CUevent event[4] = {NULL};
   (sim->fail)(3, CUDA_ERROR_OUT_OF_MEMORY, SIMGPU_NOW);
   for (int k = 0; k < 4; ++k) {
@@ -21,8 +20,7 @@ static void call_k_fails_once(void **state) {
     if (event[k]) RIGHT(cu.cuEventDestroy(event[k]));
 }
 
-static void names_of_errors_are_not_counted(void **state) {
-  (void)state;
+CASE(names_of_errors_are_not_counted) {
   const char *text;
   CUevent event;
   (sim->fail)(1, CUDA_ERROR_UNKNOWN, SIMGPU_NOW);
@@ -31,8 +29,7 @@ static void names_of_errors_are_not_counted(void **state) {
   WRONG(CUDA_ERROR_UNKNOWN, make_event(&event));
 }
 
-static void giving_back_works_even_if_it_fails(void **state) {
-  (void)state;
+CASE(giving_back_works_even_if_it_fails) {
   CUevent event;
   CUdeviceptr memory;
   CUgraph other;
@@ -51,8 +48,7 @@ static void giving_back_works_even_if_it_fails(void **state) {
   RIGHT(cu.cuStreamSynchronize(stream));
 }
 
-static void capture_that_fails_to_end_leaves_nothing(void **state) {
-  (void)state;
+CASE(capture_that_fails_to_end_leaves_nothing) {
   CUgraph ended = graph;
   RIGHT(cu.cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
   (sim->fail)(1, CUDA_ERROR_UNKNOWN, SIMGPU_NOW);
@@ -62,8 +58,7 @@ static void capture_that_fails_to_end_leaves_nothing(void **state) {
   RIGHT(cu.cuStreamSynchronize(stream)); /* isn't captured */
 }
 
-static void late_failure_comes_with_the_next_wait(void **state) {
-  (void)state;
+CASE(late_failure_comes_with_the_next_wait) {
   add_log(graph, NULL, 'a');
   CUgraphExec exec = exec_of();
   CUevent event;
@@ -77,8 +72,7 @@ static void late_failure_comes_with_the_next_wait(void **state) {
   WRONG(CUDA_ERROR_LAUNCH_FAILED, cu.cuGraphExecDestroy(exec));
 }
 
-static void context_made_anew_works(void **state) {
-  (void)state;
+CASE(context_made_anew_works) {
   (sim->fail)(1, CUDA_ERROR_LAUNCH_FAILED, SIMGPU_LATE);
   WRONG(CUDA_ERROR_LAUNCH_FAILED, cu.cuStreamQuery(stream));
   WRONG(CUDA_ERROR_LAUNCH_FAILED, cu.cuMemFreeHost(counters));
@@ -93,8 +87,7 @@ static void context_made_anew_works(void **state) {
   expect_trace("a");
 }
 
-static void mark_starts_anew(void **state) {
-  (void)state;
+CASE(mark_starts_anew) {
   CUevent event;
   RIGHT(make_event(&event));
   RIGHT(cu.cuEventDestroy(event));
@@ -108,8 +101,7 @@ static void mark_starts_anew(void **state) {
   RIGHT(cu.cuEventDestroy(event));
 }
 
-static void rules_can_be_allowed(void **state) {
-  (void)state;
+CASE(rules_can_be_allowed) {
   sim->allow("destroyed,eager");
   RIGHT(cu.cuGraphDestroy(graph));
   WRONG(CUDA_ERROR_INVALID_VALUE, cu.cuGraphDestroy(graph));
@@ -148,8 +140,7 @@ static int run_child(const char *what, const char *environment, char *text, size
   return pclose(pipe);
 }
 
-static void end_tells_of_leaks_and_broken_rules(void **state) {
-  (void)state;
+CASE(end_tells_of_leaks_and_broken_rules) {
   char text[4096];
   int status = run_child("nothing", "", text, sizeof text);
   assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
@@ -168,8 +159,7 @@ static void end_tells_of_leaks_and_broken_rules(void **state) {
   assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
-static void environment_is_read(void **state) {
-  (void)state;
+CASE(environment_is_read) {
   char text[4096];
   run_child("leak", "SIMGPU_FAIL=2:2", text, sizeof text); /* cuInit is the first */
   assert_non_null(strstr(text, "started 0, retained 2"));
@@ -200,8 +190,7 @@ static void fork_once(void) {
 }
 
 /* Whatever another thread is at in the driver at that moment. */
-static void forked_process_is_told(void **state) {
-  (void)state;
+CASE(forked_process_is_told) {
   pthread_t other;
   fork_once();
   atomic_store(&asking, true);
@@ -214,18 +203,5 @@ static void forked_process_is_told(void **state) {
 int main(int count, char **words) {
   if (count > 1) return child(words[1]);
   if (readlink("/proc/self/exe", program, sizeof program - 1) < 0) return 1;
-  const struct CMUnitTest tests[] = {
-    CASE(call_k_fails_once),
-    CASE(forked_process_is_told),
-    CASE(names_of_errors_are_not_counted),
-    CASE(giving_back_works_even_if_it_fails),
-    CASE(capture_that_fails_to_end_leaves_nothing),
-    CASE(late_failure_comes_with_the_next_wait),
-    CASE(context_made_anew_works),
-    CASE(mark_starts_anew),
-    CASE(rules_can_be_allowed),
-    CASE(end_tells_of_leaks_and_broken_rules),
-    CASE(environment_is_read),
-  };
-  return cmocka_run_group_tests(tests, load_driver, NULL);
+  return run_all_tests_with(load_driver, NULL);
 }

@@ -7,8 +7,7 @@ static CUDA_KERNEL_NODE_PARAMS_v3 call_of(const char *name, void **parameters) {
                                       .blockDimX = 1, .blockDimY = 1, .blockDimZ = 1, .kernelParams = parameters};
 }
 
-static void nodes_run_in_the_order_of_their_edges(void **state) {
-  (void)state;
+CASE(nodes_run_in_the_order_of_their_edges) {
   bool seen[2] = {false};
   CUgraphNode a = add_log(graph, NULL, 'a'), sides[2] = {add_log(graph, a, 'b'), add_log(graph, a, 'c')}, join;
   RIGHT(cu.cuGraphAddEmptyNode(&join, graph, sides, 2));
@@ -27,8 +26,7 @@ static void nodes_run_in_the_order_of_their_edges(void **state) {
   RIGHT(cu.cuGraphExecDestroy(exec));
 }
 
-static void dependencies_are_checked(void **state) {
-  (void)state;
+CASE(dependencies_are_checked) {
   CUgraph second;
   CUgraphNode a = add_log(graph, NULL, 'a'), b = add_log(graph, a, 'b'), twice[2] = {a, a}, node;
   WRONG(CUDA_ERROR_INVALID_VALUE, cu.cuGraphAddEmptyNode(&node, graph, twice, 2));
@@ -51,8 +49,7 @@ static CUgraphNodeParams node_of(const char *name, void **parameters) {
   return asked;
 }
 
-static void programmatic_edges_stand_between_kernels(void **state) {
-  (void)state;
+CASE(programmatic_edges_stand_between_kernels) {
   CUgraphNode a = add_log(graph, NULL, 'a'), node;
   CUgraphEdgeData edge = {.from_port = 1, .type = 1};
   uint64_t letter = 'b';
@@ -70,8 +67,7 @@ static void programmatic_edges_stand_between_kernels(void **state) {
   WRONG(CUDA_ERROR_INVALID_VALUE, cu.cuGraphAddNode(&node, graph, &a, &edge, 1, &asked));
 }
 
-static void what_is_reserved_must_be_zero(void **state) {
-  (void)state;
+CASE(what_is_reserved_must_be_zero) {
   CUgraphNode node;
   CUgraphNodeParams asked = {.type = CU_GRAPH_NODE_TYPE_EMPTY, .reserved2 = 1};
   WRONG(CUDA_ERROR_INVALID_VALUE, cu.cuGraphAddNode(&node, graph, NULL, NULL, 0, &asked));
@@ -81,8 +77,7 @@ static void what_is_reserved_must_be_zero(void **state) {
   expect_refused("reserved");
 }
 
-static void both_ways_to_add_a_kernel(void **state) {
-  (void)state;
+CASE(both_ways_to_add_a_kernel) {
   uint64_t letter = 'k';
   void *parameters[] = {&letter};
   const CUDA_KERNEL_NODE_PARAMS_v1 asked = {.func = kernel("log"), .gridDimX = 1, .gridDimY = 1, .gridDimZ = 1,
@@ -96,8 +91,7 @@ static void both_ways_to_add_a_kernel(void **state) {
 }
 
 /* The entry of 12.0 takes a struct that ends in two more members. */
-static void newer_way_to_add_a_kernel(void **state) {
-  (void)state;
+CASE(newer_way_to_add_a_kernel) {
   CUresult (*add_newer)(CUgraphNode *node, CUgraph graph, const CUgraphNode *after, size_t count,
                   const CUDA_KERNEL_NODE_PARAMS_v2 *parameters);
   uint64_t letter = 'k';
@@ -116,8 +110,7 @@ static void newer_way_to_add_a_kernel(void **state) {
   expect_trace("kl");
 }
 
-static void fills_are_nodes(void **state) {
-  (void)state;
+CASE(fills_are_nodes) {
   enum { BYTES = 16 };
   CUgraphNode first, second;
   CUgraphExec exec;
@@ -141,8 +134,7 @@ static void fills_are_nodes(void **state) {
   RIGHT(cu.cuGraphExecDestroy(exec));
 }
 
-static void node_parameters_end_at_4096_bytes(void **state) {
-  (void)state;
+CASE(node_parameters_end_at_4096_bytes) {
   static unsigned char bytes[4096], four[4];
   void *parameters[] = {bytes, four};
   CUgraphNode node;
@@ -153,8 +145,7 @@ static void node_parameters_end_at_4096_bytes(void **state) {
   expect_broken("parameters");
 }
 
-static void child_graphs_are_copies(void **state) {
-  (void)state;
+CASE(child_graphs_are_copies) {
   CUgraph child;
   CUgraphNode node;
   RIGHT(cu.cuGraphCreate(&child, 0));
@@ -169,8 +160,7 @@ static void child_graphs_are_copies(void **state) {
   expect_trace("az");
 }
 
-static void clone_is_a_graph_of_its_own(void **state) {
-  (void)state;
+CASE(clone_is_a_graph_of_its_own) {
   CUgraph clone;
   add_log(graph, add_log(graph, NULL, 'a'), 'b');
   RIGHT(cu.cuGraphClone(&clone, graph));
@@ -179,8 +169,7 @@ static void clone_is_a_graph_of_its_own(void **state) {
   expect_trace("ab");
 }
 
-static void nodes_are_listed(void **state) {
-  (void)state;
+CASE(nodes_are_listed) {
   CUgraphNode a = add_log(graph, NULL, 'a'), b = add_log(graph, a, 'b'), nodes[3] = {NULL};
   size_t count = 0;
   RIGHT(cu.cuGraphGetNodes(graph, NULL, &count));
@@ -192,8 +181,7 @@ static void nodes_are_listed(void **state) {
   assert_ptr_equal(nodes[1], b);
 }
 
-static void update_is_checked(void **state) {
-  (void)state;
+CASE(update_is_checked) {
   uint64_t letter = 'n';
   void *parameters[] = {&letter};
   CUgraphNode node = add_log(graph, NULL, 'a'), late, empty;
@@ -219,8 +207,7 @@ static void update_is_checked(void **state) {
 }
 
 /* As drivers before 12.2 have it. */
-static void update_by_the_older_call(void **state) {
-  (void)state;
+CASE(update_by_the_older_call) {
   uint64_t letter = 'n';
   void *parameters[] = {&letter};
   CUgraphNode node = add_log(graph, NULL, 'a'), empty;
@@ -236,8 +223,7 @@ static void update_by_the_older_call(void **state) {
   RIGHT(cu.cuGraphExecDestroy(exec));
 }
 
-static void plain_graphs_have_several_execs(void **state) {
-  (void)state;
+CASE(plain_graphs_have_several_execs) {
   add_log(graph, NULL, 'a');
   CUgraphExec first = exec_of(), second;
   RIGHT(cu.cuGraphInstantiateWithFlags(&second, graph, 0));
@@ -252,8 +238,7 @@ static void plain_graphs_have_several_execs(void **state) {
   RIGHT(cu.cuGraphExecDestroy(second));
 }
 
-static void module_ends_before_its_graph(void **state) {
-  (void)state;
+CASE(module_ends_before_its_graph) {
   add_log(graph, NULL, 'a');
   CUgraphExec exec = exec_of(), other;
   CUgraphInstantiateResult why;
@@ -266,8 +251,7 @@ static void module_ends_before_its_graph(void **state) {
   load_module(kernels);
 }
 
-static void graph_is_drawn(void **state) {
-  (void)state;
+CASE(graph_is_drawn) {
   char path[] = "build/tests/simgpu/drawn_XXXXXX", text[512] = "";
   int file = mkstemp(path);
   assert_true(file >= 0);
@@ -283,8 +267,7 @@ static void graph_is_drawn(void **state) {
 
 /* ---- more than one device ---- */
 
-static void things_of_another_context(void **state) {
-  (void)state;
+CASE(things_of_another_context) {
   CUcontext second = NULL;
   CUgraphNode node;
   CUgraphExec exec;
@@ -325,21 +308,5 @@ static void things_of_another_context(void **state) {
 
 int main(void) {
   setenv("SIMGPU_DEVICES", "2", 1);
-  const struct CMUnitTest tests[] = {
-    CASE(nodes_run_in_the_order_of_their_edges),
-    CASE(dependencies_are_checked),
-    CASE(programmatic_edges_stand_between_kernels),
-    CASE(what_is_reserved_must_be_zero),
-    CASE(both_ways_to_add_a_kernel), CASE(newer_way_to_add_a_kernel), CASE(fills_are_nodes),
-    CASE(node_parameters_end_at_4096_bytes),
-    CASE(child_graphs_are_copies),
-    CASE(clone_is_a_graph_of_its_own),
-    CASE(nodes_are_listed),
-    CASE(update_is_checked), CASE(update_by_the_older_call),
-    CASE(plain_graphs_have_several_execs),
-    CASE(module_ends_before_its_graph),
-    CASE(graph_is_drawn),
-    CASE(things_of_another_context),
-  };
-  return cmocka_run_group_tests(tests, load_driver, NULL);
+  return run_all_tests_with(load_driver, NULL);
 }

@@ -149,5 +149,5 @@ static inline void expect_trace(const char *wanted) {
   RIGHT(cu.cuGraphExecDestroy(exec));
 }
 
-#define CASE(name) cmocka_unit_test_setup_teardown(name, begin, end)
+#define CASE(name) TEST_WITH(name, begin, end)
 #endif

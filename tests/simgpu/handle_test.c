@@ -1,8 +1,7 @@
 /* Conditional handles: every rule about them. */
 #include "graph_world.h"
 
-static void unattached_handle(void **state) {
-  (void)state;
+CASE(unattached_handle) {
   CUgraphExec exec;
   CUgraphInstantiateResult why;
   handle_of(0);
@@ -13,8 +12,7 @@ static void unattached_handle(void **state) {
   assert_int_equal(why, CUDA_GRAPH_INSTANTIATE_ERROR);
 }
 
-static void shared_handle(void **state) {
-  (void)state;
+CASE(shared_handle) {
   CUgraph a, *bodies;
   CUgraphNode node;
   CUgraphConditionalHandle handle = handle_of(1);
@@ -23,8 +21,7 @@ static void shared_handle(void **state) {
   expect_broken("shared");
 }
 
-static void handle_of_another_graph(void **state) {
-  (void)state;
+CASE(handle_of_another_graph) {
   CUgraph other, *bodies;
   CUgraphNode node;
   CUgraphConditionalHandle handle = 0;
@@ -36,8 +33,7 @@ static void handle_of_another_graph(void **state) {
 }
 
 /* Made for a body it is for nodes in that, at any depth, and for none around it or beside it. */
-static void handle_of_a_body(void **state) {
-  (void)state;
+CASE(handle_of_a_body) {
   CUgraph body, beside, inner, *bodies;
   CUgraphNode node;
   CUgraphConditionalHandle handle = 0;
@@ -51,8 +47,7 @@ static void handle_of_a_body(void **state) {
   RIGHT(try_condition(&node, inner, NULL, handle, IF, 1, &bodies));
 }
 
-static void handle_of_an_ended_graph(void **state) {
-  (void)state;
+CASE(handle_of_an_ended_graph) {
   CUgraph *bodies;
   CUgraphNode node;
   CUgraphConditionalHandle handle = handle_of(1);
@@ -62,8 +57,7 @@ static void handle_of_an_ended_graph(void **state) {
   expect_broken("destroyed");
 }
 
-static void handle_without_default_is_undefined(void **state) {
-  (void)state;
+CASE(handle_without_default_is_undefined) {
   CUgraph body;
   CUgraphConditionalHandle handle = 0;
   WRONG(CUDA_ERROR_INVALID_VALUE, cu.cuGraphConditionalHandleCreate(&handle, graph, context, 1, 0));
@@ -80,8 +74,7 @@ static void handle_without_default_is_undefined(void **state) {
   RIGHT(cu.cuGraphExecDestroy(exec));
 }
 
-static void handles_set_by_two_threads(void **state) {
-  (void)state;
+CASE(handles_set_by_two_threads) {
   for (uint64_t other = 0; other < 2; ++other) {
     CUgraph a, b;
     CUgraphConditionalHandle first = handle_of(0), second = handle_of(1);
@@ -111,8 +104,7 @@ static void set_beside(uint64_t first, uint64_t first_value, uint64_t second, ui
   add_log(body, NULL, 'b');
 }
 
-static void unordered_kernels_may_set_different_handles(void **state) {
-  (void)state;
+CASE(unordered_kernels_may_set_different_handles) {
   CUgraphConditionalHandle a = handle_of(0), b = handle_of(0);
   set_beside(a, 1, b, 1, a, b);
   CUgraphExec exec = exec_of();
@@ -124,8 +116,7 @@ static void unordered_kernels_may_set_different_handles(void **state) {
   RIGHT(cu.cuGraphExecDestroy(exec));
 }
 
-static void unordered_kernels_set_one_handle(void **state) {
-  (void)state;
+CASE(unordered_kernels_set_one_handle) {
   CUgraphConditionalHandle a = handle_of(0), b = handle_of(1);
   set_beside(a, 1, a, 0, a, b);
   CUgraphExec exec = exec_of();
@@ -134,8 +125,7 @@ static void unordered_kernels_set_one_handle(void **state) {
   RIGHT(cu.cuGraphExecDestroy(exec));
 }
 
-static void unordered_kernels_set_one_handle_to_one_value(void **state) {
-  (void)state;
+CASE(unordered_kernels_set_one_handle_to_one_value) {
   CUgraphConditionalHandle a = handle_of(0), b = handle_of(1);
   set_beside(a, 1, a, 1, a, b);
   CUgraphExec exec = exec_of();
@@ -146,8 +136,7 @@ static void unordered_kernels_set_one_handle_to_one_value(void **state) {
   RIGHT(cu.cuGraphExecDestroy(exec));
 }
 
-static void handle_set_beside_its_node(void **state) {
-  (void)state;
+CASE(handle_set_beside_its_node) {
   CUgraph body;
   CUgraphConditionalHandle handle = handle_of(0);
   add_condition(graph, NULL, handle, IF, &body);
@@ -159,8 +148,7 @@ static void handle_set_beside_its_node(void **state) {
   RIGHT(cu.cuGraphExecDestroy(exec));
 }
 
-static void passes_of_a_loop_are_ordered(void **state) {
-  (void)state;
+CASE(passes_of_a_loop_are_ordered) {
   CUgraph body, gate;
   CUgraphConditionalHandle loop = handle_of(1), other = handle_of(0);
   add_log(graph, NULL, 'x'); /* makes the graph no chain */
@@ -182,8 +170,7 @@ static void launch(const char *name, uint64_t a, uint64_t b, uint64_t c) {
   RIGHT(cu.cuStreamSynchronize(stream));
 }
 
-static void handle_set_by_an_eager_launch(void **state) {
-  (void)state;
+CASE(handle_set_by_an_eager_launch) {
   CUgraph body;
   CUgraphConditionalHandle handle = handle_of(0);
   add_condition(graph, NULL, handle, IF, &body);
@@ -192,8 +179,7 @@ static void handle_set_by_an_eager_launch(void **state) {
   expect_broken("eager");
 }
 
-static void handle_of_another_launch(void **state) {
-  (void)state;
+CASE(handle_of_another_launch) {
   CUgraph body, other;
   CUgraphConditionalHandle handle = handle_of(0);
   add_condition(graph, NULL, handle, IF, &body);
@@ -210,21 +196,4 @@ static void handle_of_another_launch(void **state) {
   graph = mine;
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-    CASE(unattached_handle),
-    CASE(shared_handle),
-    CASE(handle_of_another_graph), CASE(handle_of_a_body),
-    CASE(handle_of_an_ended_graph),
-    CASE(handle_without_default_is_undefined),
-    CASE(handles_set_by_two_threads),
-    CASE(unordered_kernels_may_set_different_handles),
-    CASE(unordered_kernels_set_one_handle),
-    CASE(unordered_kernels_set_one_handle_to_one_value),
-    CASE(handle_set_beside_its_node),
-    CASE(passes_of_a_loop_are_ordered),
-    CASE(handle_set_by_an_eager_launch),
-    CASE(handle_of_another_launch),
-  };
-  return cmocka_run_group_tests(tests, load_driver, NULL);
-}
+int main(void) { return run_all_tests_with(load_driver, NULL); }

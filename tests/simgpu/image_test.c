@@ -24,8 +24,7 @@ typedef struct taken { int driver, arch; CUresult result; } taken;
       fail_msg("case %zu: %d, not %d (%s)", k, (int)result_, (int)(cases)[k].result, log_text); \
   }
 
-static void ptx_by_version_and_target(void **state) {
-  (void)state;
+TEST(ptx_by_version_and_target) {
   static const struct { const char *head; int driver, arch; CUresult result; } cases[] = {
     {".version 8.4\n.target sm_75\n", 12040, 75, CUDA_SUCCESS},
     {".version 8.4\n.target sm_75\n", 13000, 121, CUDA_SUCCESS},
@@ -66,8 +65,7 @@ static const char PTX[] =
   ".entry gki_copy()\n{\n { }\n ret;\n}\n.visible .entry unknown(){ret;}\n"
   ".const .align 1 .b8 text[3] = {1, 2, 3};\n";
 
-static void gates_are_found_by_the_names_in_the_ptx(void **state) {
-  (void)state;
+TEST(gates_are_found_by_the_names_in_the_ptx) {
   sim_module *module;
   assert_int_equal(sim_module_load(PTX, 12040, 80, &module, NULL, 0), CUDA_SUCCESS);
   assert_non_null(sim_module_kernel(module, "gki_control"));
@@ -91,8 +89,7 @@ static void gates_are_found_by_the_names_in_the_ptx(void **state) {
 
 static const char KERNEL[] = "extern \"C\" __global__ void f(int *x) { x[threadIdx.x] = 7; }\n";
 
-static void own_cubins(void **state) {
-  (void)state;
+TEST(own_cubins) {
   size_t bytes;
   char *image = compile_for(KERNEL, "-arch=sm_80", &bytes);
   static const taken cases[] = {
@@ -112,8 +109,7 @@ static void own_cubins(void **state) {
   free(image);
 }
 
-static void own_ptx(void **state) {
-  (void)state;
+TEST(own_ptx) {
   size_t bytes;
   char *image = compile_for(KERNEL, "-arch=compute_75", &bytes);
   assert_int_equal(strlen(image) + 1, bytes);
@@ -139,8 +135,7 @@ static void own_ptx(void **state) {
 }
 
 /* A shared object that isn't one, in an image that is whole. */
-static void code_that_cannot_be_loaded(void **state) {
-  (void)state;
+TEST(code_that_cannot_be_loaded) {
   size_t bytes;
   void *image = sim_image_cubin(12080, (sim_arch){80, 0}, "no object", 9, &bytes);
   assert_int_equal(load(image, 12080, 80), CUDA_ERROR_INVALID_IMAGE);
@@ -172,8 +167,7 @@ static size_t put(unsigned char *to, const part *parts, size_t count) {
   return at;
 }
 
-static void fatbins_by_what_is_in_them(void **state) {
-  (void)state;
+TEST(fatbins_by_what_is_in_them) {
   static unsigned char image[4096];
   static const part cubins[] = {{CUBIN_PART, 75, 1, 7, 0, NULL}, {CUBIN_PART, 90, 1, 7, 0, NULL},
                                 {CUBIN_PART, 120, 1, 8, 0, NULL}, {CUBIN_PART, 100, 1, 8, ONLY, NULL}};
@@ -193,8 +187,7 @@ static void fatbins_by_what_is_in_them(void **state) {
   assert_int_equal(load(image, 13000, 80), CUDA_ERROR_NO_BINARY_FOR_GPU);
 }
 
-static void the_best_part_is_taken(void **state) {
-  (void)state;
+TEST(the_best_part_is_taken) {
   static unsigned char image[8192];
   static const char other[] = ".version 8.4\n.target sm_80\n.entry gki_fill(){}\n";
   const part parts[] = {{PTX_PART, 75, 8, 4, 0, PTX}, {PTX_PART, 80, 8, 4, 0, other}, {CUBIN_PART, 86, 1, 7, 0, NULL}};
@@ -210,8 +203,7 @@ static void the_best_part_is_taken(void **state) {
   }
 }
 
-static void damaged_fatbins(void **state) {
-  (void)state;
+TEST(damaged_fatbins) {
   static unsigned char image[8192];
   const part parts[] = {{CUBIN_PART, 75, 1, 7, 0, NULL}, {PTX_PART, 75, 8, 4, 0, PTX}};
   size_t bytes = put(image, parts, 2);
@@ -269,8 +261,7 @@ static bool has_both(const void *image, int driver, int arch) {
   return both;
 }
 
-static void real_images(void **state) {
-  (void)state;
+TEST(real_images) {
   if (access(NVCC, X_OK) != 0) {
     print_message("there is no %s\n", NVCC);
     skip();
@@ -312,11 +303,4 @@ static void real_images(void **state) {
   assert_int_equal(system(path), 0);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-    cmocka_unit_test(ptx_by_version_and_target), cmocka_unit_test(gates_are_found_by_the_names_in_the_ptx),
-    cmocka_unit_test(own_cubins), cmocka_unit_test(own_ptx), cmocka_unit_test(code_that_cannot_be_loaded),
-    cmocka_unit_test(fatbins_by_what_is_in_them), cmocka_unit_test(the_best_part_is_taken),
-    cmocka_unit_test(damaged_fatbins), cmocka_unit_test(real_images)};
-  return cmocka_run_group_tests(tests, load_nvrtc, NULL);
-}
+int main(void) { return run_all_tests_with(load_nvrtc, NULL); }

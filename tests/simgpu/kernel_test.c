@@ -10,8 +10,7 @@ static const sim_kernel *find(sim_module *module, const char *name) {
   return kernel;
 }
 
-static void places_in_three_dimensions(void **state) {
-  (void)state;
+TEST(places_in_three_dimensions) {
   sim_module *module = load_source(
     "extern \"C\" __global__ void mark(unsigned *x) {\n"
     "  unsigned i = threadIdx.x + blockDim.x * blockIdx.x, j = threadIdx.y + blockDim.y * blockIdx.y;\n"
@@ -30,8 +29,7 @@ static void places_in_three_dimensions(void **state) {
 
 typedef struct box { double weight; char letter; short numbers[3]; } box;
 
-static void parameters_where_cuda_has_them(void **state) {
-  (void)state;
+TEST(parameters_where_cuda_has_them) {
   sim_module *module = load_source(
     "struct box { double weight; char letter; short numbers[3]; };\n"
     "extern \"C\" __global__ void none() {}\n"
@@ -98,8 +96,7 @@ static const char SUM[] =
 
 typedef struct sum_parameters { const int *x; int n, gap; int *to; } sum_parameters;
 
-static void sums_by_shuffles(void **state) {
-  (void)state;
+TEST(sums_by_shuffles) {
   sim_module *module = load_source(SUM);
   const sim_kernel *kernel = find(module, "sum");
   static int x[1000];
@@ -116,8 +113,7 @@ static void sums_by_shuffles(void **state) {
   sim_module_unload(module);
 }
 
-static void barriers(void **state) {
-  (void)state;
+TEST(barriers) {
   sim_module *module = load_source(SUM);
   static int x[1000];
   int to[4] = {0};
@@ -134,8 +130,7 @@ static void barriers(void **state) {
   sim_module_unload(module);
 }
 
-static void votes_and_shuffles_of_all_kinds(void **state) {
-  (void)state;
+TEST(votes_and_shuffles_of_all_kinds) {
   sim_module *module = load_source(
     "extern \"C\" __global__ void all(unsigned *to) {\n"
     "  unsigned t = threadIdx.x, lane = t % 32, mask = lane < 16 ? 0xffffu : 0xffff0000u;\n"
@@ -167,8 +162,7 @@ static void votes_and_shuffles_of_all_kinds(void **state) {
   sim_module_unload(module);
 }
 
-static void atomics(void **state) {
-  (void)state;
+TEST(atomics) {
   sim_module *module = load_source(
     "extern \"C\" __global__ void all(int *i, unsigned *u, float *f, double *d, unsigned long long *l) {\n"
     "  int t = blockIdx.x * blockDim.x + threadIdx.x;\n"
@@ -217,8 +211,7 @@ static const char WRONG[] =
   "extern \"C\" __global__ void right(int *to) { __syncthreads(); atomicAdd(to, 1); }\n";
 
 /* And the next kernel runs as if nothing had been. */
-static void broken_rules_are_said(void **state) {
-  (void)state;
+TEST(broken_rules_are_said) {
   static const struct { const char *name; int n; unsigned threads; const char *words; } cases[] = {
     {"leaves", 7, 64, "barrier: kernel leaves, block (0, 0, 0): thread (0, 0, 0) waits at __syncthreads, where 63 of "
                       "64 threads have come; 1 have left"},
@@ -259,8 +252,7 @@ static jmp_buf out;
 static void jump(void) { longjmp(out, 1); }
 
 /* As the driver does when a kernel touches what it mustn't. */
-static void a_kernel_may_be_left_by_a_jump(void **state) {
-  (void)state;
+TEST(a_kernel_may_be_left_by_a_jump) {
   if (IS_TSAN) {
     print_message("ThreadSanitizer can't follow a jump from one stack to another\n");
     skip();
@@ -290,8 +282,7 @@ static void a_kernel_may_be_left_by_a_jump(void **state) {
   sim_module_unload(module);
 }
 
-static void conditions(void **state) {
-  (void)state;
+TEST(conditions) {
   sim_module *module = load_source(
     "extern \"C\" __device__ void cudaGraphSetConditional(unsigned long long, unsigned);\n"
     "extern \"C\" __global__ void sets(cudaGraphConditionalHandle h, unsigned thread) {\n"
@@ -320,8 +311,7 @@ static const char TURNS[] =
   "}\n";
 
 /* Two kernels of one module, each of which waits for the other again and again. */
-static void kernels_under_way_at_once(void **state) {
-  (void)state;
+TEST(kernels_under_way_at_once) {
   enum { BLOCKS = 3 };
   sim_module *module = load_source(TURNS);
   const sim_kernel *turns = find(module, "turns");
@@ -365,8 +355,7 @@ static bool pauses(const char *shared) {
   return !over;
 }
 
-static void where_kernels_pause(void **state) {
-  (void)state;
+TEST(where_kernels_pause) {
   assert_true(pauses(""));
   assert_false(pauses("__shared__")); /* there is one for all kernels of a module */
   sim_module *module = load_source("extern \"C\" __global__ void f(int *x) { x[0] = 7; }\n");
@@ -376,8 +365,7 @@ static void where_kernels_pause(void **state) {
   sim_module_unload(module);
 }
 
-static void modules_are_apart(void **state) {
-  (void)state;
+TEST(modules_are_apart) {
   static const char source[] =
     "namespace deep { __device__ int counter = 5;\n"
     "__global__ void count(int *to) { to[0] = ++counter; } }\n"
@@ -408,13 +396,4 @@ static void modules_are_apart(void **state) {
   sim_module_unload(two);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-    cmocka_unit_test(places_in_three_dimensions), cmocka_unit_test(parameters_where_cuda_has_them),
-    cmocka_unit_test(sums_by_shuffles), cmocka_unit_test(barriers), cmocka_unit_test(votes_and_shuffles_of_all_kinds),
-    cmocka_unit_test(atomics), cmocka_unit_test(broken_rules_are_said),
-    cmocka_unit_test(a_kernel_may_be_left_by_a_jump), cmocka_unit_test(conditions),
-    cmocka_unit_test(kernels_under_way_at_once), cmocka_unit_test(where_kernels_pause),
-    cmocka_unit_test(modules_are_apart)};
-  return cmocka_run_group_tests(tests, load_nvrtc, NULL);
-}
+int main(void) { return run_all_tests_with(load_nvrtc, NULL); }

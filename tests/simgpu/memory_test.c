@@ -54,8 +54,9 @@ static void store(CUdeviceptr at, uint64_t value) {
   RIGHT(cu.cuLaunchKernel(kernel("store"), 1, 1, 1, 1, 1, 1, 0, stream, parameters, NULL));
 }
 
-static void copies_follow_each_other(void **state) {
-  (void)state;
+#define CASE(test) TEST_WITH(test, begin, end)
+
+CASE(copies_follow_each_other) {
   pinned[0] = 5;
   RIGHT(cu.cuMemcpyHtoDAsync(memory, pinned, 8, stream));
   RIGHT(cu.cuMemcpyDtoDAsync(memory + 8, memory, 8, stream));
@@ -69,8 +70,7 @@ static void copies_follow_each_other(void **state) {
   assert_int_equal(sim->counts().pageable, 0);
 }
 
-static void pinned_source_is_read_when_its_turn_comes(void **state) {
-  (void)state;
+CASE(pinned_source_is_read_when_its_turn_comes) {
   sim->hold(1);
   pinned[0] = 1;
   RIGHT(cu.cuMemcpyHtoDAsync(memory, pinned, 8, stream));
@@ -81,8 +81,7 @@ static void pinned_source_is_read_when_its_turn_comes(void **state) {
   assert_int_equal(pinned[1], 2);
 }
 
-static void pageable_copies_are_counted(void **state) {
-  (void)state;
+CASE(pageable_copies_are_counted) {
   uint64_t here = 7;
   sim->hold(1);
   RIGHT(cu.cuMemcpyHtoDAsync(memory, &here, 8, stream));
@@ -96,8 +95,7 @@ static void pageable_copies_are_counted(void **state) {
   assert_int_equal(sim->counts().waits, 1);
 }
 
-static void new_memory_holds_rubbish(void **state) {
-  (void)state;
+CASE(new_memory_holds_rubbish) {
   CUdeviceptr large;
   RIGHT(cu.cuMemAlloc(&large, 5 << 20));
   RIGHT(cu.cuMemcpyDtoHAsync(pinned, large + (5 << 20) - 8, 8, stream));
@@ -106,8 +104,7 @@ static void new_memory_holds_rubbish(void **state) {
   RIGHT(cu.cuMemFree(large));
 }
 
-static void copies_stay_in_their_block(void **state) {
-  (void)state;
+CASE(copies_stay_in_their_block) {
   RIGHT(cu.cuMemcpyDtoHAsync(pinned, memory, 64, stream));
   WRONG(CUDA_ERROR_INVALID_VALUE, cu.cuMemcpyDtoHAsync(pinned, memory, 65, stream));
   WRONG(CUDA_ERROR_INVALID_VALUE, cu.cuMemsetD8Async(memory + 64, 0, 1, stream));
@@ -115,8 +112,7 @@ static void copies_stay_in_their_block(void **state) {
   WRONG(CUDA_ERROR_INVALID_VALUE, cu.cuMemcpyDtoDAsync(memory, 4096, 8, stream));
 }
 
-static void memory_of_the_driver_is_known(void **state) {
-  (void)state;
+CASE(memory_of_the_driver_is_known) {
   unsigned type = 0;
   uint64_t here;
   const CUpointer_attribute what = CU_POINTER_ATTRIBUTE_MEMORY_TYPE;
@@ -139,8 +135,7 @@ static void memory_of_the_driver_is_known(void **state) {
   assert_int_equal(value, 1);
 }
 
-static void kernel_reaches_pinned_and_managed_memory(void **state) {
-  (void)state;
+CASE(kernel_reaches_pinned_and_managed_memory) {
   CUdeviceptr at, managed;
   RIGHT(cu.cuMemHostGetDevicePointer(&at, pinned + 1, 0));
   store(at, 11);
@@ -155,8 +150,7 @@ static void kernel_reaches_pinned_and_managed_memory(void **state) {
   WRONG(CUDA_ERROR_INVALID_VALUE, cu.cuMemHostGetDevicePointer(&at, &at, 0));
 }
 
-static void what_is_posted_may_be_seen_late(void **state) {
-  (void)state;
+CASE(what_is_posted_may_be_seen_late) {
   for (int no = 0; no < 2; ++no) {
     sim->answer_no(no ? "P13" : NULL);
     uint64_t *post, seen = 0;
@@ -187,8 +181,7 @@ static void expect_failed(const char *why) {
   WRONG(CUDA_ERROR_ILLEGAL_ADDRESS, cu.cuStreamQuery(stream));
 }
 
-static void kernel_touches_freed_memory(void **state) {
-  (void)state;
+CASE(kernel_touches_freed_memory) {
   CUdeviceptr gone;
   RIGHT(cu.cuMemAlloc(&gone, 128));
   RIGHT(cu.cuMemFree(gone));
@@ -196,21 +189,18 @@ static void kernel_touches_freed_memory(void **state) {
   expect_failed("16 bytes into 128 bytes that were freed");
 }
 
-static void kernel_touches_what_is_behind(void **state) {
-  (void)state;
+CASE(kernel_touches_what_is_behind) {
   store(memory + 256, 1);
   expect_failed("192 bytes behind 64 bytes of device memory");
 }
 
-static void kernel_touches_nothing(void **state) {
-  (void)state;
+CASE(kernel_touches_nothing) {
   store(8, 1);
   expect_failed("no memory of this device");
 }
 
 /* Memory of the host that isn't page-locked, the last bytes of a store in it, too. */
-static void kernel_touches_pageable_memory(void **state) {
-  (void)state;
+CASE(kernel_touches_pageable_memory) {
   uint64_t *obtained = malloc(2 * sizeof *obtained);
   obtained[0] = 3;
   sim->allow("pageable");
@@ -226,14 +216,12 @@ static void kernel_touches_pageable_memory(void **state) {
   free(obtained);
 }
 
-static void kernel_touches_what_is_behind_pinned_memory(void **state) {
-  (void)state;
+CASE(kernel_touches_what_is_behind_pinned_memory) {
   store((CUdeviceptr)(uintptr_t)pinned + 60, 1);
   expect_failed("no memory of this device");
 }
 
-static void work_behind_a_failure_is_dropped(void **state) {
-  (void)state;
+CASE(work_behind_a_failure_is_dropped) {
   pinned[0] = 0;
   sim->hold(1);
   store(8, 1);
@@ -244,8 +232,7 @@ static void work_behind_a_failure_is_dropped(void **state) {
 }
 
 /* It closes when there is no work left, which needn't be after each item. */
-static void host_touches_device_memory(void **state) {
-  (void)state;
+CASE(host_touches_device_memory) {
   sim->hold(1);
   store(memory, 1);
   store(memory, 1);
@@ -329,8 +316,7 @@ static void expect_other_failed(void) {
 }
 
 /* The first one's item is queued while the other's runs, so that the device has work all the time. */
-static void two_contexts_take_turns(void **state) {
-  (void)state;
+TEST_WITH(two_contexts_take_turns, begin_two, end_two) {
   for (uint64_t turn = 1; turn <= 10; ++turn) {
     other_begins(turn);
     RIGHT(cu.cuCtxPushCurrent(context));
@@ -343,8 +329,7 @@ static void two_contexts_take_turns(void **state) {
 }
 
 /* Likewise, but of one that mustn't: what was open a moment ago is closed to it. */
-static void kernel_touches_what_another_context_had_open(void **state) {
-  (void)state;
+TEST_WITH(kernel_touches_what_another_context_had_open, begin_two, end_two) {
   uint64_t said = (uint64_t)(uintptr_t)pinned, value = 1;
   void *parameters[] = {&said, &value};
   memset(pinned, 0, 16);
@@ -361,8 +346,7 @@ static void kernel_touches_what_another_context_had_open(void **state) {
 }
 
 /* What is taken while an item runs is open to it if it is its context's, and else closed. */
-static void memory_is_taken_while_a_kernel_runs(void **state) {
-  (void)state;
+TEST_WITH(memory_is_taken_while_a_kernel_runs, begin_two, end_two) {
   CUdeviceptr own, foreign;
   other_begins(5);
   RIGHT(cu.cuMemAlloc(&own, 8));
@@ -380,8 +364,7 @@ static void memory_is_taken_while_a_kernel_runs(void **state) {
   expect_other_failed();
 }
 
-static void memory_runs_out(void **state) {
-  (void)state;
+CASE(memory_runs_out) {
   CUdeviceptr more;
   size_t bytes;
   RIGHT(cu.cuDeviceTotalMem(&bytes, 0));
@@ -391,8 +374,7 @@ static void memory_runs_out(void **state) {
   WRONG(CUDA_ERROR_INVALID_VALUE, cu.cuMemAlloc(&more, 0));
 }
 
-static void memory_that_is_left(void **state) {
-  (void)state;
+CASE(memory_that_is_left) {
   CUdeviceptr more;
   size_t bytes, before, left, all;
   RIGHT(cu.cuDeviceTotalMem(&bytes, 0));
@@ -407,8 +389,7 @@ static void memory_that_is_left(void **state) {
   WRONG(CUDA_ERROR_INVALID_VALUE, cu.cuMemGetInfo(NULL, &all));
 }
 
-static void memory_is_given_back_once(void **state) {
-  (void)state;
+CASE(memory_is_given_back_once) {
   CUdeviceptr more;
   RIGHT(cu.cuMemFree(0));
   RIGHT(cu.cuMemFreeHost(NULL));
@@ -424,8 +405,7 @@ static void memory_is_given_back_once(void **state) {
   expect_broken("free");
 }
 
-static void free_waits_for_what_is_under_way(void **state) {
-  (void)state;
+CASE(free_waits_for_what_is_under_way) {
   CUdeviceptr more;
   RIGHT(cu.cuMemAlloc(&more, 8));
   for (int k = 0; k < 100; ++k) store(more, 1);
@@ -434,8 +414,7 @@ static void free_waits_for_what_is_under_way(void **state) {
   assert_true(sim->counts().waits > 0);
 }
 
-static void what_is_alive_is_counted(void **state) {
-  (void)state;
+CASE(what_is_alive_is_counted) {
   assert_int_equal(sim->alive(SIMGPU_MEMORY), 1);
   assert_int_equal(sim->alive(SIMGPU_PINNED), 1);
   assert_int_equal(sim->alive(SIMGPU_STREAMS), 1);
@@ -443,8 +422,6 @@ static void what_is_alive_is_counted(void **state) {
   assert_int_equal(sim->alive(SIMGPU_RETAINS), 1);
   assert_int_equal(sim->alive(SIMGPU_ALL), 5);
 }
-
-#define CASE(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
 static void begin_again(void) {
   RIGHT(cu.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
@@ -454,8 +431,7 @@ static void begin_again(void) {
 }
 
 /* The caller's own pages, which stay that when the context is reset. */
-static void registered_memory(void **state) {
-  (void)state;
+CASE(registered_memory) {
   enum { PAGE = 4096 };
   CUdeviceptr at = 0;
   CUresult (*reset)(CUdevice device);
@@ -496,30 +472,4 @@ static void registered_memory(void **state) {
   free(pages);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-    CASE(copies_follow_each_other),
-    CASE(pinned_source_is_read_when_its_turn_comes),
-    CASE(pageable_copies_are_counted),
-    CASE(new_memory_holds_rubbish),
-    CASE(copies_stay_in_their_block),
-    CASE(memory_of_the_driver_is_known),
-    CASE(kernel_reaches_pinned_and_managed_memory),
-    CASE(what_is_posted_may_be_seen_late),
-    CASE(kernel_touches_freed_memory),
-    CASE(kernel_touches_what_is_behind),
-    CASE(kernel_touches_nothing),
-    CASE(kernel_touches_pageable_memory),
-    CASE(kernel_touches_what_is_behind_pinned_memory),
-    CASE(work_behind_a_failure_is_dropped),
-    CASE(host_touches_device_memory),
-    cmocka_unit_test_setup_teardown(two_contexts_take_turns, begin_two, end_two),
-    cmocka_unit_test_setup_teardown(kernel_touches_what_another_context_had_open, begin_two, end_two),
-    cmocka_unit_test_setup_teardown(memory_is_taken_while_a_kernel_runs, begin_two, end_two),
-    CASE(memory_runs_out), CASE(memory_that_is_left),
-    CASE(memory_is_given_back_once),
-    CASE(free_waits_for_what_is_under_way),
-    CASE(what_is_alive_is_counted), CASE(registered_memory),
-  };
-  return cmocka_run_group_tests(tests, load_driver, NULL);
-}
+int main(void) { return run_all_tests_with(load_driver, NULL); }

@@ -19,8 +19,7 @@ static nvrtcResult compile(nvrtcProgram program, const char *option) {
   return rtc.nvrtcCompileProgram(program, option ? 1 : 0, &option);
 }
 
-static void versions_and_architectures(void **state) {
-  (void)state;
+TEST(versions_and_architectures) {
   static const struct { const char *list; int major, minor, count, last; } cases[] = {
     {"12.4", 12, 4, 14, 90}, {"13.0,12.8,11.4", 12, 8, 17, 120}, {"12.8", 12, 8, 17, 120}};
   for (size_t k = 0; k < sizeof cases / sizeof cases[0]; ++k) {
@@ -44,8 +43,7 @@ static void versions_and_architectures(void **state) {
 }
 
 /* Each name is a library with its own version. */
-static void names_are_libraries_of_their_own(void **state) {
-  (void)state;
+TEST(names_are_libraries_of_their_own) {
   static const struct { const char *name; int major; } cases[] = {
     {"build/simgpu/libnvrtc.so.13", 13}, {"build/simgpu/libnvrtc.so.12", 12}, {"build/simgpu/libnvrtc.so.11.2", 11},
     {"build/simgpu/libnvrtc.so", 0}};
@@ -61,8 +59,7 @@ static void names_are_libraries_of_their_own(void **state) {
   }
 }
 
-static void options(void **state) {
-  (void)state;
+TEST(options) {
   static const struct { const char *option; nvrtcResult result; const char *log; bool cubin; } cases[] = {
     {NULL, NVRTC_SUCCESS, "", false},
     {"--gpu-architecture=sm_80", NVRTC_SUCCESS, "", true},
@@ -97,8 +94,7 @@ static void options(void **state) {
   }
 }
 
-static void macros_and_headers(void **state) {
-  (void)state;
+TEST(macros_and_headers) {
   static const char source[] =
     "#include \"mine.h\"\n#include <mine.h>\n"
     "#ifdef GONE\n#error it is still there\n#endif\n"
@@ -123,8 +119,7 @@ static void macros_and_headers(void **state) {
   rtc.nvrtcDestroyProgram(&program);
 }
 
-static void errors_are_where_the_user_wrote_them(void **state) {
-  (void)state;
+TEST(errors_are_where_the_user_wrote_them) {
   static const struct { const char *source, *log; } cases[] = {
     {"extern \"C\" __global__ void f(int *x) {\n  x[0] = y;\n}\n", "some.cu(2): error: "},
     {"#line 77 \"dir/their.c\"\nint f() { return nothing; }\n", "dir/their.c(77): error: "},
@@ -149,8 +144,7 @@ static void errors_are_where_the_user_wrote_them(void **state) {
   }
 }
 
-static void what_is_no_program_is_refused(void **state) {
-  (void)state;
+TEST(what_is_no_program_is_refused) {
   nvrtcProgram program = create(KERNEL), gone = program;
   size_t bytes;
   assert_int_equal(rtc.nvrtcDestroyProgram(&gone), NVRTC_SUCCESS);
@@ -165,8 +159,7 @@ static void what_is_no_program_is_refused(void **state) {
 }
 
 /* Every call of a program's life fails once; destroying works all the same. */
-static void every_call_fails(void **state) {
-  (void)state;
+TEST(every_call_fails) {
   const char *option = "--gpu-architecture=sm_80";
   uint64_t k = 0;
   for (bool has_failed = true; has_failed; rtc.control->mark()) {
@@ -199,8 +192,7 @@ static void *compile_one(void *number) {
   return result == NVRTC_SUCCESS ? number : NULL;
 }
 
-static void threads_compile_at_once(void **state) {
-  (void)state;
+TEST(threads_compile_at_once) {
   pthread_t threads[6];
   int numbers[6];
   for (int k = 0; k < 6; ++k) {
@@ -263,8 +255,7 @@ static bool make(const sim_job *job) {
   return made.was_kept;
 }
 
-static void what_was_made_is_kept(void **state) {
-  (void)state;
+TEST_WITH(what_was_made_is_kept, make_folder, remove_folder) {
   const sim_job jobs[] = {job_of(KERNEL, "a.cu", ""), job_of(KERNEL, "b.cu", ""), job_of(KERNEL, "a.cu", "-DX"),
                           job_of("__global__ void g() {}", "a.cu", "")};
   for (int k = 0; k < 4; ++k) assert_false(make(&jobs[k]));
@@ -297,8 +288,7 @@ static void cut(const char *path) {
   assert_int_equal(truncate(path, damage_at < 0 ? now.st_size + damage_at : damage_at), 0);
 }
 
-static void damaged_files_are_made_anew(void **state) {
-  (void)state;
+TEST_WITH(damaged_files_are_made_anew, make_folder, remove_folder) {
   static const long places[] = {0, 7, 8, 15, 16, 24, 31, 32, 100, -1};
   const sim_job job = job_of(KERNEL, "a.cu", "");
   make(&job);
@@ -311,8 +301,7 @@ static void damaged_files_are_made_anew(void **state) {
 }
 
 /* One compiles, the others wait for it. */
-static void many_processes_ask_at_once(void **state) {
-  (void)state;
+TEST_WITH(many_processes_ask_at_once, make_folder, remove_folder) {
   enum { PROCESSES = 20 };
   const sim_job job = job_of(KERNEL, "a.cu", "");
   pid_t children[PROCESSES];
@@ -338,8 +327,7 @@ static void many_processes_ask_at_once(void **state) {
   assert_int_equal(each_file(NULL), 1);
 }
 
-static void a_folder_that_cannot_be_made_is_an_error(void **state) {
-  (void)state;
+TEST(a_folder_that_cannot_be_made_is_an_error) {
   const sim_job job = job_of(KERNEL, "a.cu", "");
   sim_made made;
   assert_false(sim_compile("/nowhere/at/all", &job, &made));
@@ -347,15 +335,4 @@ static void a_folder_that_cannot_be_made_is_an_error(void **state) {
   free(made.log);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-    cmocka_unit_test(versions_and_architectures), cmocka_unit_test(names_are_libraries_of_their_own),
-    cmocka_unit_test(options), cmocka_unit_test(macros_and_headers),
-    cmocka_unit_test(errors_are_where_the_user_wrote_them), cmocka_unit_test(what_is_no_program_is_refused),
-    cmocka_unit_test(every_call_fails), cmocka_unit_test(threads_compile_at_once),
-    cmocka_unit_test_setup_teardown(what_was_made_is_kept, make_folder, remove_folder),
-    cmocka_unit_test_setup_teardown(damaged_files_are_made_anew, make_folder, remove_folder),
-    cmocka_unit_test_setup_teardown(many_processes_ask_at_once, make_folder, remove_folder),
-    cmocka_unit_test(a_folder_that_cannot_be_made_is_an_error)};
-  return cmocka_run_group_tests(tests, load_nvrtc, NULL);
-}
+int main(void) { return run_all_tests_with(load_nvrtc, NULL); }

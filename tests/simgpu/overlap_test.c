@@ -82,8 +82,9 @@ static CUgraphExec fork_of(CUgraphConditionalHandle first, unsigned one, CUgraph
   return finish(nodes, BRANCHES);
 }
 
-static void branches_overlap(void **state) {
-  (void)state;
+#define CASE(test) TEST_WITH(test, begin, end)
+
+CASE(branches_overlap) {
   add_handles();
   CUgraphExec exec = fork_of(handles[0], 1, handles[1], 0);
   unsigned with = 0, seen[SEEDS];
@@ -96,8 +97,7 @@ static void branches_overlap(void **state) {
 }
 
 /* How a launch goes doesn't depend on what other streams do, or when. */
-static void other_streams_change_nothing(void **state) {
-  (void)state;
+CASE(other_streams_change_nothing) {
   CUstream beside;
   CUdeviceptr memory;
   RIGHT(cu.cuStreamCreate(&beside, CU_STREAM_NON_BLOCKING));
@@ -119,8 +119,7 @@ static void other_streams_change_nothing(void **state) {
   RIGHT(cu.cuStreamDestroy(beside));
 }
 
-static void what_is_ordered_does_not(void **state) {
-  (void)state;
+CASE(what_is_ordered_does_not) {
   add_handles();
   CUgraphNode node = add_kernel(add_kernel(NULL, 1, handles[0], 1), 1, handles[1], 1);
   CUgraphExec exec = finish(&node, 1);
@@ -128,8 +127,7 @@ static void what_is_ordered_does_not(void **state) {
   RIGHT(cu.cuGraphExecDestroy(exec));
 }
 
-static void different_values_are_found(void **state) {
-  (void)state;
+CASE(different_values_are_found) {
   add_handles();
   CUgraphExec exec = fork_of(handles[0], 1, handles[0], 0);
   for (uint64_t seed = 0; seed < SEEDS; ++seed) {
@@ -140,8 +138,7 @@ static void different_values_are_found(void **state) {
 }
 
 /* Thread 0 of each block sets it. */
-static void two_threads_are_found(void **state) {
-  (void)state;
+CASE(two_threads_are_found) {
   add_handles();
   const CUgraphNode nodes[BRANCHES] = {add_kernel(NULL, 2, handles[0], 1), add_kernel(NULL, 1, handles[1], 1)};
   CUgraphExec exec = finish(nodes, BRANCHES);
@@ -155,7 +152,7 @@ static void two_threads_are_found(void **state) {
 }
 
 /* What is under way beside a kernel that touches what it mustn't is given up with it. */
-static void failure_ends_them_all(void **state) {
+CASE(failure_ends_them_all) {
   for (uint64_t seed = 0; seed < SEEDS; ++seed) {
     uint32_t *right = met;
     CUdeviceptr freed;
@@ -178,16 +175,4 @@ static void failure_ends_them_all(void **state) {
   branches_overlap(state);
 }
 
-#define CASE(name) cmocka_unit_test_setup_teardown(name, begin, end)
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-    CASE(branches_overlap),
-    CASE(other_streams_change_nothing),
-    CASE(what_is_ordered_does_not),
-    CASE(different_values_are_found),
-    CASE(two_threads_are_found),
-    CASE(failure_ends_them_all),
-  };
-  return cmocka_run_group_tests(tests, load_driver, NULL);
-}
+int main(void) { return run_all_tests_with(load_driver, NULL); }

@@ -4,15 +4,8 @@
 #include "simgpu.h"
 #include "stub.h"
 #include <dlfcn.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
+#include "unit/support/test.h"
 
 #ifndef SIM_LIBRARY
 #define SIM_LIBRARY "build/simgpu/rules/libcuda.so.1"

@@ -34,8 +34,9 @@ static void put(CUstream where, char letter) {
   RIGHT(cu.cuLaunchKernel(kernel("log"), 1, 1, 1, 1, 1, 1, 0, where, parameters, NULL));
 }
 
-static void work_is_done_later_and_in_order(void **state) {
-  (void)state;
+#define CASE(test) TEST_WITH(test, begin, end)
+
+CASE(work_is_done_later_and_in_order) {
   sim->hold(1);
   for (char letter = 'a'; letter <= 'h'; ++letter) put(stream, letter);
   WRONG(CUDA_ERROR_NOT_READY, cu.cuStreamQuery(stream));
@@ -50,8 +51,7 @@ static void work_is_done_later_and_in_order(void **state) {
 }
 
 /* The first question finds all of it done, however much it is. */
-static void questions_let_the_device_settle(void **state) {
-  (void)state;
+CASE(questions_let_the_device_settle) {
   sim->settle(1);
   for (int k = 0; k < 200; ++k) {
     put(stream, 'a');
@@ -68,8 +68,7 @@ static void questions_let_the_device_settle(void **state) {
   assert_int_equal(sim->counts().waits, 0);
 }
 
-static void streams_run_beside_each_other(void **state) {
-  (void)state;
+CASE(streams_run_beside_each_other) {
   unsigned first = 0;
   for (uint64_t seed = 0; seed < 32; ++seed) {
     traced = 0;
@@ -86,8 +85,7 @@ static void streams_run_beside_each_other(void **state) {
 }
 
 /* Each question is a step of that work, and a wait is as long as it takes. */
-static void others_work_keeps_kernels_out(void **state) {
-  (void)state;
+CASE(others_work_keeps_kernels_out) {
   enum { QUESTIONS = 3 };
   sim->busy(QUESTIONS);
   put(stream, 'a');
@@ -103,8 +101,7 @@ static void others_work_keeps_kernels_out(void **state) {
   assert_string_equal(trace, "ab");
 }
 
-static void lazy_devices_work_for_who_waits(void **state) {
-  (void)state;
+CASE(lazy_devices_work_for_who_waits) {
   sim->lazy(1);
   put(stream, 'a');
   put(stream, 'b');
@@ -125,8 +122,7 @@ static void lazy_devices_work_for_who_waits(void **state) {
   assert_int_equal(trace[1], 'e');
 }
 
-static void default_stream_waits_for_blocking_ones(void **state) {
-  (void)state;
+CASE(default_stream_waits_for_blocking_ones) {
   for (uint64_t seed = 0; seed < 16; ++seed) {
     traced = 0;
     sim->set_seed(seed);
@@ -140,8 +136,7 @@ static void default_stream_waits_for_blocking_ones(void **state) {
   }
 }
 
-static void event_is_reached_in_its_turn(void **state) {
-  (void)state;
+CASE(event_is_reached_in_its_turn) {
   CUevent event;
   RIGHT(cu.cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
   RIGHT(cu.cuEventQuery(event)); /* never recorded: done */
@@ -163,8 +158,7 @@ static void event_is_reached_in_its_turn(void **state) {
   expect_broken("destroyed");
 }
 
-static void stream_ends_when_its_work_does(void **state) {
-  (void)state;
+CASE(stream_ends_when_its_work_does) {
   CUstream third;
   RIGHT(cu.cuStreamCreate(&third, CU_STREAM_NON_BLOCKING));
   sim->hold(1);
@@ -189,8 +183,7 @@ static void *use_from_elsewhere(void *data) {
   return NULL;
 }
 
-static void each_thread_has_its_contexts(void **state) {
-  (void)state;
+CASE(each_thread_has_its_contexts) {
   pthread_t thread;
   CUresult results[4];
   assert_int_equal(pthread_create(&thread, NULL, use_from_elsewhere, results), 0);
@@ -207,8 +200,7 @@ static void *wait_for_it(void *data) {
   return NULL;
 }
 
-static void many_threads_use_one_stream(void **state) {
-  (void)state;
+CASE(many_threads_use_one_stream) {
   pthread_t threads[4];
   CUresult results[4];
   sim->hold(1);
@@ -237,7 +229,7 @@ static void *open_and_close(void *data) {
   return NULL;
 }
 
-static void contexts_come_and_go_in_many_threads(void **state) {
+CASE(contexts_come_and_go_in_many_threads) {
   pthread_t threads[4];
   int wrong[4] = {0};
   end(state); /* so that nobody else keeps it */
@@ -251,8 +243,7 @@ static void contexts_come_and_go_in_many_threads(void **state) {
   begin(state);
 }
 
-static void stream_waits_for_an_event(void **state) {
-  (void)state;
+CASE(stream_waits_for_an_event) {
   for (uint64_t seed = 0; seed < 16; ++seed) {
     CUevent event;
     traced = 0;
@@ -280,8 +271,7 @@ static unsigned long long id_of(CUstream where) {
 }
 
 /* The next stream has the handle of the one that was destroyed, even with work left; its id is another one. */
-static void handle_is_given_again(void **state) {
-  (void)state;
+CASE(handle_is_given_again) {
   CUstream first, second;
   RIGHT(cu.cuStreamCreate(&first, CU_STREAM_NON_BLOCKING));
   const unsigned long long id = id_of(first);
@@ -303,8 +293,7 @@ static void handle_is_given_again(void **state) {
   assert_int_equal(strlen(trace), 2);
 }
 
-static void captures_are_told(void **state) {
-  (void)state;
+CASE(captures_are_told) {
   CUstreamCaptureStatus status;
   CUgraph graph;
   RIGHT(cu.cuStreamIsCapturing(NULL, &status));
@@ -318,8 +307,7 @@ static void captures_are_told(void **state) {
   WRONG(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, cu.cuStreamEndCapture(stream, &graph));
 }
 
-static void contexts_are_apart(void **state) {
-  (void)state;
+CASE(contexts_are_apart) {
   CUcontext own, found;
   CUstream streams[2];
   CUdevice device;
@@ -349,25 +337,4 @@ static void contexts_are_apart(void **state) {
   WRONG(CUDA_ERROR_INVALID_CONTEXT, cu.cuCtxDestroy(context)); /* the primary one */
 }
 
-#define CASE(name) cmocka_unit_test_setup_teardown(name, begin, end)
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-    CASE(work_is_done_later_and_in_order),
-    CASE(questions_let_the_device_settle),
-    CASE(streams_run_beside_each_other),
-    CASE(others_work_keeps_kernels_out),
-    CASE(lazy_devices_work_for_who_waits),
-    CASE(default_stream_waits_for_blocking_ones),
-    CASE(event_is_reached_in_its_turn),
-    CASE(stream_ends_when_its_work_does),
-    CASE(each_thread_has_its_contexts),
-    CASE(many_threads_use_one_stream),
-    CASE(contexts_come_and_go_in_many_threads),
-    CASE(stream_waits_for_an_event),
-    CASE(handle_is_given_again),
-    CASE(captures_are_told),
-    CASE(contexts_are_apart),
-  };
-  return cmocka_run_group_tests(tests, load_driver, NULL);
-}
+int main(void) { return run_all_tests_with(load_driver, NULL); }

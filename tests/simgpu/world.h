@@ -1,16 +1,8 @@
 /* What the tests of the simulated GPU's parts share: its NVRTC, and the driver's part in the execution of kernels. */
 #ifndef SIMGPU_WORLD_H
 #define SIMGPU_WORLD_H
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit/support/test.h"
 #include <dlfcn.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include "cuda/abi.h"
 #include "kernel.h"
 #include "simnvrtc.h"

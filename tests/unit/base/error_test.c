@@ -4,8 +4,7 @@
 #include "unit/support/waits.h"
 #include <unistd.h>
 
-static void names_every_result(void **state) {
-  (void)state;
+TEST(names_every_result) {
   assert_string_equal(gk_result_name(GK_OK), "GK_OK");
   assert_string_equal(gk_result_name(GK_NOT_READY), "GK_NOT_READY");
   assert_string_equal(gk_result_name(GK_ERROR_MEMORY), "GK_ERROR_MEMORY");
@@ -14,8 +13,7 @@ static void names_every_result(void **state) {
   assert_string_equal(gk_result_name((gk_result)-1), "no gk_result");
 }
 
-static void first_failure_of_a_call_wins(void **state) {
-  (void)state;
+TEST(first_failure_of_a_call_wins) {
   gki_begin();
   assert_int_equal(gki_failure(), GK_OK);
   assert_int_equal(gk_fail(GK_ERROR_DEVICE, "the driver said %d", 7), GK_ERROR_DEVICE);
@@ -29,8 +27,7 @@ static void first_failure_of_a_call_wins(void **state) {
   assert_string_equal(gk_error(), "another call");
 }
 
-static void message_may_quote_itself(void **state) {
-  (void)state;
+TEST(message_may_quote_itself) {
   gki_begin();
   gk_fail(GK_ERROR_INVALID, "cause");
   gki_begin();
@@ -40,8 +37,7 @@ static void message_may_quote_itself(void **state) {
   assert_string_equal(gk_error(), "cause");
 }
 
-static void long_message_says_that_it_is_cut(void **state) {
-  (void)state;
+TEST(long_message_says_that_it_is_cut) {
   static char text[3 * GKI_MESSAGE_BYTES];
   memset(text, 'x', sizeof text - 1);
   for (int with = 0; with < 2; ++with) {
@@ -66,8 +62,7 @@ static void *fail_elsewhere(void *at) {
   return (void *)(uintptr_t)empty_at_first;
 }
 
-static void threads_have_their_own_message(void **state) {
-  (void)state;
+TEST(threads_have_their_own_message) {
   gki_begin();
   gk_fail(GK_ERROR_INVALID, "of this thread");
   pthread_t thread;
@@ -86,8 +81,7 @@ static void listen(void *user, gk_log_level level, const char *line) {
   snprintf(h->last, sizeof h->last, "%s", line);
 }
 
-static void log_level_decides(void **state) {
-  (void)state;
+TEST(log_level_decides) {
   heard h = {0};
   gk_set_log(GK_LOG_WARN, listen, &h);
   gk_log(GK_LOG_INFO, "too much");
@@ -124,8 +118,7 @@ static void heard_with(const char *variable, char *levels) {
   assert_int_equal(pclose(child), 0);
 }
 
-static void variable_sets_the_level(void **state) {
-  (void)state;
+TEST(variable_sets_the_level) {
   static const char *const cases[][2] = {{"", ""},       {"0", ""},  {"2", "12"},  {"debug", "1234"}, {"WARN", "12"},
                                          {"99", "1234"}, {"-5", ""}, {"loud", ""}, {"error", "1"}};
   for (size_t k = 0; k < GK_COUNT(cases); ++k) {
@@ -158,8 +151,7 @@ static void note_wait(void) {
   atomic_compare_exchange_strong(&change, &in_sink, WAITED_FOR);
 }
 
-static void change_waits_for_the_sink(void **state) {
-  (void)state;
+TEST(change_waits_for_the_sink) {
   int *seen = calloc(1, sizeof *seen);
   pthread_t thread;
   atomic_store(&change, NOT_YET);
@@ -183,8 +175,7 @@ static void change_log(void *user, gk_log_level level, const char *line) {
   gk_set_log(GK_LOG_NONE, NULL, NULL);
 }
 
-static void sink_that_changes_the_log_goes_on(void **state) {
-  (void)state;
+TEST(sink_that_changes_the_log_goes_on) {
   int lines = 0;
   gk_set_log(GK_LOG_ERROR, change_log, &lines);
   gk_log(GK_LOG_ERROR, "one");
@@ -205,8 +196,7 @@ static void count_line(void *user, gk_log_level level, const char *line) {
 }
 
 /* Each change frees what the sink before had. */
-static void sinks_change_under_way(void **state) {
-  (void)state;
+TEST(sinks_change_under_way) {
   pthread_t threads[3];
   atomic_store(&enough, false);
   for (int k = 0; k < 3; ++k) assert_int_equal(pthread_create(&threads[k], NULL, log_on_and_on, NULL), 0);
@@ -230,17 +220,5 @@ static int say_all_levels(void) {
 
 int main(int argc, char **argv) {
   if (argc > 1 && strcmp(argv[1], "levels") == 0) return say_all_levels();
-  const struct CMUnitTest tests[] = {
-    cmocka_unit_test(names_every_result),
-    cmocka_unit_test(first_failure_of_a_call_wins),
-    cmocka_unit_test(message_may_quote_itself),
-    cmocka_unit_test(long_message_says_that_it_is_cut),
-    cmocka_unit_test(threads_have_their_own_message),
-    cmocka_unit_test(log_level_decides),
-    cmocka_unit_test(variable_sets_the_level),
-    cmocka_unit_test(change_waits_for_the_sink),
-    cmocka_unit_test(sink_that_changes_the_log_goes_on),
-    cmocka_unit_test(sinks_change_under_way),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return run_all_tests();
 }

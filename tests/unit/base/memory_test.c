@@ -2,8 +2,7 @@
 #include "base/error.h"
 #include "unit/support/runtime.h"
 
-static void arena_gives_aligned_zeroed_memory(void **state) {
-  (void)state;
+TEST(arena_gives_aligned_zeroed_memory) {
   static counting c;
   gk_allocator allocator = counting_allocator(&c);
   assert_ok(gk_set_allocator(&allocator));
@@ -28,8 +27,7 @@ static void arena_gives_aligned_zeroed_memory(void **state) {
   assert_ok(gk_set_allocator(NULL));
 }
 
-static void sizes_that_do_not_fit_are_refused(void **state) {
-  (void)state;
+TEST(sizes_that_do_not_fit_are_refused) {
   gki_arena arena = {0};
   assert_null(gki_arena_alloc(&arena, SIZE_MAX, 2));
   assert_null(gki_arena_alloc(&arena, SIZE_MAX, 1));
@@ -47,8 +45,7 @@ static void sizes_that_do_not_fit_are_refused(void **state) {
   gki_arena_free(&arena);
 }
 
-static void array_grows_and_keeps(void **state) {
-  (void)state;
+TEST(array_grows_and_keeps) {
   static counting c;
   gk_allocator allocator = counting_allocator(&c);
   assert_ok(gk_set_allocator(&allocator));
@@ -72,8 +69,7 @@ static void array_grows_and_keeps(void **state) {
   assert_ok(gk_set_allocator(NULL));
 }
 
-static void obtained_memory_is_zeroed(void **state) {
-  (void)state;
+TEST(obtained_memory_is_zeroed) {
   static counting c; /* gives dirty memory */
   gk_allocator allocator = counting_allocator(&c);
   assert_ok(gk_set_allocator(&allocator));
@@ -87,8 +83,7 @@ static void obtained_memory_is_zeroed(void **state) {
   assert_ok(gk_set_allocator(NULL));
 }
 
-static void incomplete_allocator_is_refused(void **state) {
-  (void)state;
+TEST(incomplete_allocator_is_refused) {
   counting c = {0};
   for (int missing = 0; missing < 3; ++missing) {
     gk_allocator allocator = counting_allocator(&c);
@@ -101,8 +96,7 @@ static void incomplete_allocator_is_refused(void **state) {
   assert_int_equal(atomic_load(&c.calls), 0);
 }
 
-static void allocator_stays_while_held(void **state) {
-  (void)state;
+TEST(allocator_stays_while_held) {
   gki_memory_hold();
   gki_memory_hold();
   gki_memory_drop();
@@ -111,14 +105,4 @@ static void allocator_stays_while_held(void **state) {
   assert_ok(gk_set_allocator(NULL));
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-    cmocka_unit_test(arena_gives_aligned_zeroed_memory),
-    cmocka_unit_test(sizes_that_do_not_fit_are_refused),
-    cmocka_unit_test(array_grows_and_keeps),
-    cmocka_unit_test(obtained_memory_is_zeroed),
-    cmocka_unit_test(incomplete_allocator_is_refused),
-    cmocka_unit_test(allocator_stays_while_held),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return run_all_tests(); }

@@ -64,8 +64,7 @@ static size_t backend_count(void) {
   return count;
 }
 
-static void last_registered_is_tried_first(void **state) {
-  (void)state;
+TEST(last_registered_is_tried_first) {
   size_t before = backend_count();
   gk_backend one = backend_named("one"), two = backend_named("two");
   assert_ok(gk_backend_register(&one));
@@ -86,8 +85,7 @@ static gk_result own_it(void *graph, const void *from, size_t kept, size_t bytes
   return GK_ERROR_MEMORY;
 }
 
-static void misfits_are_refused(void **state) {
-  (void)state;
+TEST(misfits_are_refused) {
   size_t before = backend_count();
   assert_fails(GK_ERROR_INVALID, "NULL", gk_backend_register(NULL));
   gk_backend b = backend_named("misfit");
@@ -110,8 +108,7 @@ static void misfits_are_refused(void **state) {
     assert_fails(GK_ERROR_INVALID, "backend incomplete lacks the entry " entry, gk_backend_register(&b)); \
   } while (0)
 
-static void lacking_entry_is_named(void **state) {
-  (void)state;
+TEST(lacking_entry_is_named) {
   refuse_without(b.open = NULL, "open");
   refuse_without(b.close = NULL, "close");
   refuse_without(b.describe = NULL, "describe");
@@ -128,8 +125,7 @@ static void lacking_entry_is_named(void **state) {
 }
 
 /* A module that was built when the struct was shorter: what it doesn't have is NULL, whatever lies behind. */
-static void shorter_struct_is_completed(void **state) {
-  (void)state;
+TEST(shorter_struct_is_completed) {
   struct { gk_backend backend; void *behind; } module = {.backend = backend_named("older")};
   module.backend.bytes = offsetof(gk_backend, dump);
   module.backend.dump = (char *(*)(void *, const char *))(uintptr_t)1;
@@ -150,8 +146,7 @@ static void shorter_struct_is_completed(void **state) {
 
 /* ---- the environment --------------------------------------------------------------------------------------------- */
 
-static void unknown_name_lists_the_known(void **state) {
-  (void)state;
+TEST(unknown_name_lists_the_known) {
   fake_register();
   gk_device *device;
   assert_fails(GK_ERROR_INVALID, "no backend named \"quantum\"; there are: ",
@@ -165,8 +160,7 @@ static void unknown_name_lists_the_known(void **state) {
   unsetenv("GK_BACKEND");
 }
 
-static void variable_chooses(void **state) {
-  (void)state;
+TEST(variable_chooses) {
   fake_register();
   fake_reset();
   gk_device *device;
@@ -193,8 +187,7 @@ static void log_line(void *user, gk_log_level level, const char *line) {
 }
 
 /* The first that is able wins; where none is, every reason is told. Ordinal 9 is none of the fakes'. */
-static void refusals_are_collected(void **state) {
-  (void)state;
+TEST(refusals_are_collected) {
   fake_register();
   gk_backend broken = backend_named("broken");
   assert_ok(gk_backend_register(&broken));
@@ -233,8 +226,7 @@ static const char *beside(const char *file) {
   return path;
 }
 
-static void modules_are_loaded(void **state) {
-  (void)state;
+TEST(modules_are_loaded) {
   assert_fails(GK_ERROR_INVALID, "/nowhere/gk_none.so can't be loaded", gk_backend_load("/nowhere/gk_none.so"));
   assert_fails(GK_ERROR_INVALID, "no path", gk_backend_load(""));
   assert_fails(GK_ERROR_INVALID, "no path", gk_backend_load(NULL));
@@ -250,8 +242,7 @@ static void modules_are_loaded(void **state) {
 }
 
 /* It put itself in place as it was loaded, so its second registration is refused, and it stays loaded all the same. */
-static void module_that_registers_itself_stays(void **state) {
-  (void)state;
+TEST(module_that_registers_itself_stays) {
   gk_device *device;
   assert_fails(GK_ERROR_INVALID, "named module that registers already",
                gk_backend_load(beside("module_that_registers.so")));
@@ -280,8 +271,7 @@ static void run_with_modules(const char *modules, char *said, size_t bytes) {
   unsetenv("GK_MODULES");
 }
 
-static void variable_lists_modules(void **state) {
-  (void)state;
+TEST(variable_lists_modules) {
   char list[9000], said[9000];
   snprintf(list, sizeof list, "::/nowhere/gk_none.so:%s:", beside("module.so"));
   run_with_modules(list, said, sizeof said);
@@ -313,8 +303,7 @@ static void count_devices(void *user, const gk_device_entry *entry) {
 }
 
 /* A backend that doesn't look at the ordinal has as many devices as one cares to ask for. */
-static void list_ends(void **state) {
-  (void)state;
+TEST(list_ends) {
   static gk_backend everywhere;
   everywhere = backend_named("everywhere");
   everywhere.open = open_anything;
@@ -334,8 +323,7 @@ static void *register_all(void *at) {
   return NULL;
 }
 
-static void name_is_taken_once_by_many_threads(void **state) {
-  (void)state;
+TEST(name_is_taken_once_by_many_threads) {
   pthread_t threads[THREADS];
   size_t before = backend_count();
   for (int k = 0; k < NAMES; ++k) {
@@ -348,8 +336,7 @@ static void name_is_taken_once_by_many_threads(void **state) {
   assert_int_equal(backend_count(), before + NAMES);
 }
 
-static void no_more_fit(void **state) {
-  (void)state;
+TEST(no_more_fit) {
   static char many[64][32];
   gk_result result = GK_OK;
   for (int k = 0; k < 64 && result == GK_OK; ++k) {
@@ -363,20 +350,5 @@ static void no_more_fit(void **state) {
 
 int main(int argc, char **argv) {
   if (argc > 1 && strcmp(argv[1], "modules") == 0) return list_modules();
-  const struct CMUnitTest tests[] = {
-    cmocka_unit_test(last_registered_is_tried_first),
-    cmocka_unit_test(misfits_are_refused),
-    cmocka_unit_test(lacking_entry_is_named),
-    cmocka_unit_test(shorter_struct_is_completed),
-    cmocka_unit_test(unknown_name_lists_the_known),
-    cmocka_unit_test(variable_chooses),
-    cmocka_unit_test(refusals_are_collected),
-    cmocka_unit_test(modules_are_loaded),
-    cmocka_unit_test(module_that_registers_itself_stays),
-    cmocka_unit_test(variable_lists_modules),
-    cmocka_unit_test(list_ends),
-    cmocka_unit_test(name_is_taken_once_by_many_threads),
-    cmocka_unit_test(no_more_fit),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return run_all_tests();
 }

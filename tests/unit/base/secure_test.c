@@ -110,8 +110,7 @@ static void set_environment(void) {
   setenv("ASAN_OPTIONS", "detect_leaks=0", 1); /* it can't trace a set-group-id process */
 }
 
-static void test_caller_loads_nothing(void **state) {
-  (void)state;
+TEST(test_caller_loads_nothing) {
   char said[1024], copy[] = "/tmp/gk_secure_XXXXXX";
   const bool is_made = make_copy(copy);
   set_environment();
@@ -121,8 +120,7 @@ static void test_caller_loads_nothing(void **state) {
 }
 
 /* The same environment, and no reason not to follow it. */
-static void test_user_loads_all(void **state) {
-  (void)state;
+TEST(test_user_loads_all) {
   char said[1024];
   set_environment();
   run_elsewhere("/proc/self/exe", "plain", said, sizeof said);
@@ -139,9 +137,5 @@ int main(int argc, char **argv) {
     return tell(strcmp(argv[1], "secure") == 0);
   }
   find_folder();
-  const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_caller_loads_nothing),
-    cmocka_unit_test(test_user_loads_all),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return run_all_tests();
 }

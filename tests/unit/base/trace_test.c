@@ -46,8 +46,7 @@ static int ask_without(void) {
 #ifdef GK_NVTX
 static const elsewhere_word words[] = {{"ask", ask}, {"ask without", ask_without}};
 
-static void nobody_is_no_trouble(void **state) {
-  (void)state;
+TEST(nobody_is_no_trouble) {
   static const char none[] = "not heard, 0 names looked at: ranges and marks for a tool that";
   const elsewhere_case cases[] = {
       {NULL, {NULL}, "ask", {"heard, 2 names looked at: a tool listens"}},
@@ -84,9 +83,7 @@ static int teardown(void **state) {
   return code || tool->open() || tool->wrong()[0] ? -1 : 0;
 }
 
-#define TOLD(backend, test) {#test " on " #backend, test, setup, teardown, (void *)(uintptr_t)#backend}
-#define TOLD_BY_FAKES(test) TOLD(fake_in_process, test), TOLD(fake_native, test), TOLD(fake_batched, test)
-#define TOLD_BY_ALL(test) TOLD_BY_FAKES(test), TOLD(openmp, test), TOLD(awkward, test)
+#define TEST_TOLD(backends, test) DEVICE_TEST_ON(backends, test, setup, teardown)
 
 static bool is(const gk_device *device, const char *backend) {
   return strcmp(gk_device_describe(device)->backend, backend) == 0;
@@ -98,9 +95,9 @@ static gk_graph *graph_of(gk_device *device, const gk_list *list, uint32_t bits)
   return graph;
 }
 
-static void opening(void **state) {
+TEST_TOLD(ALL_BACKENDS, opening) {
   gk_device *second = NULL;
-  const char *backend = gk_device_describe(*state)->backend;
+  const char *backend = gk_device_describe(device)->backend;
   char wanted[200];
   assert_string_equal(tool->domain(), "gk");
   assert_ok(gk_device_open(&(gk_device_desc){.backend = backend}, &second));
@@ -113,8 +110,7 @@ static void opening(void **state) {
   assert_said(0, wanted);
 }
 
-static void creating(void **state) {
-  gk_device *device = *state;
+TEST_TOLD(FAKE_BACKENDS " openmp", creating) {
   const bool loads = !is(device, "openmp");
   gk_graph *graph = graph_of(device, &straight, 0);
   char wanted[400];
@@ -130,8 +126,7 @@ static void creating(void **state) {
   gk_graph_destroy(second);
 }
 
-static void moving(void **state) {
-  gk_device *device = *state;
+TEST_TOLD(FAKE_BACKENDS " openmp", moving) {
   gk_graph *graph = graph_of(device, &straight, 0);
   int numbers[3] = {1, 2, 3};
   tool->forget();
@@ -148,8 +143,7 @@ static void moving(void **state) {
 }
 
 /* Who says what: the caller's thread what it launches and waits for, the device's own what is run there. */
-static void launching(void **state) {
-  gk_device *device = *state;
+TEST_TOLD(ALL_BACKENDS, launching) {
   int *x = int_on(device, 0);
   gk_graph *graph = graph_of(device, &straight, 0);
   gk_bind(graph, X, x);
@@ -172,8 +166,7 @@ static void launching(void **state) {
   gk_free(device, x);
 }
 
-static void yielding(void **state) {
-  gk_device *device = *state;
+TEST_TOLD(ALL_BACKENDS, yielding) {
   int *x = int_on(device, 0), *flag = int_on(device, 1);
   gk_graph *graph = graph_of(device, &pausing, 0);
   gk_bind(graph, X, x);
@@ -194,8 +187,7 @@ static void yielding(void **state) {
   gk_free(device, flag);
 }
 
-static void cancelling(void **state) {
-  gk_device *device = *state;
+TEST_TOLD(ALL_BACKENDS, cancelling) {
   int *x = int_on(device, 0), *flag = int_on(device, 1);
   gk_graph *graph = graph_of(device, &endless, GK_CANCELLABLE);
   gk_bind(graph, X, x);
@@ -217,8 +209,7 @@ static void cancelling(void **state) {
 }
 
 /* On a busy machine who cancels a loop may come late, and the loop has said much by then. */
-static void much_is_said(void **state) {
-  (void)state;
+TEST_TOLD("openmp", much_is_said) {
   tool->forget();
   for (uint64_t k = 0; k < 20000; ++k) gki_trace_mark(k, "again");
   assert_some_said("!again[19998];!again[19999];");
@@ -227,8 +218,7 @@ static void much_is_said(void **state) {
 
 /* ---- what fails -------------------------------------------------------------------------------------------------- */
 
-static void refused_launches(void **state) {
-  gk_device *device = *state;
+TEST_TOLD(ALL_BACKENDS, refused_launches) {
   gk_graph *graph = graph_of(device, &pausing, 0);
   tool->forget();
   assert_fails(GK_ERROR_INVALID, "is not bound", gk_launch(graph, 0));
@@ -252,8 +242,7 @@ static void refused_launches(void **state) {
 }
 
 /* Each call of the backend in turn fails. */
-static void failing_backend(void **state) {
-  gk_device *device = *state;
+TEST_TOLD(FAKE_BACKENDS, failing_backend) {
   int *x = int_on(device, 0), *n = int_on(device, 0);
   bool failed_once = false;
   for (unsigned k = 1;; ++k) {
@@ -288,7 +277,7 @@ static void failing_backend(void **state) {
 }
 
 /* Each piece of gk's own memory in turn isn't there; the last round needs no more than there is. */
-static void no_memory(void **state) {
+TEST_ON_EACH("openmp", no_memory, setup, teardown) {
   gk_device_close(*state);
   counting c = {0};
   const gk_allocator allocator = counting_allocator(&c);
@@ -318,8 +307,7 @@ static void no_memory(void **state) {
 
 /* ---- each task by itself, and several threads -------------------------------------------------------------------- */
 
-static void isolated(void **state) {
-  gk_device *device = *state;
+TEST_TOLD("openmp fake_batched", isolated) {
   int *x = int_on(device, 0), *n = int_on(device, 2);
   gk_graph *graph = graph_of(device, &loop, GK_ISOLATE);
   gk_bind(graph, X, x);
@@ -355,9 +343,9 @@ static void *launch_often(void *at) {
 }
 
 /* Jobs are done here and there, by whoever comes along: each thread's ranges are balanced all the same. */
-static void several_threads(void **state) {
+TEST_TOLD(ALL_BACKENDS, several_threads) {
   pthread_t threads[THREADS];
-  for (int k = 0; k < THREADS; ++k) assert_int_equal(pthread_create(&threads[k], NULL, launch_often, *state), 0);
+  for (int k = 0; k < THREADS; ++k) assert_int_equal(pthread_create(&threads[k], NULL, launch_often, device), 0);
   for (int k = 0; k < THREADS; ++k) {
     void *good;
     pthread_join(threads[k], &good);
@@ -367,8 +355,7 @@ static void several_threads(void **state) {
   assert_balanced();
 }
 
-static void facts(void **state) {
-  (void)state;
+TEST_TOLD("openmp", facts) {
   const char *why;
   assert_true(gki_trace_describe(&why));
   assert_non_null(strstr(why, "a tool listens"));
@@ -378,39 +365,14 @@ int main(int count, char **arguments) {
   int code;
   if (elsewhere_is_here(count, arguments, words, GK_COUNT(words), &code)) return code;
   with_range_tool();
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(nobody_is_no_trouble),
-      TOLD_BY_ALL(opening),
-      TOLD_BY_FAKES(creating),
-      TOLD(openmp, creating),
-      TOLD_BY_FAKES(moving),
-      TOLD(openmp, moving),
-      TOLD_BY_FAKES(launching),
-      TOLD(openmp, launching),
-      TOLD(awkward, launching),
-      TOLD_BY_ALL(yielding),
-      TOLD_BY_ALL(cancelling),
-      TOLD(openmp, much_is_said),
-      TOLD_BY_ALL(refused_launches),
-      TOLD_BY_FAKES(failing_backend),
-      TOLD(openmp, no_memory),
-      TOLD(openmp, isolated),
-      TOLD(fake_batched, isolated),
-      TOLD_BY_ALL(several_threads),
-      TOLD(openmp, facts),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return run_all_tests();
 }
 #else
 /* It builds, runs, and is quiet; the rest can't be seen here. */
-static void is_left_out(void **state) {
-  (void)state;
+TEST(is_left_out) {
   assert_int_equal(ask_without(), 0);
   assert_false(gki_trace_enabled());
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(is_left_out), cmocka_unit_test(skip_ranges)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return run_all_tests(); }
 #endif

@@ -84,8 +84,7 @@ static const gk_task fine_tasks[] = {
     GK_SWITCH(F), GK_END,
 };
 
-static void a_fine_list_is_fine(void **state) {
-  (void)state;
+TEST(a_fine_list_is_fine) {
   gk_list list = list_of(fine_tasks, GK_COUNT(fine_tasks));
   assert_fine(&list);
   list.task_count = 0;
@@ -341,8 +340,7 @@ static const wrong wrongs[] = {
           GK_PARALLEL, GK_SECTION, SCALE, GK_END, GK_SECTION, SCALE, GK_END, GK_END),
 };
 
-static void each_wrong_task_is_told(void **state) {
-  (void)state;
+TEST(each_wrong_task_is_told) {
   for (size_t k = 0; k < GK_COUNT(wrongs); ++k) {
     gk_list list = list_of(wrongs[k].tasks, wrongs[k].count);
     assert_only(&list, wrongs[k].code, wrongs[k].task, wrongs[k].words);
@@ -380,8 +378,7 @@ static const wrong_slot wrong_slots[] = {
      {.slot = 3, .name = "s", .type = GK_PTR, .count = SIZE_MAX / 2, .element_bytes = UINT32_MAX}},
 };
 
-static void each_wrong_slot_is_told(void **state) {
-  (void)state;
+TEST(each_wrong_slot_is_told) {
   for (size_t k = 0; k < GK_COUNT(wrong_slots); ++k) {
     const gk_slot_desc slots[] = {{.slot = 1, .type = GK_PTR, .name = "first"},
                                   {.slot = 2, .type = GK_PTR, .name = "second"}, wrong_slots[k].slot};
@@ -395,8 +392,7 @@ static void each_wrong_slot_is_told(void **state) {
   }
 }
 
-static void slots_at_the_limits_are_fine(void **state) {
-  (void)state;
+TEST(slots_at_the_limits_are_fine) {
   const gk_slot_desc slots[] = {{.slot = 65535, .type = GK_HOST_PTR, .name = "a", .bits = GK_HAS_VALUE},
                                 {.slot = 1, .type = GK_F64, .name = "b", .bits = GK_HAS_VALUE},
                                 {.slot = 9, .type = GK_PTR, .name = "c", .count = 1000000, .element_bytes = 4}};
@@ -406,8 +402,7 @@ static void slots_at_the_limits_are_fine(void **state) {
 
 /* ---- lists and backends ------------------------------------------------------------------------------------------ */
 
-static void each_unreadable_list_is_told(void **state) {
-  (void)state;
+TEST(each_unreadable_list_is_told) {
   gk_task tasks[] = {SCALE, {.op = GK_OP_LIST, .name = "again"}};
   gk_list round = list_of(tasks, 2);
   gk_list long_one = {.abi = GK_ABI, .name = "long_one", .tasks = tasks, .task_count = SIZE_MAX};
@@ -426,8 +421,7 @@ static void each_unreadable_list_is_told(void **state) {
   assert_only(&chain[GK_MAX_DEPTH], "list-too-deep", 0, "more than 64 deep");
 }
 
-static void an_unknown_backend_is_told_with_the_list(void **state) {
-  (void)state;
+TEST(an_unknown_backend_is_told_with_the_list) {
   judged all = {0};
   const gk_list list = list_of((const gk_task[]){{0}}, 1);
   assert_int_equal(gk_check(&list, "abacus", judged_report, &all), GK_ERROR_INVALID);
@@ -443,8 +437,7 @@ static void an_unknown_backend_is_told_with_the_list(void **state) {
 
 static bool takes_hip(const gk_kernel *kernel) { return kernel->hip != NULL; }
 
-static void kernels_need_code_for_the_backend(void **state) {
-  (void)state;
+TEST(kernels_need_code_for_the_backend) {
   static const gk_source source = {.file = "a.c", .text = "", .line = 1};
   static const gk_code code = {.text = "f"};
   static const gk_kernel hosted_only = {.name = "hosted_only", .host = nothing};
@@ -470,8 +463,7 @@ static const gk_code *code_for_cuda(const gk_kernel *kernel, const char **beyond
 }
 static bool takes_any(const gk_kernel *kernel) { return kernel->source || kernel->cuda; }
 
-static void code_by_hand_is_judged(void **state) {
-  (void)state;
+TEST(code_by_hand_is_judged) {
   static const gk_source source = {.file = "a.c", .text = "", .line = 1};
   static const gk_code code = {.text = "f"};
   static const gk_param params[] = {{"a", NULL, 4093, 8, GK_BYTES, GK_ACCESS_VALUE},
@@ -495,8 +487,7 @@ static void code_by_hand_is_judged(void **state) {
 }
 
 /* The IF that goes before is none of them, with its ELSE or without. */
-static void blocks_nest_64_deep(void **state) {
-  (void)state;
+TEST(blocks_nest_64_deep) {
   gk_task tasks[2 * GK_MAX_DEPTH + 7] = {GK_IF(F), GK_ELSE, GK_END};
   for (uint32_t before = 0; before <= 3; before += 3)
     for (uint32_t depth = GK_MAX_DEPTH; depth <= GK_MAX_DEPTH + 2; ++depth) {
@@ -583,8 +574,7 @@ static const struct { const char *code; size_t task; } broken_problems[] = {
 };
 
 /* Twenty mistakes of different kinds in one list, and more: all are told, in the order of the tasks. */
-static void all_of_many_mistakes_are_told(void **state) {
-  (void)state;
+TEST(all_of_many_mistakes_are_told) {
   judged all = judge(&broken);
   size_t kinds = 0;
   for (size_t k = 0; k < GK_COUNT(broken_problems); ++k) {
@@ -598,8 +588,7 @@ static void all_of_many_mistakes_are_told(void **state) {
 }
 
 /* What a person reads: gk_print's lines are in tests/golden/check.txt. GK_UPDATE_GOLDEN=1 writes them anew. */
-static void messages_are_as_they_were(void **state) {
-  (void)state;
+TEST(messages_are_as_they_were) {
   const char *here = strrchr(__FILE__, '/');
   char path[1000];
   snprintf(path, sizeof path, "%.*s/../../golden/check.txt", (int)(here - __FILE__), __FILE__);
@@ -618,21 +607,18 @@ static void messages_are_as_they_were(void **state) {
   free(printed);
 }
 
-static void every_problem_was_seen(void **state) {
-  (void)state;
+TEST(every_problem_was_seen) {
   for (int k = 0; k < GKI_PROBLEM_COUNT; ++k)
     if (!code_was_seen[k]) fail_msg("no list of this test has the problem %s", gki_problem_code((gki_problem)k));
 }
 
-static void codes_are_told_apart(void **state) {
-  (void)state;
+TEST(codes_are_told_apart) {
   for (int k = 0; k < GKI_PROBLEM_COUNT; ++k)
     for (int j = 0; j < k; ++j)
       assert_string_not_equal(gki_problem_code((gki_problem)k), gki_problem_code((gki_problem)j));
 }
 
-static void sentences_are_cut_to_what_fits(void **state) {
-  (void)state;
+TEST(sentences_are_cut_to_what_fits) {
   for (size_t bytes = 0; bytes < 100; ++bytes) {
     char *text = malloc(bytes + 1);
     gki_problem_text(GKI_LABEL_REUSED, (const char *const[]){"12345", "task 3 (scale)", NULL}, text, bytes);
@@ -643,22 +629,4 @@ static void sentences_are_cut_to_what_fits(void **state) {
   }
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(a_fine_list_is_fine),
-      cmocka_unit_test(each_wrong_task_is_told),
-      cmocka_unit_test(each_wrong_slot_is_told),
-      cmocka_unit_test(slots_at_the_limits_are_fine),
-      cmocka_unit_test(each_unreadable_list_is_told),
-      cmocka_unit_test(an_unknown_backend_is_told_with_the_list),
-      cmocka_unit_test(kernels_need_code_for_the_backend),
-      cmocka_unit_test(code_by_hand_is_judged),
-      cmocka_unit_test(blocks_nest_64_deep),
-      cmocka_unit_test(all_of_many_mistakes_are_told),
-      cmocka_unit_test(messages_are_as_they_were),
-      cmocka_unit_test(every_problem_was_seen),
-      cmocka_unit_test(codes_are_told_apart),
-      cmocka_unit_test(sentences_are_cut_to_what_fits),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return run_all_tests(); }

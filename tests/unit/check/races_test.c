@@ -100,8 +100,7 @@ static const sides cases[] = {
          SIDES(GK_INCLUDE(move, 0, A, B), GK_INCLUDE(move, 0, C, A))),
 };
 
-static void each_race_is_told(void **state) {
-  (void)state;
+TEST(each_race_is_told) {
   for (size_t k = 0; k < GK_COUNT(cases); ++k) {
     gk_list list = list_of(cases[k].tasks, cases[k].count);
     if (cases[k].task == SIZE_MAX) assert_fine(&list);
@@ -111,8 +110,7 @@ static void each_race_is_told(void **state) {
 
 /* ---- many sections: time is linear, and each pair of a PARALLEL and a slot is told once -------------------------- */
 
-static void many_sections_are_searched_in_linear_time(void **state) {
-  (void)state;
+TEST(many_sections_are_searched_in_linear_time) {
   enum { SECTIONS = 33000 };
   gk_task *tasks = calloc(3 * SECTIONS + 2, sizeof *tasks);
   size_t count = 0;
@@ -133,8 +131,7 @@ static void many_sections_are_searched_in_linear_time(void **state) {
 }
 
 /* Up to 31 PARALLELs in each other, and in the innermost many tasks. */
-static void deep_sections_are_searched_in_linear_time(void **state) {
-  (void)state;
+TEST(deep_sections_are_searched_in_linear_time) {
   enum { DEEP = 31, TASKS = 100000 };
   gk_task *tasks = calloc(4 * DEEP + TASKS, sizeof *tasks);
   size_t count = 0;
@@ -218,8 +215,7 @@ static void compare_all_pairs(const random_list *r, bool clash[MAX_LINES + 1][SL
     }
 }
 
-static void races_are_those_of_all_pairs(void **state) {
-  (void)state;
+TEST(races_are_those_of_all_pairs) {
   static random_list r;
   size_t total = 0, without = 0;
   for (uint64_t seed = 0; seed < 5000; ++seed) {
@@ -283,8 +279,7 @@ static const overlap overlaps[] = {
             GK_SECTION, DO(writes, B), GK_END, GK_END),
 };
 
-static void overlapping_memory_is_judged(void **state) {
-  (void)state;
+TEST(overlapping_memory_is_judged) {
   for (size_t k = 0; k < GK_COUNT(overlaps); ++k) {
     gk_list list = list_of(overlaps[k].tasks, overlaps[k].count);
     gki_blocks blocks;
@@ -303,13 +298,4 @@ static void overlapping_memory_is_judged(void **state) {
   }
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(each_race_is_told),
-      cmocka_unit_test(many_sections_are_searched_in_linear_time),
-      cmocka_unit_test(deep_sections_are_searched_in_linear_time),
-      cmocka_unit_test(races_are_those_of_all_pairs),
-      cmocka_unit_test(overlapping_memory_is_judged),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return run_all_tests(); }

@@ -86,8 +86,7 @@ static void make_world(world *w, uint64_t seed) {
   }
 }
 
-static void garbage_is_judged(void **state) {
-  (void)state;
+TEST(garbage_is_judged) {
   static world w;
   static judged first, again;
   size_t refused = 0;
@@ -114,8 +113,7 @@ static void garbage_is_judged(void **state) {
 static bool is_kept(gk_op op) { return op != GK_OP_END && op != GK_OP_PARALLEL && op != GK_OP_SECTION; }
 
 /* Lists that are right but for a few fields: many of them are found right, and planned. */
-static void what_is_found_right_can_be_planned(void **state) {
-  (void)state;
+TEST(what_is_found_right_can_be_planned) {
   enum { P = 1, Q, N };
   static const gk_slot_desc slots[] = {GK_BUFFER(P, int), GK_BUFFER(Q, int), GK_SCALAR(N, int)};
   static const gk_op ops[] = {GK_OP_FILL,   GK_OP_COPY, GK_OP_DO_WHILE,   GK_OP_WHILE,    GK_OP_IF,
@@ -152,8 +150,7 @@ static void what_is_found_right_can_be_planned(void **state) {
   for (size_t k = 0; k < GK_COUNT(ops); ++k) assert_true(ops_seen[ops[k]] > 0);
 }
 
-static void memory_may_run_out_anywhere(void **state) {
-  (void)state;
+TEST(memory_may_run_out_anywhere) {
   static world w;
   counting memory = {0};
   const gk_allocator allocator = {&memory, counting_alloc, counting_resize, counting_free};
@@ -185,11 +182,4 @@ static void memory_may_run_out_anywhere(void **state) {
   assert_ok(gk_set_allocator(NULL));
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(garbage_is_judged),
-      cmocka_unit_test(what_is_found_right_can_be_planned),
-      cmocka_unit_test(memory_may_run_out_anywhere),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return run_all_tests(); }

@@ -48,8 +48,10 @@ static CUresult refuse_graph(CUgraphExec *exec, CUgraph graph, CUDA_GRAPH_INSTAN
   return refusals-- > 0 ? instantiated : right->cuGraphInstantiateWithParams(exec, graph, parameters);
 }
 
+#define ODD(test) DEVICE_TEST(test, setup_odd, teardown_odd)
+
 /* What says nothing of the graph is a failure; else the host gates the list. */
-static void test_not_instantiated(void **state) {
+ODD(test_not_instantiated) {
   static const struct { CUresult answer; int times; gk_result result; } turns[] = {
       {CUDA_ERROR_OUT_OF_MEMORY, 2, GK_ERROR_MEMORY}, {CUDA_ERROR_LAUNCH_FAILED, 1, GK_ERROR_DEVICE},
       {CUDA_ERROR_INVALID_VALUE, 1, GK_OK}, {CUDA_ERROR_NOT_SUPPORTED, 1, GK_OK}};
@@ -59,7 +61,7 @@ static void test_not_instantiated(void **state) {
     odd.cuGraphInstantiateWithParams = refuse_graph;
     instantiated = turns[k].answer;
     refusals = turns[k].times;
-    const gk_result result = gk_graph_create(*state, &looping, 0, &graph);
+    const gk_result result = gk_graph_create(device, &looping, 0, &graph);
     assert_int_equal(result, turns[k].result);
     if (result != GK_OK) assert_says("cuGraphInstantiate of graph looping");
     else
@@ -90,7 +92,7 @@ static CUresult wait_for(CUstream stream) {
 }
 
 /* A launch may be on any stream; and memory that a graph gives back is the next one's. */
-static void test_what_was_sent_is_waited_for(void **state) {
+ODD(test_what_was_sent_is_waited_for) {
   for (int fails = 0; fails < 2; ++fails)
     for (uint32_t bits = 0; bits <= GK_HOST_GATED; bits += GK_HOST_GATED) {
       gk_graph *graph = NULL;
@@ -99,7 +101,7 @@ static void test_what_was_sent_is_waited_for(void **state) {
       odd.cuStreamSynchronize = wait_for;
       sent_on = NULL;
       failing = fails;
-      assert_int_equal(gk_graph_create(*state, &looping, bits, &graph), fails ? GK_ERROR_DEVICE : GK_OK);
+      assert_int_equal(gk_graph_create(device, &looping, bits, &graph), fails ? GK_ERROR_DEVICE : GK_OK);
       if (sent_on || failing) fail_msg("bits %u, fails %d: %p, %d", bits, fails, (void *)sent_on, failing);
       odd = *right;
       gk_graph_destroy(graph);
@@ -135,7 +137,7 @@ static CUresult alloc_dirty(void **memory, size_t bytes, unsigned int flags) {
   return result;
 }
 
-static void test_copies_are_waited_for(void **state) {
+ODD(test_copies_are_waited_for) {
   odd.cuMemcpyHtoDAsync = send;
   odd.cuMemcpyDtoHAsync = copy_out;
   odd.cuMemcpyDtoDAsync = copy_within;
@@ -143,42 +145,42 @@ static void test_copies_are_waited_for(void **state) {
   odd.cuStreamSynchronize = wait_for;
   failing = 0;
   int here[4] = {1, 2, 3, 4};
-  int *there = gk_alloc(*state, sizeof here, GK_DEVICE_MEMORY);
+  int *there = gk_alloc(device, sizeof here, GK_DEVICE_MEMORY);
   assert_null(sent_on); /* it is zero */
   odd.cuMemHostAlloc = alloc_dirty;
-  int *page = gk_alloc(*state, sizeof here, GK_HOST_MEMORY);
+  int *page = gk_alloc(device, sizeof here, GK_HOST_MEMORY);
   for (size_t k = 0; k < GK_COUNT(here); ++k) assert_int_equal(page[k], 0);
   locked_page = page;
   struct { int *to, *from; size_t count; } turns[] = {{there, page, 4}, {page, there, 4}, {there + 2, there, 2},
                                                       {there + 1, there, 3}, {there, there + 1, 3}, {there, there, 4},
                                                       {page, page + 1, 3}};
-  assert_ok(gk_upload(*state, there, here, sizeof here));
+  assert_ok(gk_upload(device, there, here, sizeof here));
   assert_null(sent_on);
-  assert_ok(gk_download(*state, here, there, sizeof here));
+  assert_ok(gk_download(device, here, there, sizeof here));
   assert_null(sent_on);
   for (int up = 0; up < 2; ++up) { /* the host touches page-locked memory once a launch is over */
     sent_on = native->stream;
-    assert_ok(up ? gk_upload(*state, page, here, sizeof here) : gk_download(*state, here, page, sizeof here));
+    assert_ok(up ? gk_upload(device, page, here, sizeof here) : gk_download(device, here, page, sizeof here));
     assert_null(sent_on);
   }
   for (size_t k = 0; k < GK_COUNT(turns); ++k) {
     sent_on = native->stream; /* as if a launch were under way */
-    assert_ok(gk_copy(*state, turns[k].to, turns[k].from, turns[k].count * sizeof(int)));
+    assert_ok(gk_copy(device, turns[k].to, turns[k].from, turns[k].count * sizeof(int)));
     assert_null(sent_on);
   }
-  assert_ok(gk_copy(*state, (char *)there + 7, there, 8)); /* by one byte */
+  assert_ok(gk_copy(device, (char *)there + 7, there, 8)); /* by one byte */
   sim->mark();
-  assert_ok(gk_copy(*state, (char *)there + 8, there, 8)); /* not at all */
+  assert_ok(gk_copy(device, (char *)there + 8, there, 8)); /* not at all */
   assert_int_equal(sim->calls("cuMemAlloc"), 0);
   odd = *right;
   locked_page = NULL;
-  gk_free(*state, there);
-  gk_free(*state, page);
+  gk_free(device, there);
+  gk_free(device, page);
 }
 
 /* So is memory that a graph owns, which is zero but for what is kept; where that fails the pool has it again. */
-static void test_owned_memory_is_filled(void **state) {
-  int *from = int_on(*state, 5), here[4];
+ODD(test_owned_memory_is_filled) {
+  int *from = int_on(device, 5), here[4];
   CUdeviceptr memory = 0, again = 0;
   assert_ok(gki_cuda_enter(native));
   gki_cuda_pool_trim(native);
@@ -204,15 +206,15 @@ static void test_owned_memory_is_filled(void **state) {
   assert_int_equal(sim->calls("cuMemAlloc"), 0);
   gki_cuda_free_device(native, again);
   gki_cuda_leave(native);
-  gk_free(*state, from);
+  gk_free(device, from);
 }
 
 /* Behind a launch on a stream of the caller's: whichever call fails, the thread has no context then that it hadn't. */
-static void test_failed_copies_leave_the_context(void **state) {
+ODD(test_failed_copies_leave_the_context) {
   CUstream stream;
   CUcontext now;
-  gk_graph *graph = graph_on(*state, &looping, 0);
-  int *x = int_on(*state, 0), *left = int_on(*state, 0), here = 0;
+  gk_graph *graph = graph_on(device, &looping, 0);
+  int *x = int_on(device, 0), *left = int_on(device, 0), here = 0;
   assert_ok(gk_bind(graph, X, x));
   assert_ok(gk_bind(graph, LEFT, left));
   RIGHT(cu.cuCtxPushCurrent(native->context));
@@ -220,11 +222,11 @@ static void test_failed_copies_leave_the_context(void **state) {
   RIGHT(cu.cuCtxPopCurrent(NULL));
   const char *failed = "";
   for (uint64_t k = 1; failed; ++k) {
-    set_int(*state, left, 1);
+    set_int(device, left, 1);
     assert_ok(gk_launch_on(graph, 0, stream));
     sim->mark();
     (sim->fail)(k, CUDA_ERROR_UNKNOWN, SIMGPU_NOW);
-    (void)gk_download(*state, &here, x, sizeof here);
+    (void)gk_download(device, &here, x, sizeof here);
     failed = sim->failed();
     sim->mark();
     RIGHT(cu.cuCtxGetCurrent(&now));
@@ -235,30 +237,30 @@ static void test_failed_copies_leave_the_context(void **state) {
   RIGHT(cu.cuCtxPushCurrent(native->context));
   RIGHT(cu.cuStreamDestroy(stream));
   RIGHT(cu.cuCtxPopCurrent(NULL));
-  gk_free(*state, x);
-  gk_free(*state, left);
+  gk_free(device, x);
+  gk_free(device, left);
 }
 
 /* ---- devices and streams ----------------------------------------------------------------------------------------- */
 
 /* A device that is at work isn't lost, whatever else fails. */
-static void test_busy_is_alive(void **state) {
-  gk_graph *graph = graph_on(*state, &looping, 0);
-  int *x = int_on(*state, 0), *left = int_on(*state, 3);
+ODD(test_busy_is_alive) {
+  gk_graph *graph = graph_on(device, &looping, 0);
+  int *x = int_on(device, 0), *left = int_on(device, 3);
   assert_ok(gk_bind(graph, X, x));
   assert_ok(gk_bind(graph, LEFT, left));
   sim->hold(1);
   assert_ok(gk_launch(graph, 0));
   sim->mark();
   (sim->fail)(3, CUDA_ERROR_UNKNOWN, SIMGPU_NOW); /* behind the context's push and the mode's exchange */
-  assert_null(gk_alloc(*state, 4, GK_DEVICE_MEMORY));
+  assert_null(gk_alloc(device, 4, GK_DEVICE_MEMORY));
   assert_string_equal(sim->failed(), "cuMemAlloc");
   sim->hold(0);
   assert_ok(gk_wait(graph, NULL));
-  assert_int_equal(int_at(*state, x), 3);
+  assert_int_equal(int_at(device, x), 3);
   gk_graph_destroy(graph);
-  gk_free(*state, x);
-  gk_free(*state, left);
+  gk_free(device, x);
+  gk_free(device, left);
 }
 
 static CUresult push_answers;
@@ -268,21 +270,21 @@ static CUresult push(CUcontext context) {
 }
 
 /* A context that can't be entered now and then isn't lost, one that isn't there any more is. */
-static void test_not_entered(void **state) {
+ODD(test_not_entered) {
   odd.cuCtxPushCurrent = push;
   push_answers = CUDA_ERROR_UNKNOWN;
   failing = 3; /* nor when it is asked whether it is lost */
-  assert_null(gk_alloc(*state, 4, GK_DEVICE_MEMORY));
+  assert_null(gk_alloc(device, 4, GK_DEVICE_MEMORY));
   assert_int_equal(failing, 0);
-  void *memory = gk_alloc(*state, 4, GK_DEVICE_MEMORY);
+  void *memory = gk_alloc(device, 4, GK_DEVICE_MEMORY);
   assert_non_null(memory);
-  gk_free(*state, memory);
+  gk_free(device, memory);
   push_answers = CUDA_ERROR_CONTEXT_IS_DESTROYED;
   failing = 3;
-  assert_null(gk_alloc(*state, 4, GK_DEVICE_MEMORY));
+  assert_null(gk_alloc(device, 4, GK_DEVICE_MEMORY));
   assert_says("the context that gk works in was destroyed");
   failing = 0;
-  assert_null(gk_alloc(*state, 4, GK_DEVICE_MEMORY));
+  assert_null(gk_alloc(device, 4, GK_DEVICE_MEMORY));
   assert_says("is lost; close it");
   assert_ptr_equal(native->driver, gki_cuda_driver_of_gone());
   native->driver = &odd; /* it is there after all, to be given back */
@@ -301,11 +303,11 @@ static CUresult alloc_nothing(CUdeviceptr *memory, size_t bytes) {
 }
 
 /* Of several calls that find out at the same time the first one's reason stays. */
-static void test_lost_to_several(void **state) {
+ODD(test_lost_to_several) {
   odd.cuStreamQuery = query_late;
   odd.cuMemAlloc = alloc_nothing;
-  assert_null(gk_alloc(*state, 4, GK_DEVICE_MEMORY));
-  assert_null(gk_alloc(*state, 4, GK_DEVICE_MEMORY));
+  assert_null(gk_alloc(device, 4, GK_DEVICE_MEMORY));
+  assert_null(gk_alloc(device, 4, GK_DEVICE_MEMORY));
   assert_says("It began with: another thread's call");
   const gk_launch_args launch = {.on_stream = true};
   const gki_cuda_stream_id none = {NULL, GKI_CUDA_STREAM_UNKNOWN};
@@ -326,8 +328,7 @@ static CUresult say_implicit(CUstream stream, CUstreamCaptureStatus *status) {
 }
 
 /* What a capture forbids is no fault of the device. */
-static void test_wait_for_all_is_refused(void **state) {
-  (void)state;
+ODD(test_wait_for_all_is_refused) {
   static const CUresult answers[] = {CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, CUDA_ERROR_STREAM_CAPTURE_IMPLICIT};
   const gk_plan plan = {.name = "whole"};
   assert_ok(gki_cuda_enter(native));
@@ -369,8 +370,7 @@ static gki_cuda_stream_id entered(bool on_stream, CUstream stream) {
 }
 
 /* A stream that may be another one each time, though its handle is the same, is never the one before. */
-static void test_streams_are_told_apart(void **state) {
-  (void)state;
+ODD(test_streams_are_told_apart) {
   CUstream stream;
   odd.cuStreamIsCapturing = say_free; /* streams per thread aren't simulated */
   gki_cuda_stream_id id = entered(false, NULL);
@@ -442,36 +442,36 @@ static void go_on(void) {
 }
 
 /* A bad count that nobody could ask for is that launch's, and none of what comes later. */
-static void test_bad_count_of_a_launch_that_failed(void **state) {
-  int *from = int_on(*state, 1), *to = int_on(*state, 0), *flag = int_on(*state, 1);
-  int *ones = int_on(*state, 0), *twos = int_on(*state, 0);
+ODD(test_bad_count_of_a_launch_that_failed) {
+  int *from = int_on(device, 1), *to = int_on(device, 0), *flag = int_on(device, 1);
+  int *ones = int_on(device, 0), *twos = int_on(device, 0);
   for (int way = 0; way < 4; ++way) {
-    gk_graph *graph = graph_on(*state, &counted, way & 1 ? GK_HOST_GATED : 0);
+    gk_graph *graph = graph_on(device, &counted, way & 1 ? GK_HOST_GATED : 0);
     assert_ok(gk_bind(graph, FROM, from));
     assert_ok(gk_bind(graph, TO, to));
     assert_ok(gk_bind(graph, FLAG, flag));
     assert_ok(gk_bind(graph, ONES, ones));
     assert_ok(gk_bind(graph, TWOS, twos));
-    set_int(*state, ones, 100);
-    set_int(*state, twos, 1);
+    set_int(device, ones, 100);
+    set_int(device, twos, 1);
     refuse_after_launch(way & 2);
     assert_int_equal(run_once(graph), GK_ERROR_DEVICE);
     assert_says("CUDA_ERROR_UNKNOWN");
     go_on();
     assert_ok(gk_resize(graph, OWN, 3));
-    set_int(*state, ones, 3);
+    set_int(device, ones, 3);
     assert_ok(run_once(graph));
-    assert_int_equal(int_at(*state, gk_bound(graph, OWN)), 2);
-    set_int(*state, twos, 100);
+    assert_int_equal(int_at(device, gk_bound(graph, OWN)), 2);
+    set_int(device, twos, 100);
     assert_fails(GK_ERROR_INVALID, "task 3 (OWN = 2)", run_once(graph));
     assert_fails(GK_ERROR_INVALID, "task 3 (OWN = 2)", run_once(graph));
     gk_graph_destroy(graph);
   }
-  gk_free(*state, from);
-  gk_free(*state, to);
-  gk_free(*state, flag);
-  gk_free(*state, ones);
-  gk_free(*state, twos);
+  gk_free(device, from);
+  gk_free(device, to);
+  gk_free(device, flag);
+  gk_free(device, ones);
+  gk_free(device, twos);
 }
 
 /* The device goes on when somebody waits for it. */
@@ -534,14 +534,14 @@ static void run_behind(gk_device *device, uint32_t bits, int fails, CUstream str
 }
 
 /* What a launch that couldn't be waited for works on stays as it is until it is over, however often that fails. */
-static void test_slots_of_a_launch_that_failed(void **state) {
+ODD(test_slots_of_a_launch_that_failed) {
   for (uint32_t bits = 0; bits <= GK_HOST_GATED; bits += GK_HOST_GATED)
     for (int fails = 1; fails < 3; ++fails) {
       CUstream stream;
-      run_behind(*state, bits, fails, NULL);
+      run_behind(device, bits, fails, NULL);
       RIGHT(cu.cuCtxPushCurrent(native->context));
       RIGHT(cu.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
-      run_behind(*state, bits, fails, stream);
+      run_behind(device, bits, fails, stream);
       RIGHT(cu.cuStreamDestroy(stream));
       RIGHT(cu.cuCtxPopCurrent(NULL));
     }
@@ -586,11 +586,11 @@ static gk_result fill_there(const gk_value *args, void *stream) {
   return GK_OK;
 }
 
-static void test_captures_are_relaxed(void **state) {
+ODD(test_captures_are_relaxed) {
   static const gk_task nothing[] = {GK_CALL(record_nothing, A)}, filling[] = {GK_CALL(fill_there, X)};
   static const gk_list lists[] = {GK_LIST(lists[0], nothing, slots), GK_LIST(lists[1], filling, slots)};
   static const CUgraphNodeType conditional = CU_GRAPH_NODE_TYPE_CONDITIONAL;
-  int *x = int_on(*state, 0);
+  int *x = int_on(device, 0);
   for (uint32_t bits = 0; bits <= GK_HOST_GATED; bits += GK_HOST_GATED)
     for (int into_whole = 0; into_whole < 2; ++into_whole) {
       streams = captures = 0;
@@ -599,7 +599,7 @@ static void test_captures_are_relaxed(void **state) {
       odd.cuStreamBeginCaptureToGraph = begin_capture_into;
       odd_type = &conditional; /* as if it had recorded what no child graph may hold */
       if (into_whole) odd.cuGraphNodeGetType = say_type;
-      gk_graph *graph = graph_on(*state, &lists[into_whole], bits);
+      gk_graph *graph = graph_on(device, &lists[into_whole], bits);
       assert_ok(gk_bind(graph, X, x));
       assert_ok(gk_launch(graph, 0));
       assert_ok(gk_wait(graph, NULL));
@@ -608,17 +608,17 @@ static void test_captures_are_relaxed(void **state) {
       odd = *right;
       gk_graph_destroy(graph);
     }
-  assert_int_equal(int_at(*state, x), 0x02020202);
-  gk_free(*state, x);
+  assert_int_equal(int_at(device, x), 0x02020202);
+  gk_free(device, x);
 }
 
 /* Drivers before 12.3 have no way to record into a graph that is there. */
-static void test_no_capture_into_a_graph(void **state) {
+ODD(test_no_capture_into_a_graph) {
   static const gk_task tasks[] = {GK_CALL(fill_there, X)};
   static const gk_list list = GK_LIST(list, tasks, slots);
   static const CUgraphNodeType allocation = CU_GRAPH_NODE_TYPE_MEM_ALLOC;
-  gk_graph *graph = graph_on(*state, &list, GK_HOST_GATED);
-  int *x = int_on(*state, 0);
+  gk_graph *graph = graph_on(device, &list, GK_HOST_GATED);
+  int *x = int_on(device, 0);
   odd_type = &allocation;
   odd.cuGraphNodeGetType = say_type;
   odd.cuStreamBeginCaptureToGraph = NULL;
@@ -628,7 +628,7 @@ static void test_no_capture_into_a_graph(void **state) {
                "own), which drivers before CUDA 12.3 can't put into a larger graph", gk_wait(graph, NULL));
   odd = *right;
   gk_graph_destroy(graph);
-  gk_free(*state, x);
+  gk_free(device, x);
 }
 
 /* ---- drawings ---------------------------------------------------------------------------------------------------- */
@@ -647,10 +647,10 @@ static CUresult draw_quoted(CUgraph graph, const char *path, unsigned int flags)
   return CUDA_SUCCESS;
 }
 
-static void test_drawn(void **state) {
+ODD(test_drawn) {
   static const gk_task tasks[] = {GK_RUN(add, N, X, A)};
   static const gk_list list = GK_LIST(list, tasks, slots);
-  gk_graph *graph = graph_on(*state, &list, 0);
+  gk_graph *graph = graph_on(device, &list, 0);
   odd.cuGraphDebugDotPrint = draw_quoted;
   char *text = gk_cuda_dump(graph, 0);
   assert_non_null(text);
@@ -680,11 +680,10 @@ static CUresult say_blocks(int *blocks, CUfunction function, int threads, size_t
 }
 
 /* Whole warps, no more of them than a kernel's registers allow. */
-static void test_blocks_of_kernels(void **state) {
+ODD(test_blocks_of_kernels) {
   static const struct { int most, at_once; unsigned threads, blocks; } turns[] = {
       {1024, 8, 256, 8}, {256, 1, 256, 1}, {255, 3, 224, 3}, {64, 2, 64, 2}, {33, 2, 32, 2}, {31, 2, 32, 2},
       {1024, 0, 256, 1}};
-  (void)state;
   odd.cuFuncGetAttribute = say_threads;
   odd.cuOccupancyMaxActiveBlocksPerMultiprocessor = say_blocks;
   for (size_t k = 0; k < GK_COUNT(turns); ++k) {
@@ -703,16 +702,5 @@ static void test_blocks_of_kernels(void **state) {
 int main(int count, char **words) {
   (void)count;
   with_simgpu(words);
-#define ODD(test) cmocka_unit_test_setup_teardown(test, setup_odd, teardown_odd)
-  const struct CMUnitTest tests[] = {ODD(test_not_instantiated), ODD(test_what_was_sent_is_waited_for),
-                                     ODD(test_copies_are_waited_for),
-                                     ODD(test_owned_memory_is_filled), ODD(test_busy_is_alive),
-                                     ODD(test_failed_copies_leave_the_context),
-                                     ODD(test_not_entered), ODD(test_streams_are_told_apart),
-                                     ODD(test_lost_to_several), ODD(test_wait_for_all_is_refused),
-                                     ODD(test_bad_count_of_a_launch_that_failed),
-                                     ODD(test_slots_of_a_launch_that_failed),
-                                     ODD(test_captures_are_relaxed), ODD(test_no_capture_into_a_graph),
-                                     ODD(test_drawn), ODD(test_blocks_of_kernels)};
-  return cmocka_run_group_tests(tests, find_user_driver, NULL);
+  return run_all_tests_with(find_user_driver, NULL);
 }

@@ -4,9 +4,9 @@
 #include "added.h"
 
 /* Any order: what runs is what was armed last before the launch, what is told is what became of that arming. */
-static void test_any_order(void **state) {
+TEST_ON_HAND(test_any_order) {
   for (uint64_t seed = first_seed(), end = seed + scaled(20); seed < end; ++seed) {
-    world w = world_with(*state, &loop, 0);
+    world w = world_with(device, &loop, 0);
     uint64_t random = seed;
     int x = 0, a = 0, count = 0, armed = 0, ran = 0, passes[400] = {0};
     int *counts[4];
@@ -59,8 +59,8 @@ static void test_any_order(void **state) {
   }
 }
 
-static void test_queue(void **state) {
-  world w = world_with(*state, &loop, 0);
+TEST_ON_HAND(test_queue) {
+  world w = world_with(device, &loop, 0);
   sim->hold(1);
   for (int k = 0; k < 16; ++k) {
     gk_bind_int(w.graph, A, k);
@@ -77,8 +77,8 @@ static void test_queue(void **state) {
   end_world(&w); /* armed and never launched */
 }
 
-static void test_exec_made_again(void **state) {
-  world w = world_with(*state, &loop, 0);
+TEST_ON_HAND(test_exec_made_again) {
+  world w = world_with(device, &loop, 0);
   assert_ok(gk_cuda_arm(w.graph, w.exec, 0)); /* what it brings never goes over */
   RIGHT(cu.cuGraphExecDestroy(w.exec));
   w.exec = hand_instantiate(w.whole);
@@ -90,8 +90,8 @@ static void test_exec_made_again(void **state) {
 }
 
 /* The exec of a list that can yield is given up between arming and launching. */
-static void test_disarmed(void **state) {
-  world w = world_with(*state, &yields, GK_CUDA_RESUMABLE);
+TEST_ON_HAND(test_disarmed) {
+  world w = world_with(device, &yields, GK_CUDA_RESUMABLE);
   set(&w, w.left, 3);
   set(&w, w.count, 0);
   set(&w, w.flag, 0);
@@ -130,8 +130,8 @@ static void test_disarmed(void **state) {
 }
 
 /* What was bound for one that was taken back comes with the next. */
-static void test_disarmed_after_binding(void **state) {
-  world w = world_with(*state, &loop, 0);
+TEST_ON_HAND(test_disarmed_after_binding) {
+  world w = world_with(device, &loop, 0);
   assert_ok(gk_cuda_arm(w.graph, w.exec, 0));
   hand_launch(w.exec);
   assert_int_equal(told(w.graph)->launch, 1);
@@ -148,10 +148,10 @@ static void test_disarmed_after_binding(void **state) {
   end_world(&w);
 }
 
-static void test_cancel(void **state) {
+TEST_ON_HAND(test_cancel) {
   static const gk_task tasks[] = {GK_DO_WHILE(FLAG), GK_RUN(add, N, X, A), GK_END};
   static const gk_list endless = GK_LIST(endless, tasks, slots);
-  world w = world_with(*state, &endless, GK_CANCELLABLE);
+  world w = world_with(device, &endless, GK_CANCELLABLE);
   sim->set_passes(1000000000);
   set(&w, w.flag, 1);
   for (int k = 1; k <= 3; ++k) {
@@ -177,8 +177,8 @@ static void test_cancel(void **state) {
 }
 
 /* A launch that wasn't armed by itself leaves the status of the one before alone. */
-static void test_not_told_twice(void **state) {
-  world w = world_with(*state, &loop, 0);
+TEST_ON_HAND(test_not_told_twice) {
+  world w = world_with(device, &loop, 0);
   int *one = int_on(w.device, 1);
   set(&w, w.count, 3);
   assert_ok(gk_cuda_arm(w.graph, w.exec, 0));
@@ -196,9 +196,5 @@ static void test_not_told_twice(void **state) {
 
 int main(int count, char **words) {
   (void)count;
-  const struct CMUnitTest tests[] = {
-    ON_HAND(test_any_order), ON_HAND(test_queue), ON_HAND(test_exec_made_again), ON_HAND(test_disarmed),
-    ON_HAND(test_disarmed_after_binding), ON_HAND(test_cancel), ON_HAND(test_not_told_twice),
-  };
-  return run_added(words, tests, GK_COUNT(tests));
+  return run_added(words);
 }

@@ -260,8 +260,7 @@ static int begin(void **state) {
 
 static story first, second;
 
-static void second_process_compiles_nothing(void **state) {
-  (void)state;
+TEST_WITH(second_process_compiles_nothing, begin, NULL) {
   run("list", NULL, &first);
   assert_int_equal(first.compiled, 1); /* both kernels are of one source */
   assert_non_null(strstr(first.told, "yielded 11 (PAUSE)"));
@@ -272,8 +271,7 @@ static void second_process_compiles_nothing(void **state) {
   assert_string_equal(first.told, second.told);
 }
 
-static void errors_are_the_same_each_time(void **state) {
-  (void)state;
+TEST_WITH(errors_are_the_same_each_time, begin, NULL) {
   char names[4][NAME_MAX + 1];
   char words[200];
   run("errors", NULL, &first);
@@ -289,8 +287,7 @@ static void errors_are_the_same_each_time(void **state) {
   assert_string_equal(first.told, second.told);
 }
 
-static void another_driver_compiles_again(void **state) {
-  (void)state;
+TEST_WITH(another_driver_compiles_again, begin, NULL) {
   static const struct { const char *setting; int entries; } each[] = {
       {NULL, 1}, {"SIMGPU_VERSION=12.8", 2}, {"SIMGPU_VERSION=12.6", 3}, {"SIMGPU_ARCH=89", 4},
       {"SIMGPU_NVRTC=12.8", 5}};
@@ -303,8 +300,7 @@ static void another_driver_compiles_again(void **state) {
     }
 }
 
-static void cache_may_be_off(void **state) {
-  (void)state;
+TEST_WITH(cache_may_be_off, begin, NULL) {
   char names[1][NAME_MAX + 1];
   for (int k = 0; k < 2; ++k) {
     run("list", "GK_CACHE=off", &first);
@@ -314,8 +310,7 @@ static void cache_may_be_off(void **state) {
 }
 
 /* Before 12.4 drivers take none of gk's images, and COPY and FILL are compiled, too. */
-static void copy_and_fill_are_kept(void **state) {
-  (void)state;
+TEST_WITH(copy_and_fill_are_kept, begin, NULL) {
   run("list", "SIMGPU_VERSION=11.4", &first);
   assert_int_equal(first.compiled, 2);
   run("list", "SIMGPU_VERSION=11.4", &second);
@@ -323,8 +318,7 @@ static void copy_and_fill_are_kept(void **state) {
   assert_string_equal(first.told, second.told);
 }
 
-static void damaged_entry_is_replaced(void **state) {
-  (void)state;
+TEST_WITH(damaged_entry_is_replaced, begin, NULL) {
   char names[1][NAME_MAX + 1], path[2 * PATH_MAX];
   run("list", NULL, &first);
   assert_int_equal(list_entries(names, 1), 1);
@@ -359,8 +353,7 @@ static void replace(const gki_cache_key *key, const char *image, size_t size, co
 }
 
 /* Whole, but not what it should be: the driver says so, or it isn't put together as it ought to be. */
-static void refused_entry_is_replaced(void **state) {
-  (void)state;
+TEST_WITH(refused_entry_is_replaced, begin, NULL) {
   static const struct { const char *image; size_t size; uint64_t said; } wrong[] = {
       {"nonsense", 8, 8}, {"nonsense", 8, 0}, {"nonsense", 8, 9}, {"nonsense", 8, UINT64_MAX}, {"", 0, 1}};
   run("list", NULL, &first);
@@ -377,8 +370,7 @@ static void refused_entry_is_replaced(void **state) {
   }
 }
 
-static void warnings_are_said_again(void **state) {
-  (void)state;
+TEST_WITH(warnings_are_said_again, begin, NULL) {
   run("list", NULL, &first);
   const gki_cache_key key = only_key();
   void *bytes;
@@ -397,8 +389,7 @@ static void warnings_are_said_again(void **state) {
 }
 
 /* Where a source lies is no matter, unless that may get into what is made of it; what it includes may change unseen. */
-static void key_is_of_what_matters(void **state) {
-  (void)state;
+TEST_WITH(key_is_of_what_matters, begin, NULL) {
   static const struct { const char *file, *text; int compiled, entries; } turns[] = {
       {"a/one.c", "GK_KERNEL(one, (inout(int, sum))) {}\n", 1, 1},
       {"b/c/one.c", "GK_KERNEL(one, (inout(int, sum))) {}\n", 0, 1},
@@ -421,8 +412,7 @@ static void key_is_of_what_matters(void **state) {
 }
 
 /* Which file a compiler is of is looked at, as another one of the same version may lie there tomorrow. */
-static void compilers_know_their_files(void **state) {
-  (void)state;
+TEST(compilers_know_their_files) {
   for (size_t k = 0; k + 1 < GK_COUNT(libraries); ++k) {
     const char *name;
     const gki_nvrtc *found;
@@ -439,8 +429,7 @@ static void compilers_know_their_files(void **state) {
 }
 
 /* Each of these by itself makes another entry. */
-static void key_is_of_the_compiler_and_the_options(void **state) {
-  (void)state;
+TEST_WITH(key_is_of_the_compiler_and_the_options, begin, NULL) {
   static const struct { const char *setting, *options, *text; } turns[] = {
       {"SIMGPU_ARCH=90", NULL, NULL}, {"SIMGPU_ARCH=100", NULL, NULL}, /* cubin and PTX for the same */
       {"CACHE_TEST_CHANGED=version", NULL, NULL}, {"CACHE_TEST_CHANGED=bytes", NULL, NULL},
@@ -464,8 +453,7 @@ static void key_is_of_the_compiler_and_the_options(void **state) {
 }
 
 /* All start at once on an empty folder. */
-static void many_processes_at_once(void **state) {
-  (void)state;
+TEST_WITH(many_processes_at_once, begin, NULL) {
   enum { COUNT = 50 };
   pid_t children[COUNT];
   char names[4][NAME_MAX + 1];
@@ -511,19 +499,5 @@ int main(int count, char **words) {
     printf("1..0 # SKIP %s\n", why);
     return 0;
   }
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test_setup(second_process_compiles_nothing, begin),
-      cmocka_unit_test_setup(errors_are_the_same_each_time, begin),
-      cmocka_unit_test_setup(another_driver_compiles_again, begin),
-      cmocka_unit_test_setup(cache_may_be_off, begin),
-      cmocka_unit_test_setup(copy_and_fill_are_kept, begin),
-      cmocka_unit_test_setup(damaged_entry_is_replaced, begin),
-      cmocka_unit_test_setup(refused_entry_is_replaced, begin),
-      cmocka_unit_test_setup(warnings_are_said_again, begin),
-      cmocka_unit_test_setup(key_is_of_what_matters, begin),
-      cmocka_unit_test_setup(key_is_of_the_compiler_and_the_options, begin),
-      cmocka_unit_test(compilers_know_their_files),
-      cmocka_unit_test_setup(many_processes_at_once, begin),
-  };
-  return cmocka_run_group_tests(tests, make_base, remove_base);
+  return run_all_tests_with(make_base, remove_base);
 }

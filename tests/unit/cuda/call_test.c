@@ -91,8 +91,10 @@ static void check_recorded(gk_device *device, uint32_t bits) {
   gk_graph_destroy(graph);
 }
 
-static void test_recorded(void **state) { check_recorded(*state, 0); }
-static void test_recorded_gated(void **state) { check_recorded(*state, GK_HOST_GATED); }
+#define ON_CALL(test) DEVICE_TEST(test, setup_call, teardown_cuda)
+
+ON_CALL(test_recorded) { check_recorded(device, 0); }
+ON_CALL(test_recorded_gated) { check_recorded(device, GK_HOST_GATED); }
 
 static gk_result fill_factor(const gk_value *args, void *native) {
   const line *l = args[1].ptr;
@@ -121,12 +123,11 @@ static void check_struct(gk_device *device, uint32_t bits) {
     gk_graph_destroy(graph);
   }
 }
-static void test_struct(void **state) { check_struct(*state, 0); }
-static void test_struct_gated(void **state) { check_struct(*state, GK_HOST_GATED); }
+ON_CALL(test_struct) { check_struct(device, 0); }
+ON_CALL(test_struct_gated) { check_struct(device, GK_HOST_GATED); }
 
 /* What waits in a queue keeps what was recorded for it. */
-static void test_recorded_again_behind_others(void **state) {
-  gk_device *device = *state;
+ON_CALL(test_recorded_again_behind_others) {
   static const gk_task tasks[] = {GK_CALL(fill_bytes, X, BYTE)};
   static const gk_list list = GK_LIST(list, tasks, slots);
   gk_graph *graph = graph_on(device, &list, 0);
@@ -142,8 +143,7 @@ static void test_recorded_again_behind_others(void **state) {
   gk_graph_destroy(graph);
 }
 
-static void test_in_bodies(void **state) {
-  gk_device *device = *state;
+ON_CALL(test_in_bodies) {
   static const gk_task tasks[] = {
     GK_DO_WHILE(FLAG),
       GK_IF(FLAG), GK_CALL(do_nothing, 0), GK_END,
@@ -167,8 +167,7 @@ static void test_in_bodies(void **state) {
   gk_graph_destroy(graph);
 }
 
-static void test_known_when_made(void **state) {
-  gk_device *device = *state;
+ON_CALL(test_known_when_made) {
   static const gk_task tasks[] = {GK_CALL(do_nothing, A)};
   static const gk_list list = GK_LIST(list, tasks, slots);
   gk_graph *graph = graph_on(device, &list, 0);
@@ -186,16 +185,15 @@ static gk_result note_given(const gk_value *args, void *native) {
 }
 
 /* Also of the first slot, the list's own value. */
-static void test_first_value(void **state) {
+ON_CALL(test_first_value) {
   static const gk_slot_desc one[] = {GK_DEFAULT(X, int, 33)};
   static const gk_task tasks[] = {GK_CALL(note_given, X)};
   static const gk_list list = GK_LIST(list, tasks, one);
-  gk_graph_destroy(graph_on(*state, &list, 0));
+  gk_graph_destroy(graph_on(device, &list, 0));
   assert_int_equal(given, 33);
 }
 
-static void test_call_fails(void **state) {
-  gk_device *device = *state;
+ON_CALL(test_call_fails) {
   static const gk_task tasks[] = {GK_CALL(fill_bytes, X, BYTE), GK_RUN(add, N, X, A)};
   static const gk_list list = GK_LIST(list, tasks, slots);
   gk_graph *graph = graph_on(device, &list, 0);
@@ -228,24 +226,23 @@ static gk_result download(const gk_value *args, void *native) {
 }
 
 /* It would wait for the launch that it is part of. */
-static void test_call_of_its_own_device(void **state) {
+ON_CALL(test_call_of_its_own_device) {
   static const gk_task tasks[] = {GK_RUN(add, N, X, A), GK_CALL(download, X)};
   static const gk_list list = GK_LIST(list, tasks, slots);
-  own_device = *state;
-  int *x = int_on(*state, 7);
+  own_device = device;
+  int *x = int_on(device, 7);
   for (uint32_t bits = 0; bits <= GK_HOST_GATED; bits += GK_HOST_GATED) {
-    gk_graph *graph = graph_on(*state, &list, bits);
+    gk_graph *graph = graph_on(device, &list, bits);
     gk_bind(graph, X, x);
     gk_bind_int(graph, N, 1);
     assert_ok(gk_launch(graph, 0));
     assert_fails(GK_ERROR_INVALID, "gk_download: task 1 (download) calls it on its own device", gk_wait(graph, NULL));
     gk_graph_destroy(graph);
   }
-  assert_int_equal(int_at(*state, x), 7);
+  assert_int_equal(int_at(device, x), 7);
 }
 
-static void test_capture_fails(void **state) {
-  gk_device *device = *state;
+ON_CALL(test_capture_fails) {
   static const gk_task tasks[] = {GK_IF(FLAG), GK_CALL(wait_there, X), GK_END};
   static const gk_list list = GK_LIST(list, tasks, slots);
   gk_graph *graph = graph_on(device, &list, 0);
@@ -272,7 +269,7 @@ static gk_result create_failing(gk_device *device, const gk_list *list, const ch
 }
 
 /* In a body, and the driver says it only in the end: these codes are of what was done to the capture, others aren't. */
-static void test_capture_ends_badly(void **state) {
+ON_CALL(test_capture_ends_badly) {
   static const gk_task tasks[] = {GK_IF(FLAG), GK_CALL(do_nothing, A), GK_END};
   static const gk_list list = GK_LIST(list, tasks, slots);
   static const int of_call[] = {CUDA_ERROR_ILLEGAL_STATE, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED,
@@ -282,10 +279,10 @@ static void test_capture_ends_badly(void **state) {
   gk_graph *graph = NULL;
   for (size_t k = 0; k < GK_COUNT(of_call); ++k)
     assert_fails(GK_ERROR_INVALID, "task 1 (do_nothing): what the call did can't be recorded",
-                 create_failing(*state, &list, "cuStreamEndCapture", (CUresult)of_call[k], &graph));
+                 create_failing(device, &list, "cuStreamEndCapture", (CUresult)of_call[k], &graph));
   for (size_t k = 0; k < GK_COUNT(others); ++k)
     assert_fails(GK_ERROR_DEVICE, "cuStreamEndCapture for task 1 (do_nothing) of graph list: ",
-                 create_failing(*state, &list, "cuStreamEndCapture", (CUresult)others[k], &graph));
+                 create_failing(device, &list, "cuStreamEndCapture", (CUresult)others[k], &graph));
 }
 
 /* Another stream is drawn into the capture; without `joins` it is left there. */
@@ -304,11 +301,10 @@ static gk_result fork_there(const gk_value *args, void *native) {
 }
 
 /* At the top and in a loop, native and gated by the host. */
-static void test_forked(void **state) {
+ON_CALL(test_forked) {
   static const gk_task tasks[] = {GK_CALL(fork_there, X, BYTE), GK_DO_WHILE(FLAG), GK_RUN(add, N, X, A),
                                   GK_CALL(fork_there, X, BYTE), GK_RUN(decrease, GK_ONE, FLAG), GK_END};
   static const gk_list list = GK_LIST(list, tasks, slots);
-  gk_device *device = *state;
   CUcontext context;
   assert_ok(gk_cuda_context(device, &context, NULL));
   RIGHT(cu.cuCtxPushCurrent(context));
@@ -358,10 +354,9 @@ static gk_result add_condition(const gk_value *args, void *native) {
   return GK_OK;
 }
 
-static void test_in_no_child(void **state) {
+ON_CALL(test_in_no_child) {
   static const gk_task tasks[] = {GK_RUN(add, N, X, A), GK_CALL(add_condition, X, BYTE), GK_RUN(add, N, X, A)};
   static const gk_list list = GK_LIST(list, tasks, slots);
-  gk_device *device = *state;
   for (uint32_t bits = 0; bits <= GK_HOST_GATED; ++bits) {
     gk_graph *graph = graph_on(device, &list, bits);
     int *x = int_on(device, 5);
@@ -383,13 +378,13 @@ static void test_in_no_child(void **state) {
   }
 }
 
-static void test_in_no_body(void **state) {
+ON_CALL(test_in_no_body) {
   static const gk_task tasks[] = {GK_IF(FLAG), GK_CALL(add_condition, X, BYTE), GK_END};
   static const gk_list list = GK_LIST(list, tasks, slots);
-  gk_graph *graph = graph_on(*state, &list, 0);
+  gk_graph *graph = graph_on(device, &list, 0);
   spoils = 0;
-  gk_bind(graph, X, int_on(*state, 1));
-  gk_bind(graph, FLAG, int_on(*state, 1));
+  gk_bind(graph, X, int_on(device, 1));
+  gk_bind(graph, FLAG, int_on(device, 1));
   gk_bind_int(graph, BYTE, 1);
   assert_ok(gk_launch(graph, 0));
   assert_fails(GK_ERROR_UNSUPPORTED, "task 1 (add_condition) recorded a conditional node, which no body",
@@ -404,33 +399,33 @@ static gk_result fill_known(const gk_value *args, void *native) {
 }
 
 /* What only the driver knows: the host gates the list. */
-static void test_refused_in_a_body(void **state) {
+ON_CALL(test_refused_in_a_body) {
   static const gk_task tasks[] = {GK_IF(FLAG), GK_CALL(fill_known, A), GK_END};
   static const gk_list list = GK_LIST(list, tasks, slots);
   gk_graph *graph = NULL;
   static const gk_task at_top[] = {GK_CALL(fill_known, A)};
   static const gk_list flat = GK_LIST(flat, at_top, slots);
   static const CUresult codes[] = {CUDA_ERROR_NOT_SUPPORTED, CUDA_ERROR_INVALID_VALUE};
-  known = int_on(*state, 0);
+  known = int_on(device, 0);
   CUgraph whole;
   for (size_t k = 0; k < GK_COUNT(codes); ++k) {
-    assert_ok(create_failing(*state, &list, "cuGraphAddChildGraphNode", codes[k], &graph));
+    assert_ok(create_failing(device, &list, "cuGraphAddChildGraphNode", codes[k], &graph));
     assert_fails(GK_ERROR_UNSUPPORTED, "task 1 (fill_known) recorded what the driver takes in whole graphs alone",
                  gk_cuda_graph(graph, 0, &whole, NULL));
     gk_graph_destroy(graph);
     graph = NULL;
     assert_fails(GK_ERROR_DEVICE, "cuGraphAddChildGraphNode for task 0 (fill_known) of graph flat: ",
-                 create_failing(*state, &flat, "cuGraphAddChildGraphNode", codes[k], &graph));
+                 create_failing(device, &flat, "cuGraphAddChildGraphNode", codes[k], &graph));
   }
   assert_fails(GK_ERROR_DEVICE, "cuGraphAddChildGraphNode for task 1 (fill_known) of graph list: ",
-               create_failing(*state, &list, "cuGraphAddChildGraphNode", CUDA_ERROR_UNKNOWN, &graph));
+               create_failing(device, &list, "cuGraphAddChildGraphNode", CUDA_ERROR_UNKNOWN, &graph));
 }
 
-static void test_host_function_at_the_top(void **state) {
+ON_CALL(test_host_function_at_the_top) {
   static const gk_task tasks[] = {GK_CALL(ask_host, A), GK_RUN(add, N, X, A)};
   static const gk_list list = GK_LIST(list, tasks, slots);
-  gk_graph *graph = graph_on(*state, &list, 0);
-  gk_bind(graph, X, int_on(*state, 0));
+  gk_graph *graph = graph_on(device, &list, 0);
+  gk_bind(graph, X, int_on(device, 0));
   gk_bind_int(graph, N, 1);
   assert_ok(gk_cuda_graph(graph, 0, NULL, NULL)); /* not gated */
   on_host = 0;
@@ -459,20 +454,20 @@ static void check_unfit(gk_device *device, const char *says_no) {
   gk_graph_destroy(graph);
 }
 
-static void test_unfit_for_a_body(void **state) { check_unfit(*state, NULL); }
-static void test_unfit_for_a_body_late(void **state) { check_unfit(*state, "types"); }
+ON_CALL(test_unfit_for_a_body) { check_unfit(device, NULL); }
+ON_CALL(test_unfit_for_a_body_late) { check_unfit(device, "types"); }
 
 /* What was begun of a graph that decides by itself is gone when the host gates the list after all, and fails at it. */
-static void test_unfit_and_each_call_fails(void **state) {
+ON_CALL(test_unfit_and_each_call_fails) {
   static const gk_task tasks[] = {GK_DO_WHILE(FLAG), GK_RUN(decrease, GK_ONE, FLAG), GK_CALL(ask_host, A), GK_END};
   static const gk_list list = GK_LIST(list, tasks, slots);
-  gk_graph *keeps = graph_on(*state, &list, 0);
+  gk_graph *keeps = graph_on(device, &list, 0);
   const size_t alive = alive_but_memory();
   for (uint64_t k = 1, over = 0; !over; ++k) {
     gk_graph *graph = NULL;
     sim->mark();
     (sim->fail)(k, CUDA_ERROR_OUT_OF_MEMORY, SIMGPU_NOW);
-    const gk_result result = gk_graph_create(*state, &list, 0, &graph);
+    const gk_result result = gk_graph_create(device, &list, 0, &graph);
     over = !sim->failed();
     sim->mark();
     assert_true(result == GK_OK || (!over && !graph));
@@ -484,11 +479,11 @@ static void test_unfit_and_each_call_fails(void **state) {
 }
 
 /* Where values come late, so does the refusal. */
-static void test_unfit_at_launch(void **state) {
+ON_CALL(test_unfit_at_launch) {
   static const gk_task tasks[] = {GK_IF(FLAG), GK_CALL(ask_host, X), GK_END};
   static const gk_list list = GK_LIST(list, tasks, slots);
-  gk_graph *graph = graph_on(*state, &list, 0), *gated = graph_on(*state, &list, GK_HOST_GATED);
-  int *flag = int_on(*state, 1);
+  gk_graph *graph = graph_on(device, &list, 0), *gated = graph_on(device, &list, GK_HOST_GATED);
+  int *flag = int_on(device, 1);
   gk_bind(graph, X, flag);
   gk_bind(graph, FLAG, flag);
   assert_ok(gk_launch(graph, 0));
@@ -504,10 +499,9 @@ static void test_unfit_at_launch(void **state) {
 }
 
 /* What only the driver knows to be unfit: it says at which node. */
-static void test_blamed(void **state) {
+ON_CALL(test_blamed) {
   static const gk_task tasks[] = {GK_RUN(add, N, X, A), GK_IF(FLAG), GK_CALL(fill_bytes, X, BYTE), GK_END};
   static const gk_list list = GK_LIST(list, tasks, slots);
-  gk_device *device = *state;
   gk_graph *graph = graph_on(device, &list, 0);
   CUcontext context;
   CUdeviceptr managed;
@@ -529,18 +523,5 @@ static void test_blamed(void **state) {
 int main(int count, char **words) {
   (void)count;
   with_simgpu(words);
-#define ON_CALL(test) cmocka_unit_test_setup_teardown(test, setup_call, teardown_cuda)
-  const struct CMUnitTest tests[] = {ON_CALL(test_recorded), ON_CALL(test_recorded_gated), ON_CALL(test_struct),
-                                     ON_CALL(test_struct_gated), ON_CALL(test_recorded_again_behind_others),
-                                     ON_CALL(test_in_bodies), ON_CALL(test_known_when_made),
-                                     ON_CALL(test_first_value), ON_CALL(test_call_fails),
-                                     ON_CALL(test_call_of_its_own_device), ON_CALL(test_capture_fails),
-                                     ON_CALL(test_capture_ends_badly), ON_CALL(test_forked),
-                                     ON_CALL(test_in_no_child), ON_CALL(test_in_no_body),
-                                     ON_CALL(test_refused_in_a_body),
-                                     ON_CALL(test_host_function_at_the_top), ON_CALL(test_unfit_for_a_body),
-                                     ON_CALL(test_unfit_for_a_body_late), ON_CALL(test_unfit_at_launch),
-                                     ON_CALL(test_unfit_and_each_call_fails),
-                                     ON_CALL(test_blamed)};
-  return cmocka_run_group_tests(tests, find_user_driver, NULL);
+  return run_all_tests_with(find_user_driver, NULL);
 }

@@ -40,8 +40,7 @@ static void check(void (*first)(void), void (*other)(void), uint64_t left) {
   }
 }
 
-static void test_one_of_both_sees_a_cancel(void **state) {
-  (void)state;
+TEST(test_one_of_both_sees_a_cancel) {
   for (number = 1; number <= 3; number += 2)
     for (uint64_t left = 0; left <= number; left += number) {
       check(begin_launch, cancel, left);
@@ -50,8 +49,7 @@ static void test_one_of_both_sees_a_cancel(void **state) {
 }
 
 /* Without a cancel nothing is stopped, whatever was left behind. */
-static void test_nothing_is_stopped_by_itself(void **state) {
-  (void)state;
+TEST(test_nothing_is_stopped_by_itself) {
   for (number = 1; number <= 3; ++number)
     for (uint64_t left = 0; left <= number; ++left) {
       memset(&model, 0, sizeof model);
@@ -65,10 +63,4 @@ static void test_nothing_is_stopped_by_itself(void **state) {
     }
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_one_of_both_sees_a_cancel),
-    cmocka_unit_test(test_nothing_is_stopped_by_itself),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return run_all_tests(); }

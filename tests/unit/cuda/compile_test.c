@@ -43,8 +43,7 @@ ranked[] = {
     {&nvrtc_11_8, 35, 11040, 5, 35, false, false},
 };
 
-static void each_is_ranked_for_a_device_and_a_driver(void **state) {
-  (void)state;
+TEST(each_is_ranked_for_a_device_and_a_driver) {
   for (size_t k = 0; k < GK_COUNT(ranked); ++k) {
     gki_cuda_compiler compiler;
     int rank = gki_nvrtc_rank(ranked[k].nvrtc, ranked[k].architecture, ranked[k].driver, &compiler);
@@ -240,10 +239,10 @@ static const elsewhere_case in_a_folder[] = {
       "failed to open libnvrtc-builtins.so.13.98", "$"}},
 };
 
-static void the_best_for_a_device_is_chosen(void **state) { (void)state; ELSEWHERE(chosen); }
-static void that_there_is_none_is_said(void **state) { (void)state; ELSEWHERE(none); }
-static void what_nvrtc_answers_is_told(void **state) { (void)state; ELSEWHERE(compiled); }
-static void it_gets_the_library_beside_it(void **state) { (void)state; ELSEWHERE(in_a_folder); }
+TEST(the_best_for_a_device_is_chosen) { ELSEWHERE(chosen); }
+TEST(that_there_is_none_is_said) { ELSEWHERE(none); }
+TEST(what_nvrtc_answers_is_told) { ELSEWHERE(compiled); }
+TEST(it_gets_the_library_beside_it) { ELSEWHERE(in_a_folder); }
 
 /* ---- texts ------------------------------------------------------------------------------------------------------- */
 
@@ -251,8 +250,7 @@ static bool includes(const char *text, const char *options) {
   return gki_unit_includes(&(gki_unit){.text = text, .file = "a.cu", .options = options});
 }
 
-static void what_includes_files_is_known(void **state) {
-  (void)state;
+TEST(what_includes_files_is_known) {
   static const char *const yes[] = {"#include <x.h>", "\n  #  include \"x.h\"", "# /* odd */ include_next <x.h>",
                                     "%:include <x.h>", "#if __has_include(<x.h>)\n#endif", "#\\\ninclude <x.h>",
                                     "#import <x.h>",
@@ -274,8 +272,7 @@ static void what_includes_files_is_known(void **state) {
   assert_false(gki_unit_includes(&(gki_unit){.text = "#include <x.h>", .is_whole = true}));
 }
 
-static void texts_are_told_apart(void **state) {
-  (void)state;
+TEST(texts_are_told_apart) {
   static const gki_unit each[] = {
       {.text = "#line 1 \"a/b.c\"\nint x;\n"}, {.text = "#line 1 \"c.c\"\nint x;\n"},
       {.text = "#line 2 \"a/b.c\"\nint x;\n"}, {.text = "#line 1 \"a/b.c\"\nint y;\n"},
@@ -318,8 +315,7 @@ static bool image_has(const gki_compiled *image, const char *text) {
 }
 
 /* For every architecture that it knows, through the choice that a device of it would lead to. */
-static void kernels_compile_for_each_architecture(void **state) {
-  (void)state;
+TEST(kernels_compile_for_each_architecture) {
   const gki_nvrtc *nvrtc = real_compiler().nvrtc;
   char *text = gk_compose(&scale, "cuda");
   assert_non_null(text);
@@ -339,8 +335,7 @@ static void kernels_compile_for_each_architecture(void **state) {
   gk_free_text(text);
 }
 
-static void ptx_names_its_architecture(void **state) {
-  (void)state;
+TEST(ptx_names_its_architecture) {
   gki_cuda_compiler compiler = real_compiler();
   compiler.is_ptx = true;
   gki_compiled image;
@@ -357,8 +352,7 @@ static void ptx_names_its_architecture(void **state) {
   gk_free_text(text);
 }
 
-static void an_error_is_where_the_user_wrote_it(void **state) {
-  (void)state;
+TEST(an_error_is_where_the_user_wrote_it) {
   gki_cuda_compiler compiler = real_compiler();
   gki_compiled image;
   char where[PATH_MAX], *text = gk_compose(&scale, "cuda");
@@ -389,8 +383,7 @@ static void assert_begins(const char *text, const char *words) {
 }
 
 #define IN_COMPOSED "kernel one of a/cloth.c doesn't compile (NVRTC "
-static void errors_name_each_file(void **state) {
-  (void)state;
+TEST(errors_name_each_file) {
   static const char shared_text[] =
       "// host\nGK_SHARED(vec)\nGK_FN int half(int v) {\n  return w / 2;\n}\nGK_SOURCE_END\n";
   static const char right_text[] = "GK_SHARED(vec)\nGK_FN int half(int v) { return v / 2; }";
@@ -416,8 +409,7 @@ static void errors_name_each_file(void **state) {
   }
 }
 
-static void errors_in_macros_are_where_they_were_used(void **state) {
-  (void)state;
+TEST(errors_in_macros_are_where_they_were_used) {
   static const char text[] = "\n\nGK_KERNEL(one, (inout(int, x), in(flot, y))) {\n  x[i] = 1;\n}\n";
   static const gk_source source = {"a/cloth.c", text, 0, NULL, 0, NULL, NULL};
   static const gk_kernel kernel = {.name = "one", .source = &source};
@@ -429,8 +421,7 @@ static void errors_in_macros_are_where_they_were_used(void **state) {
 }
 
 /* By hand, for CUDA alone: its own #line directives count. */
-static void errors_of_texts_by_hand(void **state) {
-  (void)state;
+TEST(errors_of_texts_by_hand) {
   static const gk_source source = {.file = "its CUDA text"};
   static const gk_kernel kernel = {.name = "mine", .source = &source};
   static const char text[] = "extern \"C\" __global__ void mine(int *x) {\n  *x = y;\n}\n";
@@ -442,8 +433,7 @@ static void errors_of_texts_by_hand(void **state) {
   if (!strstr(said, "mine.c(41): error: ")) fail_msg("%s", said);
 }
 
-static void errors_outlast_many_warnings(void **state) {
-  (void)state;
+TEST(errors_outlast_many_warnings) {
   enum { WARNINGS = 500 };
   static char text[WARNINGS * 64];
   static const gk_source source = {.file = "many.cu"};
@@ -461,21 +451,5 @@ int main(int count, char **words) {
       {"choose", choose}, {"compile", compile}, {"starved", starved}};
   int code;
   if (elsewhere_is_here(count, words, known, GK_COUNT(known), &code)) return code;
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(each_is_ranked_for_a_device_and_a_driver),
-      cmocka_unit_test(the_best_for_a_device_is_chosen),
-      cmocka_unit_test(that_there_is_none_is_said),
-      cmocka_unit_test(what_nvrtc_answers_is_told),
-      cmocka_unit_test(it_gets_the_library_beside_it),
-      cmocka_unit_test(what_includes_files_is_known),
-      cmocka_unit_test(texts_are_told_apart),
-      cmocka_unit_test(kernels_compile_for_each_architecture),
-      cmocka_unit_test(ptx_names_its_architecture),
-      cmocka_unit_test(an_error_is_where_the_user_wrote_it),
-      cmocka_unit_test(errors_name_each_file),
-      cmocka_unit_test(errors_in_macros_are_where_they_were_used),
-      cmocka_unit_test(errors_of_texts_by_hand),
-      cmocka_unit_test(errors_outlast_many_warnings),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return run_all_tests();
 }

@@ -5,8 +5,8 @@
 #include "world.h"
 #include "unit/support/runtime_kernels.h"
 
-static void test_report(void **state) {
-  const gk_device_info *info = gk_device_describe(*state);
+TEST_ON_CUDA(test_report) {
+  const gk_device_info *info = gk_device_describe(device);
   assert_string_equal(info->backend, "cuda");
   assert_non_null(strstr(info->driver, "CUDA 13.0"));
   for (size_t k = 0; k < info->capability_count; ++k) {
@@ -15,22 +15,20 @@ static void test_report(void **state) {
   }
 }
 
-static void test_no_such_device(void **state) {
-  (void)state;
-  gk_device *device = NULL;
+TEST_ON_CUDA(test_no_such_device) {
+  gk_device *none = NULL;
   assert_fails(GK_ERROR_NO_DEVICE, "there is 1 device, counted from 0; 7 was asked for",
-               gk_device_open(&(gk_device_desc){.backend = "cuda", .ordinal = 7}, &device));
+               gk_device_open(&(gk_device_desc){.backend = "cuda", .ordinal = 7}, &none));
   assert_fails(GK_ERROR_NO_DEVICE, "there is 1 device, counted from 0; 1 was asked for",
-               gk_device_open(&(gk_device_desc){.backend = "cuda", .ordinal = 1}, &device));
+               gk_device_open(&(gk_device_desc){.backend = "cuda", .ordinal = 1}, &none));
   gk_extension extension = {.id = 5, .bytes = sizeof extension};
   assert_fails(GK_ERROR_INVALID, "no extension",
-               gk_device_open(&(gk_device_desc){.backend = "cuda", .next = &extension}, &device));
-  assert_null(device);
+               gk_device_open(&(gk_device_desc){.backend = "cuda", .next = &extension}, &none));
+  assert_null(none);
 }
 
 /* What is current to the caller stays so, whatever is called. */
-static void test_context_is_left_alone(void **state) {
-  gk_device *device = *state;
+TEST_ON_CUDA(test_context_is_left_alone) {
   CUresult (*get)(CUcontext *context);
   CUresult (*find)(const char *name, void **entry, int version, cuuint64_t flags);
   void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL), *entry = NULL;
@@ -49,8 +47,7 @@ static void test_context_is_left_alone(void **state) {
   assert_null(now);
 }
 
-static void test_host_memory(void **state) {
-  gk_device *device = *state;
+TEST_ON_CUDA(test_host_memory) {
   int *page = gk_alloc(device, 4 * sizeof *page, GK_HOST_MEMORY), *far = int_on(device, 7);
   assert_non_null(page);
   assert_ptr_equal(gk_host_address(device, page + 1), page + 1);
@@ -75,22 +72,21 @@ static void test_host_memory(void **state) {
 }
 
 /* Whichever is freed first. */
-static void test_blocks_of_host_memory(void **state) {
+TEST_ON_CUDA(test_blocks_of_host_memory) {
   const size_t alive = sim->alive(SIMGPU_ALL);
   for (int first = 0; first < 3; ++first) {
     int *pages[3];
-    for (int k = 0; k < 3; ++k) assert_non_null(pages[k] = gk_alloc(*state, sizeof *pages[k], GK_HOST_MEMORY));
-    gk_free(*state, pages[first]);
+    for (int k = 0; k < 3; ++k) assert_non_null(pages[k] = gk_alloc(device, sizeof *pages[k], GK_HOST_MEMORY));
+    gk_free(device, pages[first]);
     for (int k = 0; k < 3; ++k)
-      if (k != first) assert_ptr_equal(gk_host_address(*state, pages[k]), pages[k]);
+      if (k != first) assert_ptr_equal(gk_host_address(device, pages[k]), pages[k]);
     for (int k = 0; k < 3; ++k)
-      if (k != first) gk_free(*state, pages[k]);
+      if (k != first) gk_free(device, pages[k]);
     assert_int_equal(sim->alive(SIMGPU_ALL), alive);
   }
 }
 
-static void test_overlapping_copies(void **state) {
-  gk_device *device = *state;
+TEST_ON_CUDA(test_overlapping_copies) {
   int values[8], out[8];
   for (int k = 0; k < 8; ++k) values[k] = k;
   int *memory = ints_on(device, values, 8);
@@ -105,32 +101,32 @@ static void test_overlapping_copies(void **state) {
 }
 
 /* Memory in between is given back, whichever call fails. */
-static void test_overlapping_copies_fail(void **state) {
-  int *memory = ints_on(*state, (int[]){1, 2, 3, 4}, 4);
+TEST_ON_CUDA(test_overlapping_copies_fail) {
+  int *memory = ints_on(device, (int[]){1, 2, 3, 4}, 4);
   const size_t alive = sim->alive(SIMGPU_ALL);
   const char *failed = "";
   for (uint64_t k = 1; failed; ++k) {
     sim->mark();
     (sim->fail)(k, CUDA_ERROR_UNKNOWN, SIMGPU_NOW);
-    (void)gk_copy(*state, memory + 1, memory, 3 * sizeof *memory);
+    (void)gk_copy(device, memory + 1, memory, 3 * sizeof *memory);
     failed = sim->failed();
     sim->mark();
     assert_int_equal(sim->alive(SIMGPU_ALL), alive);
   }
-  gk_free(*state, memory);
+  gk_free(device, memory);
 }
 
 /* Where the device sees page-locked memory elsewhere, or that can't be asked, there is none. */
-static void test_host_memory_elsewhere(void **state) {
+TEST_ON_CUDA(test_host_memory_elsewhere) {
   const size_t alive = sim->alive(SIMGPU_ALL);
   sim->answer_no("P13");
-  assert_null(gk_alloc(*state, 8, GK_HOST_MEMORY));
+  assert_null(gk_alloc(device, 8, GK_HOST_MEMORY));
   assert_says("page-locked memory has another address on device 0 (simulated GPU 0); use GK_DEVICE_MEMORY");
   sim->answer_no(NULL);
   assert_int_equal(sim->alive(SIMGPU_ALL), alive);
   sim->mark();
   (sim->fail)(4, CUDA_ERROR_UNKNOWN, SIMGPU_NOW); /* behind the context's push, the mode's exchange, the memory */
-  assert_null(gk_alloc(*state, 8, GK_HOST_MEMORY));
+  assert_null(gk_alloc(device, 8, GK_HOST_MEMORY));
   assert_string_equal(sim->failed(), "cuMemHostGetDevicePointer");
   assert_int_equal(sim->alive(SIMGPU_ALL), alive);
 }
@@ -144,8 +140,7 @@ static const gk_task tasks[] = {GK_IF(FLAG), GK_RUN(add, GK_ONE, X, BY), GK_COPY
 static const gk_list list = GK_LIST(list, tasks, slots);
 static int of_host[4] = {1, 1, 1, 1};
 
-static void test_memory_of_the_host_is_refused(void **state) {
-  gk_device *device = *state;
+TEST_ON_CUDA(test_memory_of_the_host_is_refused) {
   gk_graph *graph = graph_on(device, &list, 0);
   int *on_device = ints_on(device, of_host, 4), *page = gk_alloc(device, sizeof *page, GK_HOST_MEMORY);
   int on_stack = 0, *obtained = malloc(sizeof *obtained);
@@ -175,8 +170,7 @@ static void test_memory_of_the_host_is_refused(void **state) {
 
 /* A device that reaches it (HMM, ATS) gets it; on one that says so and doesn't, as it might on one that gk can't ask,
  * the context fails. */
-static void test_memory_of_the_host_where_it_is_reached(void **state) {
-  (void)state;
+TEST(test_memory_of_the_host_where_it_is_reached) {
   static const int tried[] = {X, FLAG, TO};
   for (size_t n = 0; n < GK_COUNT(tried); ++n) {
     const int slot = tried[n];
@@ -256,47 +250,45 @@ static CUresult release(CUdevice device) {
   return right.cuDevicePrimaryCtxRelease(device);
 }
 
-static void test_opened(void **state) {
-  (void)state;
+TEST_ON_CUDA(test_opened) {
   const gki_cuda_driver *found;
-  gk_device *device = NULL;
+  gk_device *opened = NULL;
   assert_ok(gki_cuda_driver_get(&found));
   gki_cuda_driver *own = (gki_cuda_driver *)(uintptr_t)found; /* the library's, which isn't const */
   right = *own;
   own->cuDeviceGetAttribute = say_apart;
   assert_fails(GK_ERROR_NO_DEVICE, "device 0 (simulated GPU 0) has no address space in common with the host, which gk",
-               gk_device_open(&(gk_device_desc){.backend = "cuda"}, &device));
+               gk_device_open(&(gk_device_desc){.backend = "cuda"}, &opened));
   *own = right;
   own->cuStreamCreate = create_nothing;
-  assert_fails(GK_ERROR_DEVICE, "cuStreamCreate", gk_device_open(&(gk_device_desc){.backend = "cuda"}, &device));
+  assert_fails(GK_ERROR_DEVICE, "cuStreamCreate", gk_device_open(&(gk_device_desc){.backend = "cuda"}, &opened));
   *own = right;
   own->version = 12040;
   own->cuDeviceGetAttribute = say_minor;
-  assert_ok(gk_device_open(&(gk_device_desc){.backend = "cuda"}, &device));
-  assert_int_equal(((gki_cuda_device *)device->state)->arch % 10, 9);
-  assert_string_equal(gk_device_describe(device)->driver, "CUDA 12.4");
+  assert_ok(gk_device_open(&(gk_device_desc){.backend = "cuda"}, &opened));
+  assert_int_equal(((gki_cuda_device *)opened->state)->arch % 10, 9);
+  assert_string_equal(gk_device_describe(opened)->driver, "CUDA 12.4");
   own->cuMemHostAlloc = alloc_nothing;
-  assert_null(gk_alloc(device, 4, GK_HOST_MEMORY));
+  assert_null(gk_alloc(opened, 4, GK_HOST_MEMORY));
   own->cuPointerGetAttribute = say_attribute; /* one answer alone says that memory is the host's own */
   answered = CUDA_ERROR_UNKNOWN;
-  assert_ok(gki_cuda_reaches(device->state, &streams));
+  assert_ok(gki_cuda_reaches(opened->state, &streams));
   answered = CUDA_ERROR_INVALID_VALUE;
-  assert_int_equal(gki_cuda_reaches(device->state, &streams), GK_ERROR_INVALID);
+  assert_int_equal(gki_cuda_reaches(opened->state, &streams), GK_ERROR_INVALID);
   *own = right;
-  gk_device_close(device);
+  gk_device_close(opened);
   own->cuStreamCreate = create_stream;
   own->cuDevicePrimaryCtxRetain = retain;
   own->cuDevicePrimaryCtxRelease = release;
-  assert_ok(gk_device_open(&(gk_device_desc){.backend = "cuda"}, &device));
+  assert_ok(gk_device_open(&(gk_device_desc){.backend = "cuda"}, &opened));
   assert_true(streams >= 2);
-  gk_device_close(device);
+  gk_device_close(opened);
   *own = right;
   assert_int_equal(changes, 2);
   assert_int_equal(unexpected, 0);
 }
 
-static void test_listed(void **state) {
-  (void)state;
+TEST_ON_CUDA(test_listed) {
   gk_device *first = NULL, *again = NULL;
   assert_ok(gk_device_open(NULL, &first)); /* it comes before OpenMP */
   assert_string_equal(gk_device_describe(first)->backend, "cuda");
@@ -310,13 +302,5 @@ static void test_listed(void **state) {
 int main(int count, char **words) {
   (void)count;
   with_simgpu(words);
-  const struct CMUnitTest tests[] = {ON_CUDA(test_report),      ON_CUDA(test_no_such_device),
-                                     ON_CUDA(test_host_memory),
-                                     ON_CUDA(test_blocks_of_host_memory), ON_CUDA(test_overlapping_copies),
-                                     ON_CUDA(test_context_is_left_alone), ON_CUDA(test_listed),
-                                     ON_CUDA(test_opened), ON_CUDA(test_overlapping_copies_fail),
-                                     ON_CUDA(test_host_memory_elsewhere),
-                                     ON_CUDA(test_memory_of_the_host_is_refused),
-                                     cmocka_unit_test(test_memory_of_the_host_where_it_is_reached)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return run_all_tests();
 }

@@ -63,16 +63,16 @@ static void check_loop(gk_device *device, gk_op op, uint32_t bound, int passes, 
   end_graph();
 }
 
-static void test_loops(void **state) {
-  check_loop(*state, GK_OP_DO_WHILE, 0, 3, "axxxz");
-  check_loop(*state, GK_OP_DO_WHILE, 0, 1, "axz");
-  check_loop(*state, GK_OP_DO_WHILE, 2, 9, "axxz");
-  check_loop(*state, GK_OP_DO_WHILE, 1, 9, "axz");
-  check_loop(*state, GK_OP_WHILE, 0, 3, "axxxz");
-  check_loop(*state, GK_OP_WHILE, 0, 0, "az");
-  check_loop(*state, GK_OP_WHILE, 4, 9, "axxxxz");
-  check_loop(*state, GK_OP_WHILE, 4, 4, "axxxxz");
-  check_loop(*state, GK_OP_WHILE, 4, 2, "axxz");
+TEST_ON_HAND(test_loops) {
+  check_loop(device, GK_OP_DO_WHILE, 0, 3, "axxxz");
+  check_loop(device, GK_OP_DO_WHILE, 0, 1, "axz");
+  check_loop(device, GK_OP_DO_WHILE, 2, 9, "axxz");
+  check_loop(device, GK_OP_DO_WHILE, 1, 9, "axz");
+  check_loop(device, GK_OP_WHILE, 0, 3, "axxxz");
+  check_loop(device, GK_OP_WHILE, 0, 0, "az");
+  check_loop(device, GK_OP_WHILE, 4, 9, "axxxxz");
+  check_loop(device, GK_OP_WHILE, 4, 4, "axxxxz");
+  check_loop(device, GK_OP_WHILE, 4, 2, "axxz");
 }
 
 static void check_branch(gk_device *device, gk_op op, int value, const char *letters) {
@@ -92,16 +92,15 @@ static void check_branch(gk_device *device, gk_op op, int value, const char *let
   end_graph();
 }
 
-static void test_branches(void **state) {
-  check_branch(*state, GK_OP_IF, 0, "z");
-  check_branch(*state, GK_OP_IF, 1, "iz");
-  check_branch(*state, GK_OP_IF, -5, "iz");
-  check_branch(*state, GK_OP_ELSE, 0, "ez");
-  check_branch(*state, GK_OP_ELSE, 2, "iz");
+TEST_ON_HAND(test_branches) {
+  check_branch(device, GK_OP_IF, 0, "z");
+  check_branch(device, GK_OP_IF, 1, "iz");
+  check_branch(device, GK_OP_IF, -5, "iz");
+  check_branch(device, GK_OP_ELSE, 0, "ez");
+  check_branch(device, GK_OP_ELSE, 2, "iz");
 }
 
-static void test_empty_bodies(void **state) {
-  gk_device *device = *state;
+TEST_ON_HAND(test_empty_bodies) {
   begin_graph(device);
   int *no = int_on(device, 0), *yes = int_on(device, 1);
   gk_cuda_block one = block_after(device, GK_OP_IF, yes, 0, whole, NULL);
@@ -119,8 +118,7 @@ static void test_empty_bodies(void **state) {
 }
 
 /* The decision comes behind all that a body holds, wherever it ends. */
-static void test_decision_is_last(void **state) {
-  gk_device *device = *state;
+TEST_ON_HAND(test_decision_is_last) {
   begin_graph(device);
   int *left = int_on(device, 3), *sum = int_on(device, 0);
   gk_cuda_block loop = block_after(device, GK_OP_DO_WHILE, left, 0, whole, NULL);
@@ -171,14 +169,13 @@ static void check_own_kernels(gk_device *device, int value, const char *letters)
   end_graph();
 }
 
-static void test_own_kernels(void **state) {
-  check_own_kernels(*state, 0, "e");
-  check_own_kernels(*state, 3, "iwww");
+TEST_ON_HAND(test_own_kernels) {
+  check_own_kernels(device, 0, "e");
+  check_own_kernels(device, 3, "iwww");
 }
 
 /* Its handle is 0 once it has ended, and yet it is entered again. */
-static void test_own_do_while_in_a_loop(void **state) {
-  gk_device *device = *state;
+TEST_ON_HAND(test_own_do_while_in_a_loop) {
   begin_graph(device);
   int *outer = int_on(device, 3), *inner = int_on(device, 0);
   gk_cuda_block around = block_after(device, GK_OP_DO_WHILE, outer, 0, whole, NULL);
@@ -285,30 +282,30 @@ static CUgraphNode build(program *p, const part *at, CUgraph into, CUgraphNode a
   return after;
 }
 
-static void test_random(void **state) {
+TEST_ON_HAND(test_random) {
   static const int zeros[FLAGS];
   static program p;
-  int *flags = ints_on(*state, zeros, FLAGS);
+  int *flags = ints_on(device, zeros, FLAGS);
   size_t longest = 0;
   for (uint64_t seed = first_seed(), end = seed + scaled(60); seed < end; ++seed) {
     static part pool[32];
     size_t used = 0;
     memset(pool, 0, sizeof pool);
-    p = (program){.device = *state, .random = seed, .flags = flags};
+    p = (program){.device = device, .random = seed, .flags = flags};
     const part *parts = make_parts(&p, 0, pool, &used);
     carry_out(&p, parts);
     if (p.length > longest) longest = p.length;
     sim->set_seed(seed);
-    begin_graph(*state);
+    begin_graph(device);
     build(&p, parts, whole, NULL);
     CUgraphExec exec = hand_instantiate(whole);
     for (int launch = 0; launch < 2; ++launch) {
       hand_launch(exec);
-      assert_traced(*state, p.text);
+      assert_traced(device, p.text);
     }
     RIGHT(cu.cuGraphExecDestroy(exec));
     end_graph();
-    gk_free(*state, trace);
+    gk_free(device, trace);
   }
   if (longest < 40) fail_msg("at most %zu letters", longest);
 }
@@ -317,8 +314,8 @@ static void test_random(void **state) {
 
 #define INVALID(words, call) assert_fails(GK_ERROR_INVALID, words, call)
 
-static void test_refused(void **state) {
-  gk_device *device = *state, *other = NULL;
+TEST_ON_HAND(test_refused) {
+  gk_device *other = NULL;
   begin_graph(device);
   int *flag = int_on(device, 0);
   gk_cuda_block b;
@@ -348,8 +345,7 @@ static void test_refused(void **state) {
 }
 
 /* The driver knows what graphs and nodes there are. */
-static void test_driver_minds(void **state) {
-  gk_device *device = *state;
+TEST_ON_HAND(test_driver_minds) {
   begin_graph(device);
   CUgraph another;
   RIGHT(cu.cuGraphCreate(&another, 0));
@@ -361,8 +357,7 @@ static void test_driver_minds(void **state) {
   end_graph();
 }
 
-static void test_without_conditional_nodes(void **state) {
-  (void)state;
+TEST_ON_HAND(test_without_conditional_nodes) {
   gk_device *other = NULL;
   gk_cuda_block b;
   setenv("GK_CUDA_PROBE", "0", 1);
@@ -375,8 +370,7 @@ static void test_without_conditional_nodes(void **state) {
 }
 
 /* What a device keeps for loops goes with it, whose ever its stream is. */
-static void test_on_a_shared_stream(void **state) {
-  (void)state;
+TEST_ON_HAND(test_on_a_shared_stream) {
   gk_cuda_sharing sharing = GK_CUDA_SHARE(hand_context, hand_stream);
   gk_device *other = NULL;
   assert_ok(gk_device_open(&(gk_device_desc){.backend = "cuda", .next = &sharing.base}, &other));
@@ -387,8 +381,7 @@ static void test_on_a_shared_stream(void **state) {
   assert_int_equal(sim->alive(SIMGPU_MEMORY), before);
 }
 
-static void test_closed_in_the_middle(void **state) {
-  gk_device *device = *state;
+TEST_ON_HAND(test_closed_in_the_middle) {
   begin_graph(device);
   gk_cuda_block b = block_after(device, GK_OP_DO_WHILE, trace, 5, whole, NULL);
   (void)b;
@@ -408,8 +401,7 @@ static gk_result try_all(gk_device *device, const int *flag) {
   return result;
 }
 
-static void test_every_call_fails(void **state) {
-  gk_device *device = *state;
+TEST_ON_HAND(test_every_call_fails) {
   int *flag = int_on(device, 1);
   begin_graph(device);
   size_t alive = 0;
@@ -439,8 +431,7 @@ static void test_every_call_fails(void **state) {
 }
 
 /* What couldn't be completed can be, once the driver does as it is told. */
-static void test_completed_later(void **state) {
-  gk_device *device = *state;
+TEST_ON_HAND(test_completed_later) {
   for (uint64_t k = 1, over = 0; !over; ++k) {
     begin_graph(device);
     int *left = int_on(device, 2), *flag = int_on(device, 0);
@@ -467,8 +458,7 @@ static void test_completed_later(void **state) {
   }
 }
 
-static void test_lost(void **state) {
-  gk_device *device = *state;
+TEST_ON_HAND(test_lost) {
   begin_graph(device);
   gk_cuda_block b = block_after(device, GK_OP_DO_WHILE, trace, 5, whole, NULL);
   (sim->fail)(1, CUDA_ERROR_LAUNCH_FAILED, SIMGPU_LOST);
@@ -483,8 +473,7 @@ static void test_lost(void **state) {
 /* ---- many -------------------------------------------------------------------------------------------------------- */
 
 /* Counts of passes are taken from blocks of 256: each loop has one of its own, in memory that is there. */
-static void test_many_bounded_loops(void **state) {
-  gk_device *device = *state;
+TEST_ON_HAND(test_many_bounded_loops) {
   enum { LOOPS = 2 * 256 + 1 };
   begin_graph(device);
   int *endless = int_on(device, 1), *passes = int_on(device, 0);
@@ -505,8 +494,7 @@ static void test_many_bounded_loops(void **state) {
 }
 
 /* Loops in one another count apart, each anew when it is entered. */
-static void test_bounds_in_one_another(void **state) {
-  gk_device *device = *state;
+TEST_ON_HAND(test_bounds_in_one_another) {
   begin_graph(device);
   int *endless = int_on(device, 1), *passes = int_on(device, 0);
   gk_cuda_block loops[4];
@@ -542,12 +530,12 @@ static void *build_many(void *at) {
   return result == GK_OK ? NULL : at;
 }
 
-static void test_threads(void **state) {
+TEST_ON_HAND(test_threads) {
   pthread_t threads[4];
-  begin_graph(*state);
+  begin_graph(device);
   const size_t before = sim->alive(SIMGPU_MEMORY);
   for (size_t k = 0; k < GK_COUNT(threads); ++k)
-    assert_int_equal(pthread_create(&threads[k], NULL, build_many, *state), 0);
+    assert_int_equal(pthread_create(&threads[k], NULL, build_many, device), 0);
   for (size_t k = 0; k < GK_COUNT(threads); ++k) {
     void *wrong;
     pthread_join(threads[k], &wrong);
@@ -562,13 +550,5 @@ int main(int count, char **words) {
   setenv("SIMGPU_VERSION", DRIVER, 1);
   with_simgpu(words);
   hand_find_entries();
-  const struct CMUnitTest tests[] = {
-    ON_HAND(test_loops), ON_HAND(test_branches), ON_HAND(test_empty_bodies), ON_HAND(test_decision_is_last),
-    ON_HAND(test_own_kernels), ON_HAND(test_own_do_while_in_a_loop), ON_HAND(test_random), ON_HAND(test_refused),
-    ON_HAND(test_driver_minds), ON_HAND(test_without_conditional_nodes), ON_HAND(test_closed_in_the_middle),
-    ON_HAND(test_on_a_shared_stream), ON_HAND(test_every_call_fails), ON_HAND(test_completed_later),
-    ON_HAND(test_many_bounded_loops),
-    ON_HAND(test_bounds_in_one_another), ON_HAND(test_lost), ON_HAND(test_threads),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return run_all_tests();
 }

@@ -11,10 +11,10 @@ static gk_result do_nothing(const gk_value *args, void *stream) {
 
 #define INVALID(words, call) assert_fails(GK_ERROR_INVALID, words, call)
 
-static void test_refused(void **state) {
+TEST_ON_HAND(test_refused) {
   static const gk_task calls[] = {GK_RUN(add, N, X, A), GK_CALL(do_nothing, 0)};
   static const gk_list calling = GK_LIST(calling, calls, slots);
-  world w = world_of(*state);
+  world w = world_of(device);
   gk_graph *graph = NULL;
   gk_device *d = w.device, *openmp;
   CUgraphNode last;
@@ -63,8 +63,8 @@ static void test_refused(void **state) {
 }
 
 /* The driver may mind a graph only after some of the list's nodes: that is no failure of the device's, either. */
-static void test_refused_on_the_way(void **state) {
-  world w = world_of(*state);
+TEST_ON_HAND(test_refused_on_the_way) {
+  world w = world_of(device);
   gk_cuda_block block;
   CUgraphNode last;
   assert_ok(gk_cuda_begin(w.device, GK_OP_IF, w.flag, 0, w.whole, NULL, 0, &block));
@@ -77,21 +77,20 @@ static void test_refused_on_the_way(void **state) {
 }
 
 /* Devices of their own, since what was found out about one is kept. */
-static void test_drivers_that_cannot(void **state) {
-  (void)state;
+TEST_ON_HAND(test_drivers_that_cannot) {
   static const struct { const char *no, *says; } cases[] = {{"P1d", "arming updates a node"},
                                                             {"P1a", "has no conditional nodes for it"}};
   for (int k = 0; k < 2; ++k) {
-    gk_device *device;
+    gk_device *opened;
     CUgraph whole;
     gk_graph *graph;
     CUgraphNode last;
     sim->answer_no(cases[k].no);
-    assert_ok(gk_device_open(&(gk_device_desc){.backend = "cuda", .ordinal = k + 1}, &device));
+    assert_ok(gk_device_open(&(gk_device_desc){.backend = "cuda", .ordinal = k + 1}, &opened));
     RIGHT(cu.cuGraphCreate(&whole, 0));
-    assert_fails(GK_ERROR_UNSUPPORTED, cases[k].says, gk_cuda_add(device, &loop, 0, whole, NULL, 0, &graph, &last));
+    assert_fails(GK_ERROR_UNSUPPORTED, cases[k].says, gk_cuda_add(opened, &loop, 0, whole, NULL, 0, &graph, &last));
     RIGHT(cu.cuGraphDestroy(whole));
-    gk_device_close(device);
+    gk_device_close(opened);
     sim->answer_no(NO);
   }
 }
@@ -117,8 +116,8 @@ static gk_result try_all(world *w) {
   return result;
 }
 
-static void test_every_call_fails(void **state) {
-  world w = world_of(*state);
+TEST_ON_HAND(test_every_call_fails) {
+  world w = world_of(device);
   size_t alive = 0;
   for (uint64_t k = 0;; ++k) { /* 0: none, so that kernels are loaded, and stay as long as a graph has them */
     set(&w, w.left, 2);
@@ -158,8 +157,8 @@ static void test_every_call_fails(void **state) {
   RIGHT(cu.cuGraphDestroy(w.whole));
 }
 
-static void test_memory_runs_out(void **state) {
-  world w = world_of(*state);
+TEST_ON_HAND(test_memory_runs_out) {
+  world w = world_of(device);
   gk_graph *graph;
   CUgraphNode last;
   for (uint64_t k = 1; k < 40; ++k) {
@@ -176,8 +175,8 @@ static void test_memory_runs_out(void **state) {
 }
 
 /* No status will come any more, and that is said. */
-static void test_lost(void **state) {
-  world w = world_with(*state, &loop, 0);
+DEVICE_TEST(test_lost, setup_hand, teardown_lost) {
+  world w = world_with(device, &loop, 0);
   assert_ok(gk_cuda_arm(w.graph, w.exec, 0));
   assert_int_equal(gk_poll(w.graph, NULL), GK_NOT_READY);
   (sim->fail)(1, CUDA_ERROR_ILLEGAL_ADDRESS, SIMGPU_LOST);
@@ -190,8 +189,8 @@ static void test_lost(void **state) {
   (void)cu.cuGraphDestroy(w.whole);
 }
 
-static void test_destroyed_under_way(void **state) {
-  world w = world_with(*state, &loop, 0);
+TEST_ON_HAND(test_destroyed_under_way) {
+  world w = world_with(device, &loop, 0);
   for (int k = 0; k < 5; ++k) {
     assert_ok(gk_cuda_arm(w.graph, w.exec, 0));
     RIGHT(cu.cuGraphLaunch(w.exec, hand_stream));
@@ -201,8 +200,8 @@ static void test_destroyed_under_way(void **state) {
   end_world(&w);
 }
 
-static void test_device_closed_first(void **state) {
-  world w = world_with(*state, &loop, 0);
+TEST_ON_HAND(test_device_closed_first) {
+  world w = world_with(device, &loop, 0);
   assert_ok(gk_cuda_arm(w.graph, w.exec, 0));
   RIGHT(cu.cuGraphLaunch(w.exec, hand_stream));
   gk_device_close(w.device);
@@ -229,9 +228,9 @@ static void end_capture(CUstream stream, bool spoiled) {
   RIGHT(cu.cuStreamDestroy(stream));
 }
 
-static void test_disarmed_while_captured(void **state) {
+TEST_ON_HAND(test_disarmed_while_captured) {
   for (int blocking = 0; blocking < 2; ++blocking) {
-    world w = world_with(*state, &loop, 0);
+    world w = world_with(device, &loop, 0);
     assert_ok(gk_cuda_arm(w.graph, w.exec, 0));
     const CUstream stream = begin_capture(blocking ? CU_STREAM_DEFAULT : CU_STREAM_NON_BLOCKING);
     assert_fails(GK_ERROR_INVALID, "gk_cuda_disarm: a stream of the device's context is being captured",
@@ -243,8 +242,7 @@ static void test_disarmed_while_captured(void **state) {
 }
 
 /* A launch may be under way then: its memory isn't the next graph's. */
-static void test_destroyed_while_captured(void **state) {
-  gk_device *device = *state;
+TEST_ON_HAND(test_destroyed_while_captured) {
   for (int blocking = 0; blocking < 2; ++blocking) {
     world w = world_with(device, &loop, 0), other;
     assert_ok(gk_cuda_arm(w.graph, w.exec, 0));
@@ -268,11 +266,5 @@ static void test_destroyed_while_captured(void **state) {
 
 int main(int count, char **words) {
   (void)count;
-  const struct CMUnitTest tests[] = {
-    ON_HAND(test_refused), ON_HAND(test_refused_on_the_way), ON_HAND(test_drivers_that_cannot),
-    ON_HAND(test_every_call_fails), ON_HAND(test_memory_runs_out),
-    cmocka_unit_test_setup_teardown(test_lost, setup_hand, teardown_lost), ON_HAND(test_destroyed_under_way),
-    ON_HAND(test_disarmed_while_captured), ON_HAND(test_destroyed_while_captured), ON_HAND(test_device_closed_first),
-  };
-  return run_added(words, tests, GK_COUNT(tests));
+  return run_added(words);
 }

@@ -4,8 +4,8 @@
 #include "cuda/launch.h"
 #include "added.h"
 
-static void test_between_others(void **state) {
-  world w = world_of(*state);
+TEST_ON_HAND(test_between_others) {
+  world w = world_of(device);
   int *before = int_on(w.device, 0), *behind = int_on(w.device, -1);
   CUgraphNode first[] = {hand_add(w.whole, NULL, "hand_put", w.count, 4),
                          hand_add(w.whole, NULL, "hand_add", before, 1)};
@@ -34,8 +34,8 @@ static void test_between_others(void **state) {
 }
 
 /* Neither loops nor checkpoints, and its end is known all the same. */
-static void test_straight(void **state) {
-  world w = world_with(*state, &straight, 0);
+TEST_ON_HAND(test_straight) {
+  world w = world_with(device, &straight, 0);
   const gk_status *status;
   assert_fails(GK_ERROR_INVALID, "call gk_cuda_arm first", gk_poll(w.graph, &status));
   assert_ok(gk_cuda_arm(w.graph, w.exec, 0));
@@ -48,10 +48,10 @@ static void test_straight(void **state) {
 }
 
 /* A bad count is told of the arming that had it; a launch that wasn't armed by itself isn't told of, here either. */
-static void test_bad_count(void **state) {
+TEST_ON_HAND(test_bad_count) {
   static const gk_task tasks[] = {GK_FILL(X, N, 7), GK_DO_WHILE(FLAG), GK_RUN(add, COUNT, LEFT, A), GK_END};
   static const gk_list list = GK_LIST(list, tasks, slots);
-  world w = world_with(*state, &list, 0);
+  world w = world_with(device, &list, 0);
   set(&w, w.flag, 1); /* its loop ends by the bad count alone */
   gk_bind_int(w.graph, N, 2);
   assert_ok(gk_cuda_arm(w.graph, w.exec, 0));
@@ -71,8 +71,8 @@ static void test_bad_count(void **state) {
   end_world(&w);
 }
 
-static void test_yields(void **state) {
-  world w = world_with(*state, &yields, GK_CUDA_RESUMABLE);
+TEST_ON_HAND(test_yields) {
+  world w = world_with(device, &yields, GK_CUDA_RESUMABLE);
   char *text = gk_dump(NULL, w.graph, "text");
   assert_non_null(strstr(text, "where to resume: by the arming kernel\n"));
   gk_free_text(text);
@@ -107,8 +107,8 @@ static void test_yields(void **state) {
   end_world(&w);
 }
 
-static void test_yields_without_resuming(void **state) {
-  world w = world_with(*state, &yields, 0);
+TEST_ON_HAND(test_yields_without_resuming) {
+  world w = world_with(device, &yields, 0);
   set(&w, w.left, 3);
   set(&w, w.flag, 1);
   assert_fails(GK_ERROR_INVALID, "added without GK_CUDA_RESUMABLE", gk_cuda_arm(w.graph, w.exec, HERE));
@@ -148,14 +148,14 @@ static void check_two(gk_device *device, bool chained) {
   end_world(&w);
 }
 
-static void test_two(void **state) {
-  check_two(*state, true);
-  check_two(*state, false);
+TEST_ON_HAND(test_two) {
+  check_two(device, true);
+  check_two(device, false);
 }
 
 /* Beside blocks that were made by hand, behind one of them. */
-static void test_behind_a_block(void **state) {
-  world w = world_of(*state);
+TEST_ON_HAND(test_behind_a_block) {
+  world w = world_of(device);
   gk_cuda_block b;
   set(&w, w.left, 2);
   assert_ok(gk_cuda_begin(w.device, GK_OP_DO_WHILE, w.left, 0, w.whole, NULL, 0, &b));
@@ -174,11 +174,11 @@ static void test_behind_a_block(void **state) {
 
 enum { OWN = 1, LINE, OF, OWN_SLOTS };
 
-static void test_own_memory(void **state) {
+TEST_ON_HAND(test_own_memory) {
   static const gk_slot_desc own[] = {GK_OWN(OWN, int, 2), GK_STRUCT_VALUE(LINE, line), GK_DEFAULT(OF, int, 2)};
   static const gk_task tasks[] = {GK_RUN(apply, OF, OWN, LINE)};
   static const gk_list list = GK_LIST(list, tasks, own);
-  world w = world_of(*state);
+  world w = world_of(device);
   int values[3] = {0};
   line l = {2, 3};
   assert_ok(gk_cuda_add(w.device, &list, 0, w.whole, NULL, 0, &w.graph, &w.last));
@@ -207,11 +207,11 @@ static const gk_code mine_code = {
   .text = "extern \"C\" __global__ void mine(int *x, int a) { if (threadIdx.x == 0) x[0] += a; }\n", .block = {32}};
 static const gk_kernel mine = {.name = "mine", .params = mine_params, .param_count = 2, .cuda = &mine_code};
 
-static void test_code_by_hand(void **state) {
+TEST_ON_HAND(test_code_by_hand) {
   static const gk_task tasks[] = {GK_COPY(LEFT, COUNT, GK_ONE), GK_DO_WHILE(LEFT), GK_RUN(mine, GK_ONE, X, A),
                                   GK_RUN(decrease, GK_ONE, LEFT), GK_END, GK_RUN(mine, GK_ONE, FLAG, A)};
   static const gk_list list = GK_LIST(list, tasks, slots);
-  world w = world_with(*state, &list, 0);
+  world w = world_with(device, &list, 0);
   int x = 0, flag = 0, a = 1;
   for (int k = 1; k <= 6; ++k) {
     if (k % 3) gk_bind_int(w.graph, A, a = 10 * k);
@@ -238,11 +238,11 @@ static void test_code_by_hand(void **state) {
 }
 
 /* An arming that fails, whichever call it is, leaves the exec armed with what it was before. */
-static void test_armed_as_before(void **state) {
+TEST_ON_HAND(test_armed_as_before) {
   static const gk_task tasks[] = {GK_RUN(mine, GK_ONE, X, A), GK_RUN(mine, GK_ONE, FLAG, A)};
   static const gk_list list = GK_LIST(list, tasks, slots);
   for (uint64_t k = 1, over = 0; !over; ++k) {
-    world w = world_with(*state, &list, 0);
+    world w = world_with(device, &list, 0);
     assert_ok(gk_cuda_arm(w.graph, w.exec, 0));
     gk_bind_int(w.graph, A, 10);
     sim->mark();
@@ -268,10 +268,5 @@ static void test_armed_as_before(void **state) {
 
 int main(int count, char **words) {
   (void)count;
-  const struct CMUnitTest tests[] = {
-    ON_HAND(test_between_others), ON_HAND(test_straight), ON_HAND(test_bad_count), ON_HAND(test_yields),
-    ON_HAND(test_yields_without_resuming), ON_HAND(test_two), ON_HAND(test_behind_a_block), ON_HAND(test_own_memory),
-    ON_HAND(test_code_by_hand), ON_HAND(test_armed_as_before),
-  };
-  return run_added(words, tests, GK_COUNT(tests));
+  return run_added(words);
 }

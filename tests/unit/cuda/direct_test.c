@@ -85,8 +85,23 @@ static void change_pattern(gk_device *device, gk_graph *graph, int32_t label, si
   RIGHT(cu.cuCtxPopCurrent(NULL));
 }
 
-static void test_change_a_kernel_node(void **state) {
-  gk_device *device = *state;
+/* A SWITCH made of IF nodes answers the first of them. */
+CLEAN(test_switch_of_if_nodes) {
+  static const gk_task tasks[] = {GK_SWITCH(FLAG), GK_CASE, GK_FILL(X, N, 3), GK_END, GK_CASE, GK_FILL(X, N, 4), GK_END,
+                                  GK_END};
+  static const gk_list list = GK_LIST(list, tasks, slots);
+  sim->answer_no("P9a");
+  gk_device *device = open_named("cuda");
+  gk_graph *graph = bound(device, &list, 0);
+  const CUgraphNode first = expect(graph, 0, 0, CU_GRAPH_NODE_TYPE_CONDITIONAL, false);
+  assert_ptr_equal(expect(graph, 0, 1, CU_GRAPH_NODE_TYPE_CONDITIONAL, false), first);
+  assert_ptr_not_equal(expect(graph, 0, 4, CU_GRAPH_NODE_TYPE_CONDITIONAL, false), first);
+  gk_graph_destroy(graph);
+  gk_device_close(device);
+  sim->answer_no(NULL);
+}
+
+TEST_ON_CUDA(test_change_a_kernel_node) {
   static const gk_task tasks[] = {GK_FILL(Y, N, 7), GK_DO_WHILE(LEFT), GK_FILL(X, N, 8), GK_END};
   static const gk_list list = GK_LIST(list, tasks, slots);
   gk_graph *graph = bound(device, &list, 0);
@@ -105,8 +120,7 @@ static void test_change_a_kernel_node(void **state) {
 }
 
 /* The graph of resumed launches has nodes of its own, and is made when it is asked for. */
-static void test_variants(void **state) {
-  gk_device *device = *state;
+TEST_ON_CUDA(test_variants) {
 #define THREE GK_FILL(X, N, 1), GK_FILL(X, N, 2), GK_FILL(X, N, 3)
   static const gk_task tasks[] = {THREE, THREE, THREE, GK_FILL(X, N, 1), /* skipped by an IF node around them */
                                   GK_CHECKPOINT(HERE, FLAG), GK_FILL(Y, N, 2), GK_END};
@@ -135,8 +149,7 @@ static void test_variants(void **state) {
 }
 
 /* Also where launches are on another stream, which has to follow what making it sends. */
-static void test_made_between_launches(void **state) {
-  gk_device *device = *state;
+TEST_ON_CUDA(test_made_between_launches) {
   static const gk_task tasks[] = {GK_CHECKPOINT(HERE, FLAG), GK_FILL(Y, N, 2), GK_END, GK_CHECKPOINT(THERE, LEFT),
                                   GK_RUN(add, N, X, A), GK_END};
   static const gk_list list = GK_LIST(list, tasks, slots);
@@ -162,8 +175,7 @@ static void test_made_between_launches(void **state) {
 
 /* ---- each kind of task ------------------------------------------------------------------------------------------- */
 
-static void test_each_kind(void **state) {
-  gk_device *device = *state;
+TEST_ON_CUDA(test_each_kind) {
   static const gk_task inner_tasks[] = {GK_RUN(add, N, X, A), GK_COPY(Y, X, N)};
   static const gk_list inner = GK_LIST(inner, inner_tasks, slots);
   static const gk_task tasks[] = {
@@ -197,25 +209,7 @@ static void test_each_kind(void **state) {
   gk_graph_destroy(graph);
 }
 
-/* A SWITCH made of IF nodes answers the first of them. */
-static void test_switch_of_if_nodes(void **state) {
-  (void)state;
-  static const gk_task tasks[] = {GK_SWITCH(FLAG), GK_CASE, GK_FILL(X, N, 3), GK_END, GK_CASE, GK_FILL(X, N, 4), GK_END,
-                                  GK_END};
-  static const gk_list list = GK_LIST(list, tasks, slots);
-  sim->answer_no("P9a");
-  gk_device *device = open_named("cuda");
-  gk_graph *graph = bound(device, &list, 0);
-  const CUgraphNode first = expect(graph, 0, 0, CU_GRAPH_NODE_TYPE_CONDITIONAL, false);
-  assert_ptr_equal(expect(graph, 0, 1, CU_GRAPH_NODE_TYPE_CONDITIONAL, false), first);
-  assert_ptr_not_equal(expect(graph, 0, 4, CU_GRAPH_NODE_TYPE_CONDITIONAL, false), first);
-  gk_graph_destroy(graph);
-  gk_device_close(device);
-  sim->answer_no(NULL);
-}
-
-static void test_checkpoints(void **state) {
-  gk_device *device = *state;
+TEST_ON_CUDA(test_checkpoints) {
   static const gk_task tasks[] = {
     /* 0 */ GK_RUN(add, N, X, A), GK_CHECKPOINT(HERE, FLAG), GK_RUN(add, N, X, A), GK_END,
     /* 4 */ GK_DO_WHILE(LEFT), GK_CHECKPOINT(THERE, FLAG), GK_RUN(add, N, X, A), GK_END, GK_END};
@@ -230,8 +224,8 @@ static void test_checkpoints(void **state) {
 
 /* ---- refused ----------------------------------------------------------------------------------------------------- */
 
-static void test_refused(void **state) {
-  gk_device *device = *state, *openmp = open_named("openmp");
+TEST_ON_CUDA(test_refused) {
+  gk_device *openmp = open_named("openmp");
   static const gk_task tasks[] = {GK_RUN(add, N, X, A)};
   static const gk_list list = GK_LIST(list, tasks, slots);
   gk_graph *gated = bound(device, &list, GK_HOST_GATED), *isolated = bound(device, &list, GK_ISOLATE);
@@ -258,8 +252,7 @@ static void test_refused(void **state) {
 }
 
 /* Of a list in a graph of the caller's, the nodes there. */
-static void test_in_a_graph_of_the_callers(void **state) {
-  gk_device *device = *state;
+TEST_ON_CUDA(test_in_a_graph_of_the_callers) {
   static const gk_task tasks[] = {GK_RUN(add, N, X, A), GK_DO_WHILE(LEFT), GK_RUN(add, N, X, A), GK_END};
   static const gk_list list = GK_LIST(list, tasks, slots);
   CUcontext context;
@@ -281,8 +274,7 @@ static void test_in_a_graph_of_the_callers(void **state) {
   RIGHT(cu.cuCtxPopCurrent(NULL));
 }
 
-static void test_each_call_fails(void **state) {
-  gk_device *device = *state;
+TEST_ON_CUDA(test_each_call_fails) {
   static const gk_task tasks[] = {GK_DO_WHILE(LEFT), GK_CHECKPOINT(HERE, FLAG), GK_CALL(two_fills, X, BYTE), GK_END,
                                   GK_RUN(add, N, X, A), GK_END};
   static const gk_list list = GK_LIST(list, tasks, slots);
@@ -307,8 +299,7 @@ static void test_each_call_fails(void **state) {
 }
 
 /* A device that a look finds lost is lost for all that comes later. */
-static void test_lost(void **state) {
-  (void)state;
+CLEAN(test_lost) {
   static const gk_task tasks[] = {THREE, THREE, THREE, GK_FILL(X, N, 1), GK_CHECKPOINT(HERE, FLAG), GK_FILL(Y, N, 2),
                                   GK_END};
   static const gk_list list = GK_LIST(list, tasks, slots);
@@ -326,9 +317,5 @@ static void test_lost(void **state) {
 int main(int count, char **words) {
   (void)count;
   with_simgpu(words);
-  const struct CMUnitTest tests[] = {
-    CLEAN(test_switch_of_if_nodes), CLEAN(test_lost), ON_CUDA(test_change_a_kernel_node), ON_CUDA(test_variants),
-    ON_CUDA(test_made_between_launches), ON_CUDA(test_each_kind), ON_CUDA(test_checkpoints), ON_CUDA(test_refused),
-    ON_CUDA(test_in_a_graph_of_the_callers), ON_CUDA(test_each_call_fails)};
-  return cmocka_run_group_tests(tests, find_user_driver, NULL);
+  return run_all_tests_with(find_user_driver, NULL);
 }

@@ -47,8 +47,7 @@ static void check_launch(gk_device *device, gk_graph *graph, bool loops) {
 }
 
 /* Each of its calls fails once. A launch whose graph had been handed over by then may have run. */
-static void test_next_is_right(void **state) {
-  gk_device *device = *state;
+TEST_ON_CUDA(test_next_is_right) {
   for (size_t l = 0; l < GK_COUNT(lists); ++l) {
     gk_graph *graph = graph_of(device, &lists[l]);
     bool refused = false;
@@ -73,8 +72,7 @@ static void test_next_is_right(void **state) {
 }
 
 /* Several wait behind it. */
-static void test_queue_behind(void **state) {
-  gk_device *device = *state;
+TEST_ON_CUDA(test_queue_behind) {
   gk_graph *graph = graph_of(device, &lists[1]);
   check_launch(device, graph, false);
   for (int more = 1; more <= 4; ++more) {
@@ -105,8 +103,7 @@ static void test_queue_behind(void **state) {
 }
 
 /* A cancel that came in time for a launch that the driver then refused stops no other. */
-static void test_cancel_of_a_refused_launch(void **state) {
-  gk_device *device = *state;
+TEST_ON_CUDA(test_cancel_of_a_refused_launch) {
   for (size_t l = 0; l < GK_COUNT(lists); l += 2) {
     gk_graph *graph = graph_of(device, &lists[l]);
     gki_cuda_graph *native = NULL;
@@ -152,20 +149,19 @@ static void check_target(gk_device *device, gk_graph *graph, int32_t label, int 
 }
 
 /* Where a launch begins isn't taken for said after a launch that failed to say it, by updating a node or by a copy. */
-static void test_target_of_the_next(void **state) {
-  (void)state;
+TEST_ON_CUDA(test_target_of_the_next) {
   static const gk_task tasks[] = {GK_RUN(add, N, X, A), GK_CHECKPOINT(HERE, FLAG), GK_RUN(add, N, X, A), GK_END,
                                   GK_RUN(decrease, GK_ONE, LEFT)};
   static const gk_list list = GK_LIST(list, tasks, slots);
   for (int k = 0; k < 2; ++k) { /* devices of their own, since what was found out about one is kept */
-    gk_device *device = NULL;
+    gk_device *opened = NULL;
     sim->answer_no(k ? "P1d" : NULL);
-    assert_ok(gk_device_open(&(gk_device_desc){.backend = "cuda", .ordinal = k + 1}, &device));
-    gk_graph *graph = graph_of(device, &list);
-    check_target(device, graph, HERE, 1);
-    check_target(device, graph, 0, 2);
+    assert_ok(gk_device_open(&(gk_device_desc){.backend = "cuda", .ordinal = k + 1}, &opened));
+    gk_graph *graph = graph_of(opened, &list);
+    check_target(opened, graph, HERE, 1);
+    check_target(opened, graph, 0, 2);
     gk_graph_destroy(graph);
-    gk_device_close(device);
+    gk_device_close(opened);
     sim->answer_no(NULL);
   }
 }
@@ -174,7 +170,5 @@ int main(int count, char **words) {
   (void)count;
   setenv("SIMGPU_DEVICES", "3", 1);
   with_simgpu(words);
-  const struct CMUnitTest tests[] = {ON_CUDA(test_next_is_right), ON_CUDA(test_queue_behind),
-                                     ON_CUDA(test_cancel_of_a_refused_launch), ON_CUDA(test_target_of_the_next)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return run_all_tests();
 }

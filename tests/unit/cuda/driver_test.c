@@ -219,15 +219,14 @@ static const elsewhere_case judged[] = {
     {BOTH, {0}, "gone", {"11100000", "$"}},
 };
 
-static void what_is_no_driver_is_refused(void **state) { (void)state; ELSEWHERE(no_driver); }
-static void a_driver_that_does_not_start_says_why(void **state) { (void)state; ELSEWHERE(not_started); }
-static void entries_are_found_by_version(void **state) { (void)state; ELSEWHERE(found); }
-static void what_it_lacks_is_said(void **state) { (void)state; ELSEWHERE(left_out); }
-static void it_is_started_once_per_process(void **state) { (void)state; ELSEWHERE(kept); }
-static void failed_calls_are_judged(void **state) { (void)state; ELSEWHERE(judged); }
+TEST(what_is_no_driver_is_refused) { ELSEWHERE(no_driver); }
+TEST(a_driver_that_does_not_start_says_why) { ELSEWHERE(not_started); }
+TEST(entries_are_found_by_version) { ELSEWHERE(found); }
+TEST(what_it_lacks_is_said) { ELSEWHERE(left_out); }
+TEST(it_is_started_once_per_process) { ELSEWHERE(kept); }
+TEST(failed_calls_are_judged) { ELSEWHERE(judged); }
 
-static void a_machine_without_driver_says_so(void **state) {
-  (void)state;
+TEST(a_machine_without_driver_says_so) {
   void *library = dlopen("libcuda.so.1", RTLD_NOW);
   if (library) {
     print_message("this machine has a CUDA driver\n");
@@ -245,11 +244,5 @@ int main(int count, char **words) {
       {"logged", logged}, {"gone", gone}};
   int code;
   if (elsewhere_is_here(count, words, known, GK_COUNT(known), &code)) return code;
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(a_machine_without_driver_says_so), cmocka_unit_test(what_is_no_driver_is_refused),
-      cmocka_unit_test(a_driver_that_does_not_start_says_why), cmocka_unit_test(entries_are_found_by_version),
-      cmocka_unit_test(what_it_lacks_is_said),
-      cmocka_unit_test(it_is_started_once_per_process), cmocka_unit_test(failed_calls_are_judged),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return run_all_tests();
 }

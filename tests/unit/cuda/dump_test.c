@@ -90,8 +90,8 @@ static void check_all_named(const char *text) {
   assert_int_equal(depth_of(text), 0);
 }
 
-static void test_named(void **state) {
-  gk_graph *graph = bound(*state, 0);
+TEST_ON_CUDA(test_named) {
+  gk_graph *graph = bound(device, 0);
   char *text = gk_cuda_dump(graph, 0);
   assert_non_null(text);
   assert_int_equal(count_of(text, "digraph"), 1);
@@ -109,14 +109,14 @@ static void test_named(void **state) {
 }
 
 /* Where the graph that resumes has the same nodes there is no other one. */
-static void test_all_launches(void **state) {
+TEST_ON_CUDA(test_all_launches) {
   static const gk_task looping_tasks[] = {GK_DO_WHILE(LEFT), GK_RUN(add, N, X, A), GK_END},
                        yielding_tasks[] = {GK_RUN(add, N, X, A), GK_CHECKPOINT(HERE, FLAG), GK_END};
   static const gk_list looping = GK_LIST(looping, looping_tasks, slots),
                        yielding = GK_LIST(yielding, yielding_tasks, slots);
   static const gk_list *const lists[] = {&looping, &yielding};
   for (size_t k = 0; k < GK_COUNT(lists); ++k) {
-    gk_graph *graph = graph_on(*state, lists[k], 0);
+    gk_graph *graph = graph_on(device, lists[k], 0);
     char *text = gk_cuda_dump(graph, 0), begin[64];
     snprintf(begin, sizeof begin, "// %s: %s; by gk ", lists[k]->name, k ? "all launches" : "launches from the top");
     assert_non_null(text);
@@ -127,8 +127,8 @@ static void test_all_launches(void **state) {
 }
 
 /* Each body once, whether it is in another one or not. */
-static void test_bodies_left_out(void **state) {
-  gk_graph *graph = bound(*state, 0);
+TEST_ON_CUDA(test_bodies_left_out) {
+  gk_graph *graph = bound(device, 0);
   sim->answer_no("drawn");
   char *text = gk_cuda_dump(graph, 0);
   sim->answer_no(NULL);
@@ -141,8 +141,8 @@ static void test_bodies_left_out(void **state) {
 }
 
 /* Where the driver writes no handles, no node gets a name, so one body is tried and the others aren't. */
-static void test_no_handles(void **state) {
-  gk_graph *graph = bound(*state, 0);
+TEST_ON_CUDA(test_no_handles) {
+  gk_graph *graph = bound(device, 0);
   static const char *const noes[] = {"handles", "handles,drawn"};
   for (size_t k = 0; k < GK_COUNT(noes); ++k) {
     sim->answer_no(noes[k]);
@@ -166,8 +166,8 @@ static int free_number(void) {
 }
 
 /* What is drawn in is closed again. */
-static void test_no_file_is_left(void **state) {
-  gk_graph *graph = bound(*state, 0);
+TEST_ON_CUDA(test_no_file_is_left) {
+  gk_graph *graph = bound(device, 0);
   const int free_before = free_number();
   for (int k = 0; k < 2; ++k) {
     sim->answer_no(k ? "drawn" : NULL);
@@ -179,8 +179,7 @@ static void test_no_file_is_left(void **state) {
 }
 
 /* Whatever a node is, and whatever a control kernel begins with. */
-static void test_each_kind_is_said(void **state) {
-  (void)state;
+TEST(test_each_kind_is_said) {
   static const gk_node nodes[] = {{.op = GK_OP_WHILE, .name = "LEFT", .source = 3},
                                   {.op = GK_OP_CALL, .name = "library", .source = 5}};
   static const gk_plan plan = {.nodes = nodes, .node_count = GK_COUNT(nodes)};
@@ -214,8 +213,8 @@ static void test_each_kind_is_said(void **state) {
   }
 }
 
-static void test_refused(void **state) {
-  gk_graph *graph = bound(*state, GK_HOST_GATED);
+TEST_ON_CUDA(test_refused) {
+  gk_graph *graph = bound(device, GK_HOST_GATED);
   assert_null(gk_cuda_dump(graph, 0));
   assert_non_null(strstr(gk_error(), "as the host gates it"));
   gk_graph_destroy(graph);
@@ -223,8 +222,8 @@ static void test_refused(void **state) {
   assert_non_null(strstr(gk_error(), "gk_cuda_dump: there is no graph"));
 }
 
-static void test_each_call_fails(void **state) {
-  gk_graph *graph = bound(*state, 0);
+TEST_ON_CUDA(test_each_call_fails) {
+  gk_graph *graph = bound(device, 0);
   const int free_before = free_number();
   bool over = false;
   for (uint64_t k = 1; !over; ++k) {
@@ -247,9 +246,5 @@ static void test_each_call_fails(void **state) {
 int main(int count, char **words) {
   (void)count;
   with_simgpu(words);
-  const struct CMUnitTest tests[] = {ON_CUDA(test_named), ON_CUDA(test_bodies_left_out), ON_CUDA(test_no_handles),
-                                     ON_CUDA(test_no_file_is_left), cmocka_unit_test(test_each_kind_is_said),
-                                     ON_CUDA(test_all_launches), ON_CUDA(test_refused),
-                                     ON_CUDA(test_each_call_fails)};
-  return cmocka_run_group_tests(tests, find_user_driver, NULL);
+  return run_all_tests_with(find_user_driver, NULL);
 }

@@ -230,8 +230,7 @@ static const turn_of turns[] = {
     {"old alone", {"SIMGPU_ARCH=75"}, {OTHER_GPU "\n", "found 40\ncompiled 1\n"}, "GK_ERROR"},
 };
 
-static void images_are_found(void **state) {
-  (void)state;
+TEST(images_are_found) {
   static char text[64 * 1024];
   for (size_t k = 0; k < GK_COUNT(turns); ++k) {
     run(&turns[k], text, sizeof text);
@@ -245,8 +244,7 @@ static void images_are_found(void **state) {
   }
 }
 
-static void what_is_given_is_looked_at(void **state) {
-  (void)state;
+TEST(what_is_given_is_looked_at) {
   static gk_images many[70];
   static const unsigned char byte[1] = {0};
   const gk_image right = {.file = "a.c", .bytes = byte, .size = 1};
@@ -276,9 +274,5 @@ static void what_is_given_is_looked_at(void **state) {
 int main(int count, char **words) {
   with_simgpu(words);
   if (count > 1) return be_child(words[1]);
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(images_are_found),
-      cmocka_unit_test(what_is_given_is_looked_at),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return run_all_tests();
 }

@@ -68,15 +68,15 @@ static void check(gk_device *device, const gk_list *list, const uint32_t *passes
   gk_graph_destroy(graph);
 }
 
-static void test_ten_passes(void **state) {
+TEST_ON_CUDA(test_ten_passes) {
   static const gk_task tasks[] = {TASK, GK_DO_WHILE(ON, .max_iterations = 10), ROW(HERE), ROW(THERE), ROW(NOWHERE),
                                   GK_END};
   static const gk_list list = GK_LIST(list, tasks, slots);
-  check(*state, &list, (const uint32_t[]){1, 10}, true);
+  check(device, &list, (const uint32_t[]){1, 10}, true);
 }
 
 /* A step as the soft body's: the demo itself would take a mesh. */
-static void test_step(void **state) {
+TEST_ON_CUDA(test_step) {
   static const gk_task tasks[] = {
       TASK, GK_DO_WHILE(ON, .max_iterations = 4), GK_CHECKPOINT(HERE, OFF), TASK, TASK, TASK, GK_END,
       GK_PARALLEL, GK_SECTION, TASK, GK_END, GK_SECTION, GK_RUN(add, N, Y, A), GK_END,
@@ -85,36 +85,34 @@ static void test_step(void **state) {
       GK_DO_WHILE(ON, .max_iterations = 3), TASK, TASK, GK_END, TASK, GK_END,
       TASK, TASK, TASK, TASK, TASK, TASK, TASK, TASK, TASK};
   static const gk_list list = GK_LIST(list, tasks, slots);
-  check(*state, &list, (const uint32_t[]){1, 4, 20, 12}, true);
+  check(device, &list, (const uint32_t[]){1, 4, 20, 12}, true);
 }
 
 /* Launches from the top have a graph of their own, with as many nodes: a decision that begins the body is made once
  * before the loop and then by its end, unless a launch may begin right there. */
-static void test_two_graphs(void **state) {
+TEST_ON_CUDA(test_two_graphs) {
   static const gk_task tasks[] = {TASK, GK_DO_WHILE(ON, .max_iterations = 10), GK_CHECKPOINT(HERE, OFF), GK_END, TASK,
                                   GK_END};
   static const gk_list list = GK_LIST(list, tasks, slots);
-  check(*state, &list, (const uint32_t[]){1, 10}, false);
+  check(device, &list, (const uint32_t[]){1, 10}, false);
 }
 
-static void test_straight(void **state) {
+TEST_ON_CUDA(test_straight) {
   static const gk_task tasks[] = {ROW(HERE), ROW(THERE), ROW(NOWHERE), TASK};
   static const gk_list list = GK_LIST(list, tasks, slots);
-  check(*state, &list, (const uint32_t[]){1}, true);
+  check(device, &list, (const uint32_t[]){1}, true);
 }
 
 /* A SWITCH node on CUDA 13.0; its case runs. */
-static void test_branch(void **state) {
+TEST_ON_CUDA(test_branch) {
   static const gk_task tasks[] = {ROW(HERE), GK_WHILE(ON, .max_iterations = 3), TASK, GK_SWITCH(OFF), GK_CASE, TASK,
                                   GK_END, GK_CASE, GK_END, GK_END, GK_END};
   static const gk_list list = GK_LIST(list, tasks, slots);
-  check(*state, &list, (const uint32_t[]){1, 3}, true);
+  check(device, &list, (const uint32_t[]){1, 3}, true);
 }
 
 int main(int count, char **words) {
   (void)count;
   with_simgpu(words);
-  const struct CMUnitTest tests[] = {ON_CUDA(test_ten_passes), ON_CUDA(test_step), ON_CUDA(test_two_graphs),
-                                     ON_CUDA(test_straight), ON_CUDA(test_branch)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return run_all_tests();
 }

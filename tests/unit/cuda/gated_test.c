@@ -88,8 +88,44 @@ static gk_graph *straight_graph(gk_device *device, uint32_t count) {
   return graph;
 }
 
-static void test_straight_is_one_launch(void **state) {
-  gk_device *device = *state;
+static const gk_capability *line_of(const gk_device *device, const char *construct) {
+  const gk_device_info *info = gk_device_describe(device);
+  for (size_t k = 0; k < info->capability_count; ++k)
+    if (strcmp(info->capabilities[k].construct, construct) == 0) return &info->capabilities[k];
+  return NULL;
+}
+
+#ifdef OLD
+/* Neither an image nor a compiler: all but COPY and FILL works. First: a compiler that was found is remembered. */
+TEST(test_no_transfers) {
+  static const char *const names[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2", "libnvrtc.so"};
+  const simnvrtc_control *controls[GK_COUNT(names)];
+  for (size_t k = 0; k < GK_COUNT(names); ++k) {
+    controls[k] = dlsym(dlopen(names[k], RTLD_NOW | RTLD_LOCAL), "simnvrtc_control");
+    assert_non_null(controls[k]);
+    controls[k]->set_versions("none");
+  }
+  static const gk_task copies[] = {GK_COPY(X, Y, GK_ONE)}, calls[] = {GK_CALL(do_nothing, 0)};
+  static const gk_list copy_list = GK_LIST(copy_list, copies, slots), call_list = GK_LIST(call_list, calls, slots);
+  gk_device *device = NULL;
+  assert_ok(gk_device_open(&(gk_device_desc){.backend = "cuda"}, &device));
+  assert_int_equal(line_of(device, "KERNEL")->how, GK_REFUSED);
+  assert_non_null(strstr(line_of(device, "KERNEL")->why, "NVRTC"));
+  assert_int_equal(line_of(device, "COPY")->how, GK_REFUSED);
+  assert_int_equal(line_of(device, "FILL")->how, GK_REFUSED);
+  gk_graph *graph = NULL;
+  assert_fails(GK_ERROR_UNSUPPORTED, "task 0 (X = Y): COPY and FILL",
+               gk_graph_create(device, &copy_list, 0, &graph));
+  assert_null(graph);
+  graph = graph_on(device, &call_list, 0);
+  run_from(graph, 0);
+  gk_graph_destroy(graph);
+  gk_device_close(device);
+  for (size_t k = 0; k < GK_COUNT(names); ++k) controls[k]->set_versions("13.0,12.8,11.4");
+}
+#endif
+
+TEST_ON_CUDA(test_straight_is_one_launch) {
   for (int k = 0; k < 2; ++k) {
     const uint32_t count = k ? 500 : 2;
     int *x = int_on(device, 0), *y = int_on(device, 0);
@@ -117,8 +153,7 @@ static void test_straight_is_one_launch(void **state) {
 }
 
 /* Flags in the device's memory cost a copy each; those in page-locked memory the host reads itself. */
-static void test_flags(void **state) {
-  gk_device *device = *state;
+TEST_ON_CUDA(test_flags) {
   static const gk_task tasks[] = {GK_DO_WHILE(LEFT), GK_CHECKPOINT(HERE, FLAG), GK_RUN(add, N, X, A),
                                   GK_RUN(add, N, X, A), GK_END, GK_RUN(decrease, GK_ONE, LEFT), GK_END};
   static const gk_list list = GK_LIST(list, tasks, slots);
@@ -156,8 +191,7 @@ static void test_flags(void **state) {
   gk_graph_destroy(graph);
 }
 
-static void test_queue(void **state) {
-  gk_device *device = *state;
+TEST_ON_CUDA(test_queue) {
   static const gk_task tasks[] = {GK_RUN(apply, N, X, LINE)};
   static const gk_list list = GK_LIST(list, tasks, slots);
   gk_graph *graph = gated(device, &list, 0);
@@ -180,8 +214,7 @@ static void test_queue(void **state) {
 /* ---- sections ---------------------------------------------------------------------------------------------------- */
 
 /* Whatever order they come in, what follows waits for all of them. */
-static void test_sections_are_branches(void **state) {
-  gk_device *device = *state;
+TEST_ON_CUDA(test_sections_are_branches) {
   static const gk_task tasks[] = {
     GK_FILL(X, GK_ONE, 0), GK_FILL(Y, GK_ONE, 1),
     GK_PARALLEL,
@@ -217,8 +250,7 @@ static gk_result clear_hidden(const gk_value *args, void *native) {
 }
 
 /* Sections come in any order: the graph says no more than the list. */
-static void test_order_is_left_open(void **state) {
-  gk_device *device = *state;
+TEST_ON_CUDA(test_order_is_left_open) {
   static const gk_task tasks[] = {GK_PARALLEL, GK_SECTION, GK_COPY(X, Y, GK_ONE), GK_END,
                                   GK_SECTION, GK_CALL(clear_hidden, 0), GK_END, GK_END};
   static const gk_list list = GK_LIST(list, tasks, slots);
@@ -240,8 +272,7 @@ static void test_order_is_left_open(void **state) {
 
 /* ---- library calls ----------------------------------------------------------------------------------------------- */
 
-static void test_calls_are_recorded(void **state) {
-  gk_device *device = *state;
+TEST_ON_CUDA(test_calls_are_recorded) {
   static const gk_task tasks[] = {
     GK_DO_WHILE(LEFT), GK_RUN(add, N, X, A), GK_CALL(fill_bytes, X, BYTE), GK_CALL(do_nothing, 0), GK_RUN(add, N, X, A),
     GK_RUN(decrease, GK_ONE, LEFT), GK_END, GK_CALL(do_nothing, 0)};
@@ -274,8 +305,7 @@ static void test_calls_are_recorded(void **state) {
 /* ---- with others ------------------------------------------------------------------------------------------------- */
 
 /* In turn on one stream, with one whose end nothing marks. */
-static void test_beside_another_graph(void **state) {
-  gk_device *device = *state;
+TEST_ON_CUDA(test_beside_another_graph) {
   static const gk_task tasks[] = {GK_DO_WHILE(LEFT), GK_RUN(add, N, X, A), GK_RUN(decrease, GK_ONE, LEFT), GK_END};
   static const gk_list list = GK_LIST(list, tasks, slots);
   gk_graph *graphs[2] = {gated(device, &list, 0), graph_on(device, &list, 0)};
@@ -300,8 +330,7 @@ static void test_beside_another_graph(void **state) {
 }
 
 /* Page-locked memory is the host's at any time, but what it is to hold comes from a launch before. */
-static void test_flag_from_another_graph(void **state) {
-  gk_device *device = *state;
+TEST_ON_CUDA(test_flag_from_another_graph) {
   static const gk_task writes[] = {GK_FILL(FLAG, GK_ONE, 1)}, reads[] = {GK_IF(FLAG), GK_RUN(add, N, X, A), GK_END};
   static const gk_list writing = GK_LIST(writing, writes, slots), reading = GK_LIST(reading, reads, slots);
   gk_graph *writer = graph_on(device, &writing, 0), *reader = gated(device, &reading, 0);
@@ -332,8 +361,7 @@ static void test_flag_from_another_graph(void **state) {
   gk_free(device, flag);
 }
 
-static void test_cancel(void **state) {
-  gk_device *device = *state;
+TEST_ON_CUDA(test_cancel) {
   static const gk_task tasks[] = {GK_DO_WHILE(FLAG), GK_RUN(add, N, X, A), GK_END};
   static const gk_list list = GK_LIST(list, tasks, slots);
   gk_graph *graph = gated(device, &list, GK_CANCELLABLE);
@@ -360,15 +388,7 @@ static void keep_line(void *user, gk_log_level level, const char *text) {
   if (strstr(text, "gated by the host")) snprintf(logged, sizeof logged, "%s", text);
 }
 
-static const gk_capability *line_of(const gk_device *device, const char *construct) {
-  const gk_device_info *info = gk_device_describe(device);
-  for (size_t k = 0; k < info->capability_count; ++k)
-    if (strcmp(info->capabilities[k].construct, construct) == 0) return &info->capabilities[k];
-  return NULL;
-}
-
-static void test_reason_is_told(void **state) {
-  gk_device *device = *state;
+TEST_ON_CUDA(test_reason_is_told) {
   gk_set_log(GK_LOG_INFO, keep_line, NULL);
   gk_graph *graph = straight_graph(device, 3);
   assert_non_null(strstr(logged, IS_OLD ? "the driver is for CUDA " VERSION : "GK_HOST_GATED asks for it"));
@@ -396,13 +416,13 @@ static gk_device *open_credulous(void) {
 }
 
 /* With GK_ISOLATE the one that faults is named, else those up to which it was. */
-static void test_fault_names_the_task(void **state) {
+TEST_ON_CUDA(test_fault_names_the_task) {
   static const gk_task tasks[] = {GK_RUN(add, N, X, A), GK_RUN(decrease, GK_ONE, Y), GK_RUN(add, N, X, A)};
   static const gk_list list = GK_LIST(list, tasks, slots);
   for (int isolate = 0; isolate < 2; ++isolate) {
-    gk_device *device = open_credulous();
-    gk_graph *graph = gated(device, &list, isolate ? GK_ISOLATE : 0);
-    gk_bind(graph, X, int_on(device, 0));
+    gk_device *opened = open_credulous();
+    gk_graph *graph = gated(opened, &list, isolate ? GK_ISOLATE : 0);
+    gk_bind(graph, X, int_on(opened, 0));
     gk_bind(graph, Y, (void *)(uintptr_t)0x1000);
     bind_numbers(graph, 1, 1);
     assert_ok(gk_launch(graph, 0));
@@ -411,46 +431,17 @@ static void test_fault_names_the_task(void **state) {
     assert_says("CUDA_ERROR_ILLEGAL_ADDRESS");
     if (!isolate) assert_says("GK_ISOLATE");
     gk_graph_destroy(graph);
-    gk_device_close(device);
+    gk_device_close(opened);
     if (*state) gk_device_close(*state); /* a context that has failed is gone when nobody has it */
-    *state = NULL;
+    opened = NULL;
     sim->forgive();
   }
 }
-
-#ifndef OLD
-/* Of one that was launched before, wherever, and wasn't waited for: no task of the isolated one is to blame. */
-static void test_fault_of_another_graph(void **state) {
-  static const gk_task bad_tasks[] = {GK_RUN(decrease, GK_ONE, Y)}, good_tasks[] = {GK_RUN(add, N, X, A)};
-  static const gk_list bad = GK_LIST(bad, bad_tasks, slots), good = GK_LIST(good, good_tasks, slots);
-  for (int abroad = 0; abroad < 2; ++abroad) {
-    gk_device *device = open_credulous();
-    gk_graph *first = graph_on(device, &bad, 0), *isolated = graph_on(device, &good, GK_ISOLATE);
-    gk_bind(first, Y, (void *)(uintptr_t)0x1000);
-    gk_bind(isolated, X, int_on(device, 0));
-    bind_numbers(isolated, 1, 1);
-    sim->hold(1);
-    assert_ok(abroad ? gk_launch_on(first, 0, NULL) : gk_launch(first, 0));
-    const uint64_t follows = sim->calls("cuStreamWaitEvent");
-    assert_ok(gk_launch(isolated, 0));
-    if (abroad) await(sim->calls("cuStreamWaitEvent") > follows); /* what is on the caller's stream */
-    sim->hold(0);
-    assert_fails(GK_ERROR_DEVICE, "CUDA_ERROR_ILLEGAL_ADDRESS", gk_wait(isolated, NULL));
-    if (strstr(gk_error(), "(add)")) fail_msg("%s", gk_error());
-    gk_graph_destroy(isolated);
-    gk_graph_destroy(first);
-    gk_device_close(device);
-    if (*state) gk_device_close(*state);
-    *state = NULL;
-    sim->forgive();
-  }
-}
-#endif
 
 /* ---- failures ---------------------------------------------------------------------------------------------------- */
 
 /* The driver says only in the end that the call left another stream forked off, or ended the capture itself. */
-static void test_capture_ends_badly(void **state) {
+TEST_ON_CUDA(test_capture_ends_badly) {
   static const CUresult codes[] = {CUDA_ERROR_STREAM_CAPTURE_UNJOINED, CUDA_ERROR_ILLEGAL_STATE};
   static const gk_task tasks[] = {GK_CALL(do_nothing, 0)};
   static const gk_list list = GK_LIST(list, tasks, slots);
@@ -460,7 +451,7 @@ static void test_capture_ends_badly(void **state) {
       gk_graph *graph = NULL;
       sim->mark();
       (sim->fail)(k, codes[c], SIMGPU_NOW);
-      const gk_result result = gk_graph_create(*state, &list, BITS, &graph);
+      const gk_result result = gk_graph_create(device, &list, BITS, &graph);
       failed = sim->failed();
       sim->mark();
       if (failed && strcmp(failed, "cuStreamEndCapture") == 0) {
@@ -504,8 +495,7 @@ static void assert_done(gk_device *device, const int *memory) {
   assert_memory_equal(all, ((const int[]){0, 1 + 3 * 10, 0, 0}), sizeof all);
 }
 
-static void test_every_call_fails(void **state) {
-  gk_device *device = *state;
+TEST_ON_CUDA(test_every_call_fails) {
   int *memory = ints_on(device, (const int[]){0, 0, 0, 0}, 4);
   gk_graph *graph = NULL;
   fill_memory(device, memory);
@@ -545,52 +535,50 @@ static void test_every_call_fails(void **state) {
 }
 
 /* While the device is opened, with what is compiled then. */
-static void test_opening_fails(void **state) {
-  gk_device_close(*state);
-  *state = NULL;
+TEST_ON_CUDA(test_opening_fails) {
+  gk_device_close(device);
+  device = NULL;
   for (uint64_t k = 1;; ++k) {
-    gk_device *device = NULL;
+    gk_device *opened = NULL;
     sim->mark();
     (sim->fail)(k, CUDA_ERROR_OUT_OF_MEMORY, SIMGPU_NOW);
-    const gk_result result = gk_device_open(&(gk_device_desc){.backend = "cuda"}, &device);
+    const gk_result result = gk_device_open(&(gk_device_desc){.backend = "cuda"}, &opened);
     const char *failed = sim->failed();
     sim->mark();
-    assert_true(result == GK_OK || device == NULL);
-    gk_device_close(device);
+    assert_true(result == GK_OK || opened == NULL);
+    gk_device_close(opened);
     assert_int_equal(sim->alive(SIMGPU_ALL), 0);
     assert_int_equal(sim->broken(), 0);
     if (!failed) break;
   }
 }
 
-#ifdef OLD
-/* Neither an image nor a compiler: all but COPY and FILL could still be done. */
-static void test_no_transfers(void **state) {
-  (void)state;
-  static const char *const names[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2", "libnvrtc.so"};
-  const simnvrtc_control *controls[GK_COUNT(names)];
-  for (size_t k = 0; k < GK_COUNT(names); ++k) {
-    controls[k] = dlsym(dlopen(names[k], RTLD_NOW | RTLD_LOCAL), "simnvrtc_control");
-    assert_non_null(controls[k]);
-    controls[k]->set_versions("none");
+#ifndef OLD
+/* Of one that was launched before, wherever, and wasn't waited for: no task of the isolated one is to blame. */
+TEST_ON_CUDA(test_fault_of_another_graph) {
+  static const gk_task bad_tasks[] = {GK_RUN(decrease, GK_ONE, Y)}, good_tasks[] = {GK_RUN(add, N, X, A)};
+  static const gk_list bad = GK_LIST(bad, bad_tasks, slots), good = GK_LIST(good, good_tasks, slots);
+  for (int abroad = 0; abroad < 2; ++abroad) {
+    gk_device *opened = open_credulous();
+    gk_graph *first = graph_on(opened, &bad, 0), *isolated = graph_on(opened, &good, GK_ISOLATE);
+    gk_bind(first, Y, (void *)(uintptr_t)0x1000);
+    gk_bind(isolated, X, int_on(opened, 0));
+    bind_numbers(isolated, 1, 1);
+    sim->hold(1);
+    assert_ok(abroad ? gk_launch_on(first, 0, NULL) : gk_launch(first, 0));
+    const uint64_t follows = sim->calls("cuStreamWaitEvent");
+    assert_ok(gk_launch(isolated, 0));
+    if (abroad) await(sim->calls("cuStreamWaitEvent") > follows); /* what is on the caller's stream */
+    sim->hold(0);
+    assert_fails(GK_ERROR_DEVICE, "CUDA_ERROR_ILLEGAL_ADDRESS", gk_wait(isolated, NULL));
+    if (strstr(gk_error(), "(add)")) fail_msg("%s", gk_error());
+    gk_graph_destroy(isolated);
+    gk_graph_destroy(first);
+    gk_device_close(opened);
+    if (*state) gk_device_close(*state);
+    opened = NULL;
+    sim->forgive();
   }
-  static const gk_task copies[] = {GK_COPY(X, Y, GK_ONE)}, calls[] = {GK_CALL(do_nothing, 0)};
-  static const gk_list copy_list = GK_LIST(copy_list, copies, slots), call_list = GK_LIST(call_list, calls, slots);
-  gk_device *device = NULL;
-  assert_ok(gk_device_open(&(gk_device_desc){.backend = "cuda"}, &device));
-  assert_int_equal(line_of(device, "KERNEL")->how, GK_REFUSED);
-  assert_non_null(strstr(line_of(device, "KERNEL")->why, "NVRTC"));
-  assert_int_equal(line_of(device, "COPY")->how, GK_REFUSED);
-  assert_int_equal(line_of(device, "FILL")->how, GK_REFUSED);
-  gk_graph *graph = NULL;
-  assert_fails(GK_ERROR_UNSUPPORTED, "task 0 (X = Y): COPY and FILL",
-               gk_graph_create(device, &copy_list, 0, &graph));
-  assert_null(graph);
-  graph = graph_on(device, &call_list, 0);
-  run_from(graph, 0);
-  gk_graph_destroy(graph);
-  gk_device_close(device);
-  for (size_t k = 0; k < GK_COUNT(names); ++k) controls[k]->set_versions("13.0,12.8,11.4");
 }
 #endif
 
@@ -599,18 +587,5 @@ int main(int count, char **words) {
   setenv("SIMGPU_VERSION", VERSION, 1);
   with_simgpu(words);
   find_entries();
-  const struct CMUnitTest tests[] = {
-#ifdef OLD
-    cmocka_unit_test(test_no_transfers), /* first: a compiler that was found once is remembered */
-#endif
-    ON_CUDA(test_straight_is_one_launch), ON_CUDA(test_flags), ON_CUDA(test_queue),
-    ON_CUDA(test_sections_are_branches), ON_CUDA(test_order_is_left_open), ON_CUDA(test_calls_are_recorded),
-    ON_CUDA(test_beside_another_graph), ON_CUDA(test_flag_from_another_graph), ON_CUDA(test_cancel),
-    ON_CUDA(test_reason_is_told), ON_CUDA(test_fault_names_the_task), ON_CUDA(test_every_call_fails),
-    ON_CUDA(test_opening_fails), ON_CUDA(test_capture_ends_badly),
-#ifndef OLD
-    ON_CUDA(test_fault_of_another_graph),
-#endif
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return run_all_tests();
 }

@@ -266,13 +266,11 @@ static void waiting_list(uint64_t seed) {
   run_list(tasks, g.count, seed, g.random);
 }
 
-static void test_waiting(void **state) {
-  (void)state;
+TEST(test_waiting) {
   each_list(waiting_list, 10000);
 }
 
-static void test_contract(void **state) {
-  (void)state;
+TEST(test_contract) {
   memset(&sum, 0, sizeof sum);
   each_list(random_list, 20000);
   print_message("%ld lists, %ld launches: %ld resumed, %ld yielded, %ld cancelled, %ld hit a bound, %ld interleaved; "
@@ -283,8 +281,7 @@ static void test_contract(void **state) {
   assert_true(sum.limited > sum.launches / 50 && sum.resumed > sum.launches / 10 && sum.wrapped > sum.lists / 50);
 }
 
-static void test_deep(void **state) {
-  (void)state;
+TEST(test_deep) {
   static gk_task tasks[MAX_TASKS];
   for (uint64_t seed = 0; seed < 300; ++seed) {
     generator g = {.random = mix(seed ^ 0xdee9), .tasks = tasks};
@@ -295,7 +292,5 @@ static void test_deep(void **state) {
 
 int main(void) {
   for (size_t k = 0; k < MAX_TASKS; ++k) flags[k] = (int32_t)(mix(k) | 1);
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_contract), cmocka_unit_test(test_waiting),
-                                     cmocka_unit_test(test_deep)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return run_all_tests();
 }

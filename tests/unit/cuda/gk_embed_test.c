@@ -152,8 +152,7 @@ static size_t bytes_of(const char *name) {
   return (size_t)status.st_size;
 }
 
-static void each_call_answers(void **state) {
-  (void)state;
+TEST(each_call_answers) {
   static char text[4 << 20];
   for (size_t k = 0; k < GK_COUNT(all); ++k) {
     if (access("/dev/full", F_OK) != 0 && all[k].words[3] && strcmp(all[k].words[3], "/dev/full") == 0) continue;
@@ -166,16 +165,14 @@ static void each_call_answers(void **state) {
   assert_false(is_there("left.c")); /* half of it is worse than nothing */
 }
 
-static void full_device_is_left_alone(void **state) {
-  (void)state;
+TEST(full_device_is_left_alone) {
   struct stat status;
   if (stat("/dev/full", &status) != 0) skip();
   assert_true(S_ISCHR(status.st_mode));
 }
 
 /* GK_SOURCE over several lines isn't what its __LINE__ says. */
-static void source_stands_on_one_line(void **state) {
-  (void)state;
+TEST(source_stands_on_one_line) {
   static char text[1 << 16];
   const call spread = {{NAME, "--arch", "90", "@spread.c"}, 1, NULL, NULL, 0};
   const int code = run(&spread, text, sizeof text);
@@ -211,10 +208,5 @@ int main(int count, char **words) {
   char *build = strstr(tool, "/build/tests/unit/");
   if (!build) return 1;
   snprintf(build, 64, "/%s/gk-embed", CHECKED_TREE);
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(each_call_answers),
-      cmocka_unit_test(full_device_is_left_alone),
-      cmocka_unit_test(source_stands_on_one_line),
-  };
-  return cmocka_run_group_tests(tests, make_files, remove_files);
+  return run_all_tests_with(make_files, remove_files);
 }

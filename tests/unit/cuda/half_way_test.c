@@ -283,16 +283,31 @@ static void check_story(gk_device *device, int list, uint32_t bits, after_failur
   gk_graph_destroy(keeps);
   RIGHT(cu.cuCtxPopCurrent(NULL));
 }
+static counting counts;
 
-static void test_native(void **state) {
-  for (int list = STRAIGHT; list <= LOOPING; ++list)
-    for (int way = 0; way < WAYS; ++way) check_story(*state, list, 0, (after_failure)way);
-  for (int list = CALLING; list < YIELDING; ++list) check_story(*state, list, 0, WAYS);
-  for (int way = 0; way < WAYS; ++way) check_story(*state, YIELDING, 0, (after_failure)way);
+static int setup_counted(void **state) {
+  static gk_allocator allocator;
+  allocator = counting_allocator(&counts);
+  return gk_set_allocator(&allocator) == GK_OK ? setup_cuda(state) : -1;
 }
 
-static void test_gated(void **state) {
-  for (int list = 0; list < LISTS; ++list) check_story(*state, list, GK_HOST_GATED, WAYS);
+static int teardown_counted(void **state) {
+  const int result = teardown_cuda(state);
+  const int left = atomic_load(&counts.live);
+  if (left) fprintf(stderr, "%d blocks of the host's memory are left\n", left);
+  return left || gk_set_allocator(NULL) != GK_OK ? -1 : result;
+}
+#define COUNTED(test) DEVICE_TEST(test, setup_counted, teardown_counted)
+
+COUNTED(test_native) {
+  for (int list = STRAIGHT; list <= LOOPING; ++list)
+    for (int way = 0; way < WAYS; ++way) check_story(device, list, 0, (after_failure)way);
+  for (int list = CALLING; list < YIELDING; ++list) check_story(device, list, 0, WAYS);
+  for (int way = 0; way < WAYS; ++way) check_story(device, YIELDING, 0, (after_failure)way);
+}
+
+COUNTED(test_gated) {
+  for (int list = 0; list < LISTS; ++list) check_story(device, list, GK_HOST_GATED, WAYS);
 }
 
 /* Whichever call fails while a graph is destroyed whose launches are under way, they are over then. */
@@ -316,9 +331,9 @@ static void check_destroyed(story *s, bool abroad) {
   }
 }
 
-static void test_destroyed(void **state) {
+COUNTED(test_destroyed) {
   CUcontext context;
-  story s = {.device = *state, .way = WAIT};
+  story s = {.device = device, .way = WAIT};
   s.x = int_on(s.device, 0);
   s.other_x = int_on(s.device, 0);
   s.left = s.flag = int_on(s.device, 0);
@@ -334,8 +349,8 @@ static void test_destroyed(void **state) {
 }
 
 /* A launch that is over and has posted nothing failed, whatever the device did instead. */
-static void test_posted_nothing(void **state) {
-  story s = {.device = *state};
+TEST_ON_CUDA(test_posted_nothing) {
+  story s = {.device = device};
   s.x = int_on(s.device, 1);
   s.left = s.flag = int_on(s.device, 0);
   gk_graph *graph = bound(&s, LOOPING, 0, s.x);
@@ -394,19 +409,19 @@ static void check_counts(gk_device *device, const gk_list *list, uint32_t bits, 
   }
 }
 
-static void test_counts(void **state) {
+COUNTED(test_counts) {
   static const gk_task tasks[] = {GK_FILL(TO, COUNT, 7)};
   static const gk_task more[] = {GK_DO_WHILE(AGAIN), GK_FILL(TO, COUNT, 7), GK_END};
   static const gk_list straight = GK_LIST(straight, tasks, counted), looping = GK_LIST(looping, more, counted);
   CUcontext context;
   CUstream stream;
-  assert_ok(gk_cuda_context(*state, &context, NULL));
+  assert_ok(gk_cuda_context(device, &context, NULL));
   RIGHT(cu.cuCtxPushCurrent(context));
   RIGHT(cu.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
   sim->lazy(1);
   for (uint32_t bits = 0; bits <= GK_HOST_GATED; ++bits) {
-    check_counts(*state, &straight, bits, stream);
-    check_counts(*state, &looping, bits, stream);
+    check_counts(device, &straight, bits, stream);
+    check_counts(device, &looping, bits, stream);
   }
   sim->lazy(0);
   RIGHT(cu.cuStreamDestroy(stream));
@@ -431,8 +446,8 @@ static void check_source(const story *s, gk_graph *graph, int *page, bool replac
   sim->forgive();
 }
 
-static void test_changed_source(void **state) {
-  story s = {.device = *state};
+TEST_ON_CUDA(test_changed_source) {
+  story s = {.device = device};
   CUcontext context;
   int *page = gk_alloc(s.device, 2 * sizeof *page, GK_HOST_MEMORY);
   s.left = s.flag = int_on(s.device, 0);
@@ -448,27 +463,9 @@ static void test_changed_source(void **state) {
 }
 
 /* Of the host's memory, too, nothing is left. */
-static counting counts;
-
-static int setup_counted(void **state) {
-  static gk_allocator allocator;
-  allocator = counting_allocator(&counts);
-  return gk_set_allocator(&allocator) == GK_OK ? setup_cuda(state) : -1;
-}
-
-static int teardown_counted(void **state) {
-  const int result = teardown_cuda(state);
-  const int left = atomic_load(&counts.live);
-  if (left) fprintf(stderr, "%d blocks of the host's memory are left\n", left);
-  return left || gk_set_allocator(NULL) != GK_OK ? -1 : result;
-}
 
 int main(int count, char **words) {
   (void)count;
   with_simgpu(words);
-#define COUNTED(test) cmocka_unit_test_setup_teardown(test, setup_counted, teardown_counted)
-  const struct CMUnitTest tests[] = {COUNTED(test_native), COUNTED(test_gated), COUNTED(test_destroyed),
-                                     COUNTED(test_counts), ON_CUDA(test_posted_nothing),
-                                     ON_CUDA(test_changed_source)};
-  return cmocka_run_group_tests(tests, find_user_driver, NULL);
+  return run_all_tests_with(find_user_driver, NULL);
 }

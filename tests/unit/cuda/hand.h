@@ -137,5 +137,5 @@ static inline int teardown_hand(void **state) {
   return teardown_cuda(state);
 }
 
-#define ON_HAND(test) cmocka_unit_test_setup_teardown(test, setup_hand, teardown_hand)
+#define TEST_ON_HAND(test) DEVICE_TEST(test, setup_hand, teardown_hand)
 #endif

@@ -36,8 +36,7 @@ static void find_entries(void) {
 /* ---- modules and forms of code ----------------------------------------------------------------------------------- */
 
 /* Kernels that name the same text are of one module; with other options, of another. */
-static void test_modules_are_shared(void **state) {
-  gk_device *device = *state;
+TEST_ON_CUDA(test_modules_are_shared) {
   static const gk_code other_code = {.text = text, .options = "-DSAID=8", .entry = "look", .block = {32}},
                        said_code = {.text = text, .options = "-DSAID=8", .entry = "defined", .block = {1}};
   static const gk_kernel other = {.name = "other", .params = int_params, .param_count = 1, .cuda = &other_code},
@@ -98,8 +97,7 @@ static void run_add(gk_device *device, const gk_kernel *kernel) {
   gk_graph_destroy(graph);
 }
 
-static void test_images(void **state) {
-  gk_device *device = *state;
+TEST_ON_CUDA(test_images) {
   compiled made[2] = {compile_to(true), compile_to(false)};
   gk_code codes[2];
   gk_kernel kernels[2];
@@ -114,8 +112,7 @@ static void test_images(void **state) {
   free(made[1].image);
 }
 
-static void test_function(void **state) {
-  gk_device *device = *state;
+TEST_ON_CUDA(test_function) {
   compiled made = compile_to(true);
   CUcontext context;
   CUmodule module;
@@ -140,8 +137,7 @@ static void test_function(void **state) {
 }
 
 /* The GPU that the options say goes before the device's. */
-static void test_options(void **state) {
-  gk_device *device = *state;
+TEST_ON_CUDA(test_options) {
   const bool is_old = atoi(VERSION) == 11;
   const gk_code codes[] = {
     {.text = text, .options = is_old ? "-DSAID=1 -arch=compute_80" : "-DSAID=1 -arch=compute_80", .entry = "defined"},
@@ -178,7 +174,7 @@ static void refuse(gk_device *device, gk_code code, const gk_param *params, uint
 }
 
 /* A module's that was unloaded meanwhile. */
-static void test_stray_function(void **state) {
+TEST_ON_CUDA(test_stray_function) {
   compiled made = compile_to(true);
   CUcontext context;
   CUmodule module;
@@ -193,7 +189,7 @@ static void test_stray_function(void **state) {
   assert_int_equal(context_pop(&context), CUDA_SUCCESS);
   assert_int_equal(context_release(0), CUDA_SUCCESS);
   sim->allow("destroyed");
-  refuse(*state, (gk_code){.function = function}, add_params, 3, GK_ERROR_INVALID,
+  refuse(device, (gk_code){.function = function}, add_params, 3, GK_ERROR_INVALID,
          "kernel refused: its .function is none of the device's context: ");
   sim->allow("");
   sim->forgive();
@@ -223,12 +219,12 @@ static gk_result create_failing(gk_code code, const char *entry, CUresult failur
 }
 
 /* Which answers of the driver's say that the code is wrong, and which are failures of the driver's. */
-static void test_answers(void **state) {
+TEST_ON_CUDA(test_answers) {
   static const CUresult of_image[] = {CUDA_ERROR_INVALID_IMAGE, CUDA_ERROR_NO_BINARY_FOR_GPU, CUDA_ERROR_INVALID_PTX,
                                       CUDA_ERROR_UNSUPPORTED_PTX_VERSION};
   static const CUresult of_function[] = {CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_HANDLE,
                                          CUDA_ERROR_INVALID_CONTEXT, CUDA_ERROR_NOT_FOUND};
-  gk_device_close(*state);
+  gk_device_close(device);
   *state = NULL;
   setenv("GK_CUDA_PROBE", "0", 1); /* there are many devices to open */
   compiled made = compile_to(false);
@@ -274,9 +270,8 @@ static CUresult add_fixed(int *value, CUfunction_attribute attribute, CUfunction
 }
 
 /* As many threads as launch bounds allow, and as much shared memory as the GPU has: no more. */
-static void test_largest_blocks(void **state) {
+TEST_ON_CUDA(test_largest_blocks) {
   static const char shared_text[] = "extern \"C\" __global__ void both(int *to) { if (threadIdx.x == 0) to[0] = 2; }";
-  gk_device *device = *state;
   gki_cuda_device *native = device->state;
   static gki_cuda_driver odd;
   const gki_cuda_driver *right = native->driver;
@@ -308,8 +303,7 @@ static void test_largest_blocks(void **state) {
   native->driver = right;
 }
 
-static void test_refused(void **state) {
-  gk_device *device = *state;
+TEST_ON_CUDA(test_refused) {
   static const char options[] = "-DSAID=7";
   const gk_code right = {.text = text, .options = options, .entry = "add_to"};
   static const gk_param wide[] = {{"x", NULL, 4, 4, GK_PTR, GK_ACCESS_INOUT},
@@ -342,8 +336,7 @@ static void test_refused(void **state) {
          "unrecognized option -frobnicate");
 }
 
-static void test_refused_images(void **state) {
-  gk_device *device = *state;
+TEST_ON_CUDA(test_refused_images) {
   static const char ptx[] = ".version 99.0\n.target sm_50\n";
   refuse(device, (gk_code){.image = ptx, .image_bytes = sizeof ptx - 1}, NULL, 0, GK_ERROR_COMPILE,
          "kernel refused: the driver, for CUDA " VERSION ", doesn't take its image");
@@ -385,10 +378,10 @@ static void test_refused_images(void **state) {
 
 /* Where gk has no kernels of its own, for lack of an image and of a compiler, images and functions work, but for that
  * empty one. */
-static void test_without_compiler(void **state) {
+TEST_ON_CUDA(test_without_compiler) {
   static const char *const names[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2", "libnvrtc.so"};
   if (atoi(VERSION) > 11) return;
-  gk_device_close(*state);
+  gk_device_close(device);
   *state = NULL;
   compiled made = compile_to(true);
   const simnvrtc_control *controls[GK_COUNT(names)];
@@ -396,7 +389,7 @@ static void test_without_compiler(void **state) {
     controls[k] = dlsym(dlopen(names[k], RTLD_NOW | RTLD_LOCAL), "simnvrtc_control");
     controls[k]->set_versions("none");
   }
-  gk_device *device = open_named("cuda");
+  device = open_named("cuda");
   const gk_code code = {.image = made.image, .image_bytes = made.bytes, .entry = "add_to", .block = {32}};
   const gk_kernel kernel = {.name = "image", .params = add_params, .param_count = 3, .cuda = &code};
   run_add(device, &kernel);
@@ -418,18 +411,18 @@ static void test_without_compiler(void **state) {
 }
 
 /* A lack of memory isn't taken for a lack of COPY and FILL, which such drivers get by the compiler. */
-static void test_no_memory_for_copies(void **state) {
+TEST_ON_CUDA(test_no_memory_for_copies) {
   if (atoi(VERSION) > 11) return;
-  gk_device_close(*state);
+  gk_device_close(device);
   *state = NULL;
   for (uint64_t k = 1;; ++k) {
-    gk_device *device = NULL;
+    gk_device *opened = NULL;
     sim->mark();
     (sim->fail)(k, CUDA_ERROR_OUT_OF_MEMORY, SIMGPU_NOW);
-    const gk_result result = gk_device_open(&(gk_device_desc){.backend = "cuda"}, &device);
+    const gk_result result = gk_device_open(&(gk_device_desc){.backend = "cuda"}, &opened);
     const char *failed = sim->failed();
     sim->mark();
-    gk_device_close(device);
+    gk_device_close(opened);
     if (!failed) fail_msg("nothing loads a module");
     if (strcmp(failed, "cuModuleLoadDataEx") != 0) continue;
     assert_int_equal(result, GK_ERROR_MEMORY);
@@ -438,8 +431,7 @@ static void test_no_memory_for_copies(void **state) {
 }
 
 /* Their grids are made on the host. */
-static void test_refused_items(void **state) {
-  gk_device *device = *state;
+TEST_ON_CUDA(test_refused_items) {
   static const gk_task tasks[] = {GK_RUN(down, FLAG, X)};
   static const gk_list list = GK_LIST(list, tasks, slots);
   gk_graph *graph = NULL;
@@ -454,11 +446,5 @@ int main(int count, char **words) {
   (void)count;
   begin_foreign(words);
   find_entries();
-  const struct CMUnitTest tests[] = {
-    ON_CUDA(test_modules_are_shared), ON_CUDA(test_images), ON_CUDA(test_function), ON_CUDA(test_options),
-    ON_CUDA(test_refused), ON_CUDA(test_answers), ON_CUDA(test_largest_blocks),
-    ON_CUDA(test_stray_function), ON_CUDA(test_refused_images), ON_CUDA(test_refused_items),
-    ON_CUDA(test_without_compiler), ON_CUDA(test_no_memory_for_copies),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return run_all_tests();
 }

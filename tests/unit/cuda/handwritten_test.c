@@ -19,8 +19,7 @@ static uint64_t updates_of_launch(gk_graph *graph, int32_t label, gk_applied app
 
 /* ---- what they get ----------------------------------------------------------------------------------------------- */
 
-static void test_parameters(void **state) {
-  gk_device *device = *state;
+TEST_ON_CUDA(test_parameters) {
   static const gk_task tasks[] = {GK_RUN(all_kinds, GK_ONE, TO, A, U, L, F, D, LINE, MORE, SUM)};
   static const gk_list list = GK_LIST(list, tasks, slots);
   gk_graph *graph = graph_of(device, &list);
@@ -46,8 +45,7 @@ static void test_parameters(void **state) {
   gk_graph_destroy(graph);
 }
 
-static void test_shape(void **state) {
-  gk_device *device = *state;
+TEST_ON_CUDA(test_shape) {
   static const gk_code flat_code = {.text = text, .options = "-DSAID=7", .entry = "shape"},
                        deep_code = {.text = text, .options = "-DSAID=7", .entry = "shape", .block = {8, 4, 2},
                                     .per_block = {16, 0, 5}};
@@ -88,8 +86,7 @@ static void test_shape(void **state) {
 }
 
 /* As many blocks as a grid may have along y and z, as many items as there may be, and more blocks along x. */
-static void test_largest_grids(void **state) {
-  gk_device *device = *state;
+TEST_ON_CUDA(test_largest_grids) {
   static const gk_code tall_code = {.text = text, .options = "-DSAID=7", .entry = "shape", .block = {1},
                                     .per_block = {1 << 15}};
   static const gk_kernel tall = {.name = "tall", .params = int_params, .param_count = 1, .cuda = &tall_code,
@@ -125,8 +122,7 @@ static void test_largest_grids(void **state) {
 }
 
 /* Of a task that is skipped the number isn't looked at. */
-static void test_bad_count_is_skipped(void **state) {
-  gk_device *device = *state;
+TEST_ON_CUDA(test_bad_count_is_skipped) {
   static const gk_task tasks[] = {GK_RUN(add_to, GK_ONE, X, A, A), GK_IF(FLAG), GK_RUN(add_to, L, Y, A, A), GK_END};
   static const gk_list list = GK_LIST(list, tasks, slots);
   gk_graph *graph = graph_of(device, &list);
@@ -150,8 +146,7 @@ static void test_bad_count_is_skipped(void **state) {
   gk_graph_destroy(graph);
 }
 
-static void test_no_items(void **state) {
-  gk_device *device = *state;
+TEST_ON_CUDA(test_no_items) {
   static const gk_task tasks[] = {GK_RUN(add_to, N, X, A, N), GK_RUN(add_to, B, Y, A, B)};
   static const gk_list list = GK_LIST(list, tasks, slots);
   gk_graph *graph = graph_of(device, &list);
@@ -198,13 +193,12 @@ static void check_new_node(gk_device *device, uint32_t bits) {
   }
   gk_graph_destroy(graph);
 }
-static void test_no_items_in_a_new_node(void **state) {
-  check_new_node(*state, BITS);
-  check_new_node(*state, BITS | GK_ISOLATE); /* then each task is a graph of its own, and the next one's stays */
+TEST_ON_CUDA(test_no_items_in_a_new_node) {
+  check_new_node(device, BITS);
+  check_new_node(device, BITS | GK_ISOLATE); /* then each task is a graph of its own, and the next one's stays */
 }
 
-static void test_shared_memory(void **state) {
-  gk_device *device = *state;
+TEST_ON_CUDA(test_shared_memory) {
   static const gk_code large_code = {.text = text, .options = "-DSAID=7", .entry = "back", .block = {1024},
                                      .shared_bytes = 1024 * 64};
   static const gk_kernel large = {.name = "large", .params = int_params, .param_count = 1, .cuda = &large_code};
@@ -231,8 +225,7 @@ static void test_shared_memory(void **state) {
 }
 
 /* It goes before the portable text, and both stand in one list. */
-static void test_beside_portable_text(void **state) {
-  gk_device *device = *state;
+TEST_ON_CUDA(test_beside_portable_text) {
   static gk_kernel twice;
   twice = add;
   static const gk_param params[] = {{"x", "int", 4, 4, GK_PTR, GK_ACCESS_INOUT},
@@ -257,8 +250,7 @@ static void test_beside_portable_text(void **state) {
 
 /* ---- updates ----------------------------------------------------------------------------------------------------- */
 
-static void test_just_the_nodes_concerned(void **state) {
-  gk_device *device = *state;
+TEST_ON_CUDA(test_just_the_nodes_concerned) {
   static const gk_task tasks[] = {GK_RUN(add_to, N, X, A, N), GK_RUN(add_to, N, X, A, N), GK_RUN(add_to, N, X, B, N),
                                   GK_RUN(add_to, N, Y, A, N), GK_RUN(down, GK_ONE, LEFT), GK_RUN(add, N, X, A)};
   static const gk_list list = GK_LIST(list, tasks, slots);
@@ -293,8 +285,7 @@ static void test_just_the_nodes_concerned(void **state) {
 }
 
 /* Launches that are queued have what was bound before each. */
-static void test_queue(void **state) {
-  gk_device *device = *state;
+TEST_ON_CUDA(test_queue) {
   static const gk_task tasks[] = {GK_RUN(add_to, N, X, A, N)};
   static const gk_list list = GK_LIST(list, tasks, slots);
   gk_graph *graph = graph_of(device, &list);
@@ -339,8 +330,7 @@ static world bind_world(gk_device *device, gk_graph *graph) {
   return w;
 }
 
-static void test_yield_and_resume(void **state) {
-  gk_device *device = *state;
+TEST_ON_CUDA(test_yield_and_resume) {
   for (int plain = 0; plain < 2; ++plain) {
     gk_graph *graph = graph_on(device, &looping_list, BITS | (plain ? GK_CANCELLABLE : 0u));
     const world w = bind_world(device, graph);
@@ -372,8 +362,7 @@ static void test_yield_and_resume(void **state) {
 }
 
 /* In each graph when it is used next, and not before. */
-static void test_updates_of_both_graphs(void **state) {
-  gk_device *device = *state;
+TEST_ON_CUDA(test_updates_of_both_graphs) {
   gk_graph *graph = graph_of(device, &looping_list);
   const world w = bind_world(device, graph);
   set_int(device, w.left, 1);
@@ -397,8 +386,7 @@ static void test_updates_of_both_graphs(void **state) {
   gk_graph_destroy(graph);
 }
 
-static void test_updates_in_blocks_are_refused(void **state) {
-  gk_device *device = *state;
+TEST_ON_CUDA(test_updates_in_blocks_are_refused) {
   if (BITS || atof(VERSION) < 12.35 || NO[0] != 0) return;
   static const gk_task tasks[] = {GK_DO_WHILE(LEFT), GK_RUN(down, GK_ONE, LEFT), GK_END};
   static const gk_list list = GK_LIST(list, tasks, slots);
@@ -416,8 +404,7 @@ static void test_updates_in_blocks_are_refused(void **state) {
   gk_graph_destroy(gated);
 }
 
-static void test_nested_and_beside(void **state) {
-  gk_device *device = *state;
+TEST_ON_CUDA(test_nested_and_beside) {
   static const gk_task tasks[] = {
     GK_DO_WHILE(OUTER), GK_RUN(down, GK_ONE, OUTER), GK_IF(FLAG), GK_RUN(add_to, GK_ONE, X, A, N), GK_ELSE,
       GK_RUN(add_to, GK_ONE, X, B, N), GK_END,
@@ -445,8 +432,7 @@ static void test_nested_and_beside(void **state) {
   gk_graph_destroy(graph);
 }
 
-static void test_isolated(void **state) {
-  gk_device *device = *state;
+TEST_ON_CUDA(test_isolated) {
   static const gk_task tasks[] = {GK_RUN(add_to, GK_ONE, X, A, N), GK_RUN(down, GK_ONE, X)};
   static const gk_list list = GK_LIST(list, tasks, slots);
   gk_graph *graph = graph_on(device, &list, GK_ISOLATE);
@@ -487,8 +473,7 @@ static void prepare(gk_device *device, const world *w) {
   set_int(device, w->left, 2);
 }
 
-static void test_every_call_fails(void **state) {
-  gk_device *device = *state;
+TEST_ON_CUDA(test_every_call_fails) {
   const world w = {int_on(device, 0), int_on(device, 0), int_on(device, 0), int_on(device, 0), int_on(device, 0)};
   gk_graph *first = NULL;
   prepare(device, &w);
@@ -529,13 +514,13 @@ static void test_every_call_fails(void **state) {
   gk_graph_destroy(first);
 }
 
-static void test_no_memory(void **state) {
-  gk_device_close(*state);
+TEST_ON_CUDA(test_no_memory) {
+  gk_device_close(device);
   *state = NULL;
   counting c = {0};
   const gk_allocator allocator = counting_allocator(&c);
   assert_ok(gk_set_allocator(&allocator));
-  gk_device *device = open_named("cuda");
+  device = open_named("cuda");
   const world w = {int_on(device, 0), int_on(device, 0), int_on(device, 0), int_on(device, 0), int_on(device, 0)};
   for (int k = 1;; ++k) {
     gk_graph *graph = NULL;
@@ -557,14 +542,5 @@ static void test_no_memory(void **state) {
 int main(int count, char **words) {
   (void)count;
   begin_foreign(words);
-  const struct CMUnitTest tests[] = {
-    ON_CUDA(test_parameters), ON_CUDA(test_shape), ON_CUDA(test_largest_grids),
-    ON_CUDA(test_bad_count_is_skipped), ON_CUDA(test_no_items),
-    ON_CUDA(test_no_items_in_a_new_node), ON_CUDA(test_shared_memory),
-    ON_CUDA(test_beside_portable_text), ON_CUDA(test_just_the_nodes_concerned), ON_CUDA(test_queue),
-    ON_CUDA(test_yield_and_resume), ON_CUDA(test_updates_of_both_graphs), ON_CUDA(test_nested_and_beside),
-    ON_CUDA(test_updates_in_blocks_are_refused),
-    ON_CUDA(test_isolated), ON_CUDA(test_every_call_fails), ON_CUDA(test_no_memory),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return run_all_tests();
 }

@@ -1,10 +1,5 @@
 /* gk's own kernels, given to drivers that take them or don't. The images are those that the library carries. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-#include <string.h>
+#include "unit/support/test.h"
 #include "cuda/image.h"
 #include "cuda/image_bytes.h"
 #include "base/error.h"
@@ -68,8 +63,7 @@ static int setup(void **state) {
   return 0;
 }
 
-static void test_code(void **state) {
-  (void)state;
+TEST_WITH(test_code, setup, NULL) {
   gki_cuda_builtin own;
   assert_int_equal(load_builtin(&own), GK_OK);
   assert_false(own.translated);
@@ -86,8 +80,7 @@ static void test_code(void **state) {
   assert_int_equal(world.live, 0);
 }
 
-static void test_ptx(void **state) {
-  (void)state;
+TEST_WITH(test_ptx, setup, NULL) {
   gki_cuda_builtin own;
   world.for_code = CUDA_ERROR_NO_BINARY_FOR_GPU;
   assert_int_equal(load_builtin(&own), GK_OK);
@@ -98,8 +91,7 @@ static void test_ptx(void **state) {
   assert_int_equal(world.live, 0);
 }
 
-static void test_neither(void **state) {
-  (void)state;
+TEST_WITH(test_neither, setup, NULL) {
   gki_cuda_builtin own;
   world.for_code = CUDA_ERROR_NO_BINARY_FOR_GPU;
   world.for_ptx = CUDA_ERROR_UNSUPPORTED_PTX_VERSION;
@@ -115,8 +107,7 @@ static void test_neither(void **state) {
 }
 
 /* One that was loaded but isn't whole is given back. */
-static void test_lacking(void **state) {
-  (void)state;
+TEST_WITH(test_lacking, setup, NULL) {
   gki_cuda_builtin own;
   world.lacks = "gki_fill";
   assert_int_equal(load_builtin(&own), GK_ERROR_UNSUPPORTED);
@@ -127,8 +118,7 @@ static void test_lacking(void **state) {
                                    "the PTX: something else (CUDA_ERROR_OTHER, 500): gki_fill");
 }
 
-static void test_no_memory(void **state) {
-  (void)state;
+TEST_WITH(test_no_memory, setup, NULL) {
   gki_cuda_builtin own;
   world.for_code = CUDA_ERROR_OUT_OF_MEMORY;
   assert_int_equal(load_builtin(&own), GK_ERROR_MEMORY);
@@ -139,8 +129,7 @@ static void test_no_memory(void **state) {
   assert_int_equal(world.loads, 2);
 }
 
-static void test_speechless(void **state) {
-  (void)state;
+TEST_WITH(test_speechless, setup, NULL) {
   gki_cuda_builtin own;
   world.speechless = true;
   world.for_code = world.for_ptx = CUDA_ERROR_UNKNOWN;
@@ -149,20 +138,11 @@ static void test_speechless(void **state) {
 }
 
 /* What tests/cuda/image.py knows of them in detail. */
-static void test_bytes(void **state) {
-  (void)state;
+TEST(test_bytes) {
   static const unsigned char magic[] = {0x50, 0xed, 0x55, 0xba};
   assert_true(gki_gates_fatbin_bytes > 1000);
   assert_memory_equal(gki_gates_fatbin, magic, sizeof magic);
   assert_non_null(strstr(gki_text_gates_ptx, ".visible .entry gki_control("));
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-    cmocka_unit_test_setup(test_code, setup), cmocka_unit_test_setup(test_ptx, setup),
-    cmocka_unit_test_setup(test_neither, setup), cmocka_unit_test_setup(test_lacking, setup),
-    cmocka_unit_test_setup(test_no_memory, setup), cmocka_unit_test_setup(test_speechless, setup),
-    cmocka_unit_test(test_bytes),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return run_all_tests(); }

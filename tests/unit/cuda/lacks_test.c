@@ -96,8 +96,7 @@ static int wait_for(pid_t child) {
   return WEXITSTATUS(status);
 }
 
-static void each_entry_is_lacking(void **state) {
-  (void)state;
+TEST(each_entry_is_lacking) {
   unsigned needed = 0;
   for (size_t k = 0; k < GK_COUNT(entries); ++k) {
     const pid_t child = fork();
@@ -119,8 +118,7 @@ static int live_without_two(void) {
   return right ? 0 : 2;
 }
 
-static void first_of_two_is_named(void **state) {
-  (void)state;
+TEST(first_of_two_is_named) {
   const pid_t child = fork();
   if (child == 0) _exit(live_without_two());
   assert_int_equal(wait_for(child), 0);
@@ -148,8 +146,7 @@ static void is_clean(void) {
 }
 
 /* Nothing in it is touched any more, by whatever comes first. */
-static void reset_is_said(void **state) {
-  (void)state;
+TEST(reset_is_said) {
   for (int launches_first = 0; launches_first < 2; ++launches_first)
     for (uint32_t bits = 0; bits <= GK_HOST_GATED; bits += GK_HOST_GATED) {
       gk_device *device = open_named("cuda");
@@ -180,8 +177,7 @@ static void reset_is_said(void **state) {
   is_clean();
 }
 
-static void destroyed_context_is_said(void **state) {
-  (void)state;
+TEST(destroyed_context_is_said) {
   CUresult (*create)(CUcontext *context, unsigned int flags, CUdevice device), (*destroy)(CUcontext context);
   *(void **)&create = entry_at("cuCtxCreate", 3020);
   *(void **)&destroy = entry_at("cuCtxDestroy", 4000);
@@ -206,11 +202,5 @@ static void destroyed_context_is_said(void **state) {
 int main(int count, char **words) {
   (void)count;
   with_simgpu(words);
-  const struct CMUnitTest tests[] = {
-    cmocka_unit_test(each_entry_is_lacking), /* first, as the driver isn't loaded yet */
-    cmocka_unit_test(first_of_two_is_named), /* the same */
-    cmocka_unit_test(reset_is_said),
-    cmocka_unit_test(destroyed_context_is_said),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return run_all_tests();
 }

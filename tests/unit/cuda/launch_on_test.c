@@ -21,9 +21,9 @@ typedef struct world {
   int *x, *left, *flag, *page;
 } world;
 
-static world *begin_world(void **state) {
+static world *begin_world(gk_device *device) {
   static world w;
-  w = (world){.device = *state};
+  w = (world){.device = device};
   assert_ok(gk_cuda_context(w.device, &w.context, &w.own));
   RIGHT(cu.cuCtxPushCurrent(w.context));
   for (int k = 0; k < 2; ++k) RIGHT(cu.cuStreamCreate(&w.streams[k], CU_STREAM_NON_BLOCKING));
@@ -69,8 +69,8 @@ static void check_order(const world *w, const gk_list *list, uint32_t bits) {
   gk_graph_destroy(graph);
 }
 
-static void test_order_on_a_stream(void **state) {
-  world *w = begin_world(state);
+TEST_ON_CUDA(test_order_on_a_stream) {
+  world *w = begin_world(device);
   for (uint32_t bits = 0; bits <= GK_HOST_GATED; ++bits) {
     check_order(w, &straight, bits);
     check_order(w, &looping, bits);
@@ -101,8 +101,8 @@ static void check_one_after_the_other(const world *w, const gk_list *list, uint6
   gk_graph_destroy(graph);
 }
 
-static void test_one_after_the_other(void **state) {
-  world *w = begin_world(state);
+TEST_ON_CUDA(test_one_after_the_other) {
+  world *w = begin_world(device);
   for (uint64_t seed = 1; seed <= 30; ++seed) {
     check_one_after_the_other(w, &straight, seed);
     check_one_after_the_other(w, &looping, seed);
@@ -111,8 +111,8 @@ static void test_one_after_the_other(void **state) {
 }
 
 /* The one graph yields, the other resumes, each on another stream. */
-static void test_resumed_on_another(void **state) {
-  world *w = begin_world(state);
+TEST_ON_CUDA(test_resumed_on_another) {
+  world *w = begin_world(device);
   static const gk_task tasks[] = {GK_DO_WHILE(LEFT), GK_RUN(apply, N, X, LINE), GK_CHECKPOINT(HERE, FLAG),
                                   GK_RUN(apply, N, X, LINE), GK_END, GK_RUN(decrease, GK_ONE, LEFT), GK_END};
   static const gk_list list = GK_LIST(list, tasks, slots);
@@ -141,8 +141,8 @@ static gk_result fill_bytes(const gk_value *args, void *native) {
   return GK_OK;
 }
 
-static void test_recorded_again(void **state) {
-  world *w = begin_world(state);
+TEST_ON_CUDA(test_recorded_again) {
+  world *w = begin_world(device);
   static const gk_task tasks[] = {GK_CALL(fill_bytes, X, BYTE), GK_RUN(apply, N, X, LINE)};
   static const gk_list list = GK_LIST(list, tasks, slots);
   gk_graph *graph = bound(w, &list, 0);
@@ -162,8 +162,8 @@ static void test_recorded_again(void **state) {
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
 
 /* What is copied, resized or freed is so behind launches on other streams. */
-static void test_memory_follows(void **state) {
-  world *w = begin_world(state);
+TEST_ON_CUDA(test_memory_follows) {
+  world *w = begin_world(device);
   for (uint64_t seed = 0; seed < 12; ++seed) {
     gk_graph *graph = bound(w, seed % 2 ? &straight : &looping, 0);
     int *more = int_on(w->device, 3);
@@ -188,8 +188,8 @@ static void test_memory_follows(void **state) {
 }
 
 /* One that is launched on the device's own stream again, or destroyed, leaves the others to be followed. */
-static void test_memory_follows_each(void **state) {
-  world *w = begin_world(state);
+TEST_ON_CUDA(test_memory_follows_each) {
+  world *w = begin_world(device);
   for (uint64_t seed = 0; seed < 24; ++seed) {
     gk_graph *graphs[3];
     int *memory[3];
@@ -217,8 +217,8 @@ static void test_memory_follows_each(void **state) {
 
 /* What a launch put on the caller's stream before it failed there isn't on its way any more: it would come in the
  * middle of the next one. */
-static void test_failed_launch_leaves_nothing(void **state) {
-  world *w = begin_world(state);
+TEST_ON_CUDA(test_failed_launch_leaves_nothing) {
+  world *w = begin_world(device);
   int *more = int_on(w->device, 0);
   for (uint64_t seed = 0; seed < 24; ++seed) {
     gk_graph *graph = bound(w, seed % 2 ? &straight : &looping, 0);
@@ -249,8 +249,8 @@ static void test_failed_launch_leaves_nothing(void **state) {
 /* ---- whose the stream is ----------------------------------------------------------------------------------------- */
 
 /* From the call's return on it is the caller's alone: he may destroy or capture it while the launch is under way. */
-static void test_stream_is_left_alone(void **state) {
-  world *w = begin_world(state);
+TEST_ON_CUDA(test_stream_is_left_alone) {
+  world *w = begin_world(device);
   for (int k = 0; k < 4; ++k) {
     gk_graph *graph = bound(w, k % 2 ? &straight : &looping, 0);
     CUstream stream;
@@ -276,8 +276,8 @@ static void test_stream_is_left_alone(void **state) {
 }
 
 /* Work that comes behind a launch doesn't hold up who waits for that: it may itself wait for him. */
-static void test_wait_for_the_launch_alone(void **state) {
-  world *w = begin_world(state);
+TEST_ON_CUDA(test_wait_for_the_launch_alone) {
+  world *w = begin_world(device);
   sim->set_passes(UINT64_MAX);
   for (int k = 0; k < 2; ++k) {
     gk_graph *graph = bound(w, k ? &straight : &looping, 0), *forever = bound(w, &endless, GK_CANCELLABLE);
@@ -334,8 +334,8 @@ static void check_handle_given_again(world *w, const gk_list *list, uint32_t bit
   gk_graph_destroy(graph);
 }
 
-static void test_handle_given_again(void **state) {
-  world *w = begin_world(state);
+TEST_ON_CUDA(test_handle_given_again) {
+  world *w = begin_world(device);
   for (uint64_t seed = 1; seed <= 16; ++seed) {
     check_handle_given_again(w, &looping, 0, seed);
     check_handle_given_again(w, &straight, 0, seed);
@@ -345,8 +345,8 @@ static void test_handle_given_again(void **state) {
 }
 
 /* And it may be one of another context. */
-static void test_handle_given_again_elsewhere(void **state) {
-  world *w = begin_world(state);
+TEST_ON_CUDA(test_handle_given_again_elsewhere) {
+  world *w = begin_world(device);
   for (uint32_t bits = 0; bits <= GK_HOST_GATED; ++bits) {
     gk_graph *graph = bound(w, &looping, bits);
     CUstream first, second;
@@ -368,8 +368,8 @@ static void test_handle_given_again_elsewhere(void **state) {
 
 /* ---- refused ----------------------------------------------------------------------------------------------------- */
 
-static void test_captured_is_refused(void **state) {
-  world *w = begin_world(state);
+TEST_ON_CUDA(test_captured_is_refused) {
+  world *w = begin_world(device);
   for (uint32_t bits = 0; bits <= GK_HOST_GATED; ++bits)
     for (int k = 0; k < 2; ++k) {
       gk_graph *graph = bound(w, k ? &straight : &looping, bits);
@@ -394,8 +394,8 @@ static void test_captured_is_refused(void **state) {
 }
 
 /* The default stream would wait for the one that is captured. */
-static void test_default_stream_while_captured(void **state) {
-  world *w = begin_world(state);
+TEST_ON_CUDA(test_default_stream_while_captured) {
+  world *w = begin_world(device);
   CUstream blocking;
   RIGHT(cu.cuStreamCreate(&blocking, CU_STREAM_DEFAULT));
   for (uint32_t bits = 0; bits <= GK_HOST_GATED; ++bits) {
@@ -416,8 +416,8 @@ static void test_default_stream_while_captured(void **state) {
   end_world(w);
 }
 
-static void test_other_context_is_refused(void **state) {
-  world *w = begin_world(state);
+TEST_ON_CUDA(test_other_context_is_refused) {
+  world *w = begin_world(device);
   CUcontext other;
   CUstream stream;
   RIGHT(cu.cuCtxCreate(&other, 0, 0));
@@ -435,8 +435,8 @@ static void test_other_context_is_refused(void **state) {
 }
 
 /* What waits in the device's line isn't overtaken by its own graph, but by others. */
-static void test_line_of_work(void **state) {
-  world *w = begin_world(state);
+TEST_ON_CUDA(test_line_of_work) {
+  world *w = begin_world(device);
   sim->set_passes(UINT64_MAX);
   gk_graph *forever = bound(w, &endless, GK_CANCELLABLE | GK_HOST_GATED), *graph = bound(w, &straight, 0);
   gk_graph *other = bound(w, &straight, 0);
@@ -475,8 +475,8 @@ static simgpu_counts counts_on(gk_graph *graph, bool on_stream, CUstream stream)
 
 /* Where the context is the thread's, as it is in a program that uses CUDA itself: to look whether it is, whether the
  * stream is captured, and, unless it is the default one, which it is; the launch, and the event behind it. */
-static void test_counts(void **state) {
-  world *w = begin_world(state);
+TEST_ON_CUDA(test_counts) {
+  world *w = begin_world(device);
   for (int k = 0; k < 2; ++k) {
     gk_graph *graph = bound(w, k ? &straight : &looping, 0);
     const simgpu_counts own = counts_on(graph, false, NULL), there = counts_on(graph, true, w->streams[0]);
@@ -503,8 +503,8 @@ static void test_counts(void **state) {
 /* ---- failures ---------------------------------------------------------------------------------------------------- */
 
 /* Each call fails in turn; whatever it was, nothing is left, nothing hangs, and the next launch is right. */
-static void test_each_call_fails(void **state) {
-  world *w = begin_world(state);
+TEST_ON_CUDA(test_each_call_fails) {
+  world *w = begin_world(device);
   for (uint32_t bits = 0; bits <= GK_HOST_GATED; ++bits)
     for (uint64_t k = 1, over = 0; !over; ++k) {
       gk_graph *graph = bound(w, k % 2 ? &straight : &looping, bits);
@@ -574,8 +574,8 @@ static bool check_lost_at(uint64_t k, uint32_t bits, CUcontext mine, CUstream st
   return over;
 }
 
-static void test_lost_at_any_call(void **state) {
-  world *w = begin_world(state);
+TEST_ON_CUDA(test_lost_at_any_call) {
+  world *w = begin_world(device);
   CUcontext mine;
   RIGHT(cu.cuCtxCreate(&mine, 0, 0));
   for (uint32_t bits = 0; bits <= GK_HOST_GATED; ++bits)
@@ -587,14 +587,5 @@ static void test_lost_at_any_call(void **state) {
 int main(int count, char **words) {
   (void)count;
   with_simgpu(words);
-  const struct CMUnitTest tests[] = {
-    ON_CUDA(test_order_on_a_stream), ON_CUDA(test_one_after_the_other), ON_CUDA(test_resumed_on_another),
-    ON_CUDA(test_recorded_again), ON_CUDA(test_memory_follows), ON_CUDA(test_memory_follows_each),
-    ON_CUDA(test_failed_launch_leaves_nothing), ON_CUDA(test_stream_is_left_alone),
-    ON_CUDA(test_wait_for_the_launch_alone), ON_CUDA(test_handle_given_again),
-    ON_CUDA(test_handle_given_again_elsewhere), ON_CUDA(test_captured_is_refused),
-    ON_CUDA(test_default_stream_while_captured),
-    ON_CUDA(test_other_context_is_refused), ON_CUDA(test_line_of_work), ON_CUDA(test_counts),
-    ON_CUDA(test_each_call_fails), ON_CUDA(test_lost_at_any_call)};
-  return cmocka_run_group_tests(tests, find_user_driver, NULL);
+  return run_all_tests_with(find_user_driver, NULL);
 }

@@ -21,8 +21,7 @@ static simgpu_counts counts_of_launch(gk_graph *graph, int32_t label) {
   return counts;
 }
 
-static void test_straight(void **state) {
-  gk_device *device = *state;
+TEST_ON_CUDA(test_straight) {
   gk_graph *graph = graph_on(device, &two, 0);
   int *x = ints_on(device, (const int[]){1, 2, 3}, 3);
   gk_bind(graph, X, x);
@@ -64,8 +63,7 @@ static void bind_all(gk_device *device, gk_graph *graph, int *x, int *left, int 
   set_int(device, left, 3);
 }
 
-static void test_replay_is_one_call(void **state) {
-  gk_device *device = *state;
+TEST_ON_CUDA(test_replay_is_one_call) {
   int *x = int_on(device, 0), *left = int_on(device, 0), *flag = int_on(device, 0);
   gk_graph *graph = long_graph(device, 20);
   bind_all(device, graph, x, left, flag);
@@ -82,8 +80,7 @@ static void test_replay_is_one_call(void **state) {
   gk_graph_destroy(graph);
 }
 
-static void test_rebinding_costs_the_same_for_any_list(void **state) {
-  gk_device *device = *state;
+TEST_ON_CUDA(test_rebinding_costs_the_same_for_any_list) {
   uint64_t calls[2];
   for (int k = 0; k < 2; ++k) {
     int *x = int_on(device, 0), *y = int_on(device, 0), *left = int_on(device, 0), *flag = int_on(device, 0);
@@ -107,8 +104,7 @@ static void test_rebinding_costs_the_same_for_any_list(void **state) {
   assert_true(calls[0] <= 4);
 }
 
-static void test_resume_is_made_once(void **state) {
-  gk_device *device = *state;
+TEST_ON_CUDA(test_resume_is_made_once) {
   static const gk_task tasks[] = {
     GK_RUN(add, N, X, A), GK_CHECKPOINT(HERE, FLAG), GK_RUN(add, N, X, A), GK_END,
     GK_RUN(add, N, X, A), GK_CHECKPOINT(THERE, LEFT), GK_RUN(add, N, X, A), GK_END, GK_RUN(add, N, X, A)};
@@ -139,8 +135,7 @@ static void test_resume_is_made_once(void **state) {
 }
 
 /* Each of many launches under way sees what was bound for it, structs too. */
-static void test_queue(void **state) {
-  gk_device *device = *state;
+TEST_ON_CUDA(test_queue) {
   static const gk_task tasks[] = {GK_RUN(apply, N, X, LINE)};
   static const gk_list list = GK_LIST(list, tasks, slots);
   gk_graph *graph = graph_on(device, &list, 0);
@@ -165,8 +160,7 @@ static void test_queue(void **state) {
 }
 
 /* Two graphs in turn: the end of one is known though the other's work is behind it. */
-static void test_two_graphs(void **state) {
-  gk_device *device = *state;
+TEST_ON_CUDA(test_two_graphs) {
   int *x = int_on(device, 0), *y = int_on(device, 0), *left = int_on(device, 0), *flag = int_on(device, 0);
   int *left_2 = int_on(device, 0);
   gk_graph *one = long_graph(device, 3), *other = long_graph(device, 3);
@@ -200,8 +194,7 @@ static gk_graph *endless_graph(gk_device *device, int **flag) {
   return graph;
 }
 
-static void test_cancel(void **state) {
-  gk_device *device = *state;
+TEST_ON_CUDA(test_cancel) {
   int *flag;
   gk_graph *graph = endless_graph(device, &flag);
   const gk_status *status;
@@ -222,8 +215,7 @@ static void test_cancel(void **state) {
 }
 
 /* Nothing is taken from the allocator hook, whatever was bound, nor when a launch resumes for the second time. */
-static void test_no_host_memory(void **state) {
-  (void)state;
+TEST(test_no_host_memory) {
   static counting counts;
   const gk_allocator allocator = counting_allocator(&counts);
   assert_ok(gk_set_allocator(&allocator));
@@ -271,10 +263,10 @@ static void *work(void *at) {
 }
 
 /* Each has a graph of its own, and all the one stream. */
-static void test_threads(void **state) {
+TEST_ON_CUDA(test_threads) {
   worker workers[4];
   for (int k = 0; k < 4; ++k) {
-    workers[k] = (worker){.device = *state};
+    workers[k] = (worker){.device = device};
     assert_int_equal(pthread_create(&workers[k].thread, NULL, work, &workers[k]), 0);
   }
   for (int k = 0; k < 4; ++k) pthread_join(workers[k].thread, NULL);
@@ -323,8 +315,7 @@ static gk_result end_of(gk_graph *graph, int k, gk_state *state) {
 
 /* A graph that would never end is launched, polled and waited for by one thread, cancelled by another, and a third one
  * has the device do other things meanwhile. */
-static void test_cancelled_by_others(void **state) {
-  gk_device *device = *state;
+TEST_ON_CUDA(test_cancelled_by_others) {
   int *flag;
   gk_graph *graph = endless_graph(device, &flag);
   atomic_bool done = false;
@@ -351,8 +342,8 @@ static const gk_list loop = GK_LIST(loop, loop_tasks, slots);
 
 /* The device is lost while a launch runs: from then on all that is asked of it says so, and with what it began; none
  * hangs, and it can be closed. */
-static void test_device_is_lost(void **state) {
-  gk_device *device = *state, *other = NULL;
+TEST_ON_CUDA(test_device_is_lost) {
+  gk_device *other = NULL;
   gk_graph *graph = graph_on(device, &two, 0), *looping = long_graph(device, 2), *more = NULL;
   gk_graph *gated = graph_on(device, &two, GK_HOST_GATED);
   int *x = int_on(device, 0), *left = int_on(device, 0), *flag = int_on(device, 0), value = 1;
@@ -399,8 +390,7 @@ static void test_device_is_lost(void **state) {
 }
 
 /* What a posted status leaves open, the last kernel's end, is waited for before anything is given back. */
-static void test_destroyed_when_over(void **state) {
-  gk_device *device = *state;
+TEST_ON_CUDA(test_destroyed_when_over) {
   int *x = int_on(device, 0), *left = int_on(device, 0), *flag = int_on(device, 0);
   gk_graph *graph = long_graph(device, 2), *straight = graph_on(device, &two, 0), *never = long_graph(device, 2);
   bind_all(device, graph, x, left, flag);
@@ -435,8 +425,7 @@ static bool create_failing(gk_device *device, const gk_list *list, const char *e
 }
 
 /* A graph that the driver doesn't take, for whatever reason of its own, is gated by the host. */
-static void test_refused(void **state) {
-  gk_device *device = *state;
+TEST_ON_CUDA(test_refused) {
   gk_graph *graph;
   gk_result result;
   assert_true(create_failing(device, &loop, "cuGraphInstantiateWithParams", CUDA_ERROR_NOT_SUPPORTED, SIMGPU_NOW,
@@ -455,8 +444,7 @@ static void test_refused(void **state) {
 }
 
 /* One that lacks memory isn't, as others may free it; nor is it if the device is lost. */
-static void test_refused_for_a_while(void **state) {
-  gk_device *device = *state;
+TEST_ON_CUDA(test_refused_for_a_while) {
   gk_graph *graph;
   gk_result result;
   assert_true(create_failing(device, &loop, "cuGraphInstantiateWithParams", CUDA_ERROR_OUT_OF_MEMORY, SIMGPU_NOW,
@@ -492,8 +480,7 @@ static gk_result do_nothing(const gk_value *args, void *native) {
 }
 
 /* Too late for that: what resumes is made when somebody resumes first. */
-static void test_resume_is_refused(void **state) {
-  gk_device *device = *state;
+TEST_ON_CUDA(test_resume_is_refused) {
   static const gk_task tasks[] = {
     GK_DO_WHILE(LEFT), GK_CALL(do_nothing, 0), GK_CHECKPOINT(HERE, FLAG), GK_RUN(add, N, X, A), GK_END,
     GK_RUN(add, N, X, A), GK_RUN(decrease, GK_ONE, LEFT), GK_END};
@@ -522,8 +509,7 @@ static void test_resume_is_refused(void **state) {
 }
 
 /* What a kernel that writes beyond its memory may have made of it isn't believed. */
-static void test_posted_nonsense(void **state) {
-  (void)state;
+TEST(test_posted_nonsense) {
   static const gki_cuda_status posted[] = {
     {.number = 1, .state = GK_YIELDED, .yielded = 1}, {.number = 1, .state = GK_FINISHED, .limit = 2},
     {.number = 1, .state = 7}, {.number = 1, .state = GK_YIELDED, .yielded = 3},
@@ -548,8 +534,7 @@ static void test_posted_nonsense(void **state) {
   }
 }
 
-static void test_too_many_items(void **state) {
-  gk_device *device = *state;
+TEST_ON_CUDA(test_too_many_items) {
   static const gk_task tasks[] = {GK_RUN_2D(number, N, A, X, N)};
   static const gk_list list = GK_LIST(list, tasks, slots);
   gk_graph *graph = graph_on(device, &list, 0);
@@ -570,8 +555,7 @@ static void test_too_many_items(void **state) {
 }
 
 /* What memory has, as it is bound: larger, smaller, and again. */
-static void test_room_is_handed_over(void **state) {
-  gk_device *device = *state;
+TEST_ON_CUDA(test_room_is_handed_over) {
   static const gk_task tasks[] = {GK_FILL(X, N, 7)};
   static const gk_list list = GK_LIST(list, tasks, slots);
   static const size_t sizes[] = {4, 2, 8, 8, 1, 3};
@@ -592,13 +576,5 @@ static void test_room_is_handed_over(void **state) {
 int main(int count, char **words) {
   (void)count;
   with_simgpu(words);
-  const struct CMUnitTest tests[] = {
-    ON_CUDA(test_straight), ON_CUDA(test_replay_is_one_call), ON_CUDA(test_rebinding_costs_the_same_for_any_list),
-    ON_CUDA(test_resume_is_made_once), ON_CUDA(test_queue), ON_CUDA(test_two_graphs), ON_CUDA(test_cancel),
-    cmocka_unit_test(test_no_host_memory), ON_CUDA(test_threads), ON_CUDA(test_cancelled_by_others),
-    ON_CUDA(test_too_many_items), ON_CUDA(test_room_is_handed_over),
-    ON_CUDA(test_device_is_lost), ON_CUDA(test_destroyed_when_over),
-    ON_CUDA(test_refused), ON_CUDA(test_refused_for_a_while), ON_CUDA(test_resume_is_refused),
-    cmocka_unit_test(test_posted_nonsense)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return run_all_tests();
 }

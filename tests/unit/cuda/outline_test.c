@@ -4,8 +4,6 @@
 #include "cuda/device.h"
 #include "world.h"
 #include "unit/support/runtime_kernels.h"
-#include <stdlib.h>
-#include <string.h>
 
 enum { NONE, X, Y, N, A, LEFT, FLAG };
 enum { HERE = 5 };
@@ -92,8 +90,7 @@ static void free_bound(gk_device *device, gk_graph *graph) {
     if (slot != N && slot != A) gk_free(device, gk_bound(graph, slot));
 }
 
-static void what_the_device_decides(void **state) {
-  gk_device *device = *state;
+TEST_ON_CUDA(what_the_device_decides) {
   gk_graph *graph = graph_on(device, &list, 0);
   run_from(device, graph, 0); /* a library call's slots are known by then */
   compare(graph, "text", "cuda_outline.txt");
@@ -105,8 +102,7 @@ static void what_the_device_decides(void **state) {
   gk_graph_destroy(graph);
 }
 
-static void what_the_host_decides(void **state) {
-  gk_device *device = *state;
+TEST_ON_CUDA(what_the_host_decides) {
   gk_graph *graph = graph_on(device, &list, GK_HOST_GATED);
   run_from(device, graph, 0);
   compare(graph, "text", "cuda_outline_gated.txt");
@@ -130,13 +126,12 @@ static void expect_said(gk_graph *graph, const char *format, const char *const *
 #define EXPECT_SAID(graph, ...) EXPECT_SAID_IN(graph, "text", __VA_ARGS__)
 
 /* Of kernels with code by hand, and how it goes over where to resume. */
-static void code_by_hand_and_targets(void **state) {
+TEST_ON_CUDA(code_by_hand_and_targets) {
   static const gk_param params[] = {{"x", "int", 4, 4, GK_PTR, GK_ACCESS_INOUT}};
   static const gk_code code = {.text = "extern \"C\" __global__ void hand(int *x) { *x = 1; }", .block = {8, 4, 2}};
   static const gk_kernel hand = {.name = "hand", .params = params, .param_count = 1, .cuda = &code};
   static const gk_task few[] = {GK_RUN(hand, N, X), GK_CHECKPOINT(HERE, FLAG), GK_RUN(hand, N, X), GK_END};
   static const gk_list one = {GK_ABI, "one", few, 1, slots, GK_COUNT(slots)}, two = GK_LIST(two, few, slots);
-  gk_device *device = *state;
   gki_cuda_device *native = device->state;
   gk_graph *graph = graph_on(device, &one, 0);
   EXPECT_SAID(graph, "\ncode by hand: 1 node, updated when",
@@ -159,14 +154,14 @@ static void code_by_hand_and_targets(void **state) {
 }
 
 /* Where the graph that resumes has the same nodes there is no other one. */
-static void one_for_all_launches(void **state) {
+TEST_ON_CUDA(one_for_all_launches) {
   static const gk_task yielding_tasks[] = {GK_RUN(add, N, X, A), GK_CHECKPOINT(HERE, FLAG), GK_END};
   static const gk_list yielding = GK_LIST(yielding, yielding_tasks, slots);
   static const struct { const char *format, *all; } forms[] = {
     {"text", "\nall launches: 1 node of tasks, "},
     {"json", "[{\"of\": \"all launches\", \"made\": true, \"tasks\": 1, "},
     {"dot", "label=\"all launches\";\ng0n0 "}};
-  gk_graph *graph = graph_on(*state, &yielding, 0);
+  gk_graph *graph = graph_on(device, &yielding, 0);
   for (size_t k = 0; k < GK_COUNT(forms); ++k) {
     char *text = lowered(graph, forms[k].format);
     if (!strstr(text, forms[k].all)) fail_msg("no \"%s\" in:\n%s", forms[k].all, text);
@@ -177,8 +172,7 @@ static void one_for_all_launches(void **state) {
 }
 
 /* Kernels and conditional nodes, as many as the driver has got. */
-static void counts_are_the_drivers(void **state) {
-  gk_device *device = *state;
+TEST_ON_CUDA(counts_are_the_drivers) {
   static const gk_task some[] = {GK_RUN(add, N, X, A), GK_DO_WHILE(LEFT), GK_RUN(decrease, GK_ONE, LEFT), GK_IF(FLAG),
                                  GK_FILL(X, N, 1), GK_END, GK_END, GK_COPY(Y, X, N)};
   static const gk_list few = GK_LIST(few, some, slots);
@@ -198,8 +192,7 @@ static void counts_are_the_drivers(void **state) {
   gk_graph_destroy(graph);
 }
 
-static void others_read_it(void **state) {
-  (void)state;
+TEST(others_read_it) {
   if (system("command -v python3 >/dev/null") == 0)
     assert_int_equal(system("python3 -c 'import json, sys\nfor path in sys.argv[1:]: json.load(open(path))' "
                             "tests/golden/cuda_outline.json tests/golden/cuda_outline_gated.json"), 0);
@@ -211,10 +204,5 @@ int main(int count, char **words) {
   with_simgpu(words);
   const char *wish = getenv("GK_UPDATE_GOLDEN");
   update = (wish && *wish == '1') || (count > 1 && strcmp(words[1], "--update-golden") == 0);
-  const struct CMUnitTest tests_here[] = {
-    ON_CUDA(what_the_device_decides), ON_CUDA(what_the_host_decides), ON_CUDA(counts_are_the_drivers),
-    ON_CUDA(code_by_hand_and_targets), ON_CUDA(one_for_all_launches),
-    cmocka_unit_test(others_read_it),
-  };
-  return cmocka_run_group_tests(tests_here, NULL, NULL);
+  return run_all_tests();
 }

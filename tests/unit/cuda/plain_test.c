@@ -36,8 +36,8 @@ static simgpu_counts counts_of(gk_graph *graph, int32_t label) {
   return counts;
 }
 
-static void test_report(void **state) {
-  const gk_device_info *info = gk_device_describe(*state);
+TEST_ON_CUDA(test_report) {
+  const gk_device_info *info = gk_device_describe(device);
   for (size_t k = 0; k < info->capability_count; ++k) {
     const gk_capability *one = &info->capabilities[k];
     if (strcmp(one->construct, "DO_WHILE") == 0) {
@@ -52,8 +52,7 @@ static void test_report(void **state) {
 }
 
 /* A loop in a loop, ended by a yield in an IF in it, and gone on with. */
-static void test_native(void **state) {
-  gk_device *device = *state;
+TEST_ON_CUDA(test_native) {
   static const gk_task tasks[] = {
     GK_DO_WHILE(LEFT), GK_IF(FLAG), GK_CHECKPOINT(HERE, FLAG), ADD, GK_END, GK_END, ADD, GK_DO_WHILE(LEFT),
     GK_RUN(decrease, GK_ONE, LEFT), GK_END, GK_END, ADD};
@@ -82,8 +81,7 @@ static void test_native(void **state) {
 }
 
 /* What nobody stops or resumes in doesn't rest on anything that this driver lacks. */
-static void test_not_concerned(void **state) {
-  gk_device *device = *state;
+TEST_ON_CUDA(test_not_concerned) {
   static const gk_task tasks[] = {ADD, GK_DO_WHILE(LEFT), ADD, GK_RUN(decrease, GK_ONE, LEFT), GK_END, ADD};
   static const gk_list list = GK_LIST(simple, tasks, slots);
   gk_graph *graph = logged_graph(device, &list);
@@ -97,8 +95,7 @@ static void test_not_concerned(void **state) {
 }
 
 /* Only who resumes sets a node in a body; from the top each is set where it is. */
-static void test_resume_alone(void **state) {
-  gk_device *device = *state;
+TEST_ON_CUDA(test_resume_alone) {
   static const gk_task tasks[] = {GK_IF(FLAG), ADD, GK_IF(FLAG), GK_TARGET(HERE), ADD, GK_END, GK_END, GK_END};
   static const gk_list list = GK_LIST(inner, tasks, slots);
   gk_graph *graph = logged_graph(device, &list);
@@ -117,8 +114,7 @@ static const gk_task three_tasks[] = {
   GK_TARGET(HERE), ADD, GK_END, GK_TARGET(THERE), ADD, GK_END, GK_TARGET(LAST), ADD, GK_END};
 static const gk_list three = GK_LIST(three, three_tasks, slots);
 
-static void test_target_by_copy(void **state) {
-  gk_device *device = *state;
+TEST_ON_CUDA(test_target_by_copy) {
   gk_graph *graph = logged_graph(device, &three);
   int *x = int_on(device, 0);
   gk_bind(graph, X, x);
@@ -137,8 +133,7 @@ static void test_target_by_copy(void **state) {
 }
 
 /* Of many launches under way each begins where it was told to. */
-static void test_many_targets(void **state) {
-  gk_device *device = *state;
+TEST_ON_CUDA(test_many_targets) {
   gk_graph *graph = logged_graph(device, &three);
   int *memory[16];
   for (int k = 0; k < 16; ++k) memory[k] = int_on(device, 0);
@@ -157,8 +152,7 @@ static void test_many_targets(void **state) {
 }
 
 /* A copy that fails is that launch's failure, and the next one goes where it is told to. */
-static void test_copy_fails(void **state) {
-  gk_device *device = *state;
+TEST_ON_CUDA(test_copy_fails) {
   gk_graph *graph = logged_graph(device, &three);
   int *x = int_on(device, 0);
   gk_bind(graph, X, x);
@@ -188,8 +182,5 @@ int main(int count, char **words) {
   (void)count;
   with_simgpu(words);
   sim->answer_no("P1b2,P1c,P1d,P1e,P1k,P2o1,P2o2,P2o3,P2d,P2b,P4a,P6,P7"); /* before the driver is asked */
-  const struct CMUnitTest tests[] = {
-    ON_CUDA(test_report), ON_CUDA(test_native), ON_CUDA(test_not_concerned), ON_CUDA(test_resume_alone),
-    ON_CUDA(test_target_by_copy), ON_CUDA(test_many_targets), ON_CUDA(test_copy_fails)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return run_all_tests();
 }

@@ -36,8 +36,7 @@ static void end_endless(gk_device *device, gk_graph *slow, int *left) {
   gk_free(device, left);
 }
 
-static void beside_one_that_takes_long(void **state) {
-  gk_device *device = *state;
+TEST_ON_CUDA(beside_one_that_takes_long) {
   int *left;
   gk_graph *slow = launch_endless(device, &left);
   for (uint32_t bits = 0; bits <= GK_HOST_GATED; bits += GK_HOST_GATED)
@@ -46,8 +45,7 @@ static void beside_one_that_takes_long(void **state) {
 }
 
 /* What slots own is made, kept and given back as well. */
-static void owned_beside_one_that_takes_long(void **state) {
-  gk_device *device = *state;
+TEST_ON_CUDA(owned_beside_one_that_takes_long) {
   int *done = int_on(device, 1), *left;
   gk_graph *both[2];
   for (uint32_t gated = 0; gated < 2; ++gated) {
@@ -75,8 +73,7 @@ static void owned_beside_one_that_takes_long(void **state) {
 }
 
 /* The graph's own launches are waited for, which use what it had. */
-static void follows_its_own_launches(void **state) {
-  gk_device *device = *state;
+TEST_ON_CUDA(follows_its_own_launches) {
   gk_graph *graph = graph_on(device, &owner, 0);
   sim->busy(UINT64_MAX);
   assert_ok(gk_launch(graph, 0));
@@ -90,8 +87,7 @@ static void follows_its_own_launches(void **state) {
 }
 
 /* Memory that another graph uses, too: its launches are followed, and the driver waits for what else there is. */
-static void follows_those_it_lent_to(void **state) {
-  gk_device *device = *state;
+TEST_ON_CUDA(follows_those_it_lent_to) {
   gk_graph *lender = graph_on(device, &owner, 0), *user = graph_on(device, &straight, 0);
   assert_ok(gk_bind(user, X, gk_bound(lender, X)));
   sim->mark();
@@ -108,8 +104,7 @@ static void follows_those_it_lent_to(void **state) {
   gk_graph_destroy(user);
 }
 
-static void is_taken_again(void **state) {
-  gk_device *device = *state;
+TEST_ON_CUDA(is_taken_again) {
   gk_graph_destroy(graph_on(device, &list, 0));
   sim->mark();
   for (int k = 0; k < 5; ++k) {
@@ -127,8 +122,7 @@ static void is_taken_again(void **state) {
   assert_int_equal(sim->calls("cuMemFree"), 5);
 }
 
-static void is_bounded(void **state) {
-  gk_device *device = *state;
+TEST_ON_CUDA(is_bounded) {
   enum { GRAPHS = 100 };
   gk_graph *graphs[GRAPHS];
   for (int k = 0; k < GRAPHS; ++k) graphs[k] = graph_on(device, &straight, 0);
@@ -140,8 +134,7 @@ static void is_bounded(void **state) {
 }
 
 /* Before there is no memory, what is kept goes back. */
-static void goes_back_when_memory_runs_out(void **state) {
-  gk_device *device = *state;
+TEST_ON_CUDA(goes_back_when_memory_runs_out) {
   for (int kind = 0; kind < 2; ++kind) {
     gk_graph_destroy(graph_on(device, &list, 0));
     assert_true(sim->alive(SIMGPU_PINNED) > 0);
@@ -163,8 +156,7 @@ static void goes_back_when_memory_runs_out(void **state) {
 }
 
 /* Where the driver registers no memory it gives its own. */
-static void takes_the_drivers(void **state) {
-  gk_device *device = *state;
+TEST_ON_CUDA(takes_the_drivers) {
   uint64_t k = 2; /* behind the context's push and the mode's exchange */
   gk_graph *graph = NULL;
   do { /* which call it is */
@@ -197,10 +189,22 @@ static CUdeviceptr take_device(gki_cuda_device *native, size_t bytes) {
   return memory;
 }
 
+/* gki_cuda_alloc_device and what follows need the context. */
+static int setup_inside(void **state) {
+  return setup_cuda(state) || gki_cuda_enter(native_of(*state)) != GK_OK ? -1 : 0;
+}
+
+static int teardown_inside(void **state) {
+  sim->mark();
+  gki_cuda_leave(native_of(*state));
+  return teardown_cuda(state);
+}
+#define INSIDE(test) DEVICE_TEST(test, setup_inside, teardown_inside)
+
 /* The smallest that is large enough, and at most twice as large, unless it is a page; of the same kind; zeroed. */
-static void the_best_is_taken(void **state) {
+INSIDE(the_best_is_taken) {
   enum { K = 1024 };
-  gki_cuda_device *native = native_of(*state);
+  gki_cuda_device *native = native_of(device);
   gki_cuda_pool_trim(native);
   CUdeviceptr sizes[] = {take_device(native, 100 * K), take_device(native, 40 * K), take_device(native, 60 * K)};
   char *page = take_bytes(native, 10);
@@ -242,18 +246,18 @@ static double work_to_give(gki_cuda_device *native, size_t count) {
   return (double)work / (double)count;
 }
 
-static void finds_what_is_in_use(void **state) {
+INSIDE(finds_what_is_in_use) {
   enum { SMALL = 200, LARGE = 2000 };
-  const double small = work_to_give(native_of(*state), SMALL), large = work_to_give(native_of(*state), LARGE);
+  const double small = work_to_give(native_of(device), SMALL), large = work_to_give(native_of(device), LARGE);
   print_message("%d blocks: %.1f basic blocks to give one back, %.1f of %d\n", LARGE, large, small, SMALL);
   assert_true(large < 2 * small);
 }
 
 /* 16 MiB, or 256 blocks; what was taken again leaves room for others. */
-static void what_is_spare_is_bounded(void **state) {
+INSIDE(what_is_spare_is_bounded) {
   enum { MIB = 1 << 20, BLOCKS = 256 };
   static CUdeviceptr all[BLOCKS + 1];
-  gki_cuda_device *native = native_of(*state);
+  gki_cuda_device *native = native_of(device);
   gki_cuda_pool_trim(native);
   for (int turn = 0; turn < 3; ++turn) {
     for (int k = 0; k < 17; ++k) all[k] = take_device(native, MIB);
@@ -273,9 +277,9 @@ static void what_is_spare_is_bounded(void **state) {
 }
 
 /* Graphs' memory, too, comes once what is spare went back; after a failure nothing stays, nor is anything mapped. */
-static void takes_what_was_spare(void **state) {
+INSIDE(takes_what_was_spare) {
   static const char *const entries[] = {"cuMemAlloc", "cuMemHostRegister"};
-  gki_cuda_device *native = native_of(*state);
+  gki_cuda_device *native = native_of(device);
   CUdeviceptr memory = 0;
   void *page = NULL;
   gki_cuda_pool_trim(native);
@@ -312,8 +316,8 @@ static int count_shared(void) {
   return count;
 }
 
-static void pages_are_shared_and_unmapped(void **state) {
-  gki_cuda_device *native = native_of(*state);
+INSIDE(pages_are_shared_and_unmapped) {
+  gki_cuda_device *native = native_of(device);
   gki_cuda_pool_trim(native);
   const int before = count_shared();
   char *page = take_bytes(native, 8);
@@ -329,8 +333,7 @@ static void pages_are_shared_and_unmapped(void **state) {
 }
 
 /* Of gk's own memory: whichever record of a block there is none for, the driver has its memory back. */
-static void no_memory_for_records(void **state) {
-  (void)state;
+TEST(no_memory_for_records) {
   counting c = {0};
   const gk_allocator allocator = counting_allocator(&c);
   assert_ok(gk_set_allocator(&allocator));
@@ -372,28 +375,8 @@ static void no_memory_for_records(void **state) {
   assert_ok(gk_set_allocator(NULL));
 }
 
-/* gki_cuda_alloc_device and what follows need the context. */
-static int setup_inside(void **state) {
-  return setup_cuda(state) || gki_cuda_enter(native_of(*state)) != GK_OK ? -1 : 0;
-}
-
-static int teardown_inside(void **state) {
-  sim->mark();
-  gki_cuda_leave(native_of(*state));
-  return teardown_cuda(state);
-}
-
-#define INSIDE(test) cmocka_unit_test_setup_teardown(test, setup_inside, teardown_inside)
-
 int main(int count, char **words) {
   (void)count;
   with_simgpu(words);
-  const struct CMUnitTest tests_here[] = {
-    ON_CUDA(beside_one_that_takes_long), ON_CUDA(owned_beside_one_that_takes_long),
-    ON_CUDA(follows_its_own_launches), ON_CUDA(follows_those_it_lent_to), ON_CUDA(is_taken_again), ON_CUDA(is_bounded),
-    ON_CUDA(goes_back_when_memory_runs_out), ON_CUDA(takes_the_drivers),
-    INSIDE(the_best_is_taken), INSIDE(finds_what_is_in_use), INSIDE(what_is_spare_is_bounded),
-    INSIDE(takes_what_was_spare), INSIDE(pages_are_shared_and_unmapped), cmocka_unit_test(no_memory_for_records),
-  };
-  return cmocka_run_group_tests(tests_here, NULL, NULL);
+  return run_all_tests();
 }

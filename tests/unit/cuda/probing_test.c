@@ -37,8 +37,7 @@ static const gk_capability *line_of(const gk_device *device, const char *constru
 }
 
 /* Where they never were at work at once nobody knows whether they may be. */
-static void branches_never_met(void **state) {
-  (void)state;
+TEST_WITH(branches_never_met, begin, end) {
   gk_device *device = NULL;
   sim->answer_no("overlap");
   assert_ok(open_next(&device));
@@ -50,8 +49,7 @@ static void branches_never_met(void **state) {
 }
 
 /* Until it is turned on again. */
-static void turned_off(void **state) {
-  (void)state;
+TEST_WITH(turned_off, begin, end) {
   for (int off = 1; off >= 0; --off) {
     gk_device *device = NULL;
     setenv("GK_CUDA_PROBE", off ? "0" : "1", 1);
@@ -71,7 +69,7 @@ static void turned_off(void **state) {
   assert_non_null(strstr(line_of(device, "PARALLEL")->why, "(P4e, as GK_CUDA_PROBE says)"));
   gk_device_close(device);
   setenv("GK_CUDA_PROBE", "-P4x", 1);
-  device = NULL;
+  *state = NULL;
   assert_fails(GK_ERROR_INVALID, "\"-P4x\" isn't understood", open_next(&device));
   assert_null(device);
   unsetenv("GK_CUDA_PROBE");
@@ -89,8 +87,7 @@ static uint64_t first_launch(void) {
   }
 }
 
-static void context_fails(void **state) {
-  (void)state;
+TEST_WITH(context_fails, begin, end) {
   CUresult (*retain)(CUcontext *context, CUdevice device), (*release)(CUdevice device);
   CUresult (*find)(const char *name, void **entry, int version, cuuint64_t flags);
   void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL), *entry = NULL;
@@ -161,13 +158,11 @@ static void live(const char *how) {
   assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-static void never_ends(void **state) {
-  (void)state;
+TEST_WITH(never_ends, begin, end) {
   live("hang");
 }
 
-static void launches_wait(void **state) {
-  (void)state;
+TEST(launches_wait) {
   live("blocking");
 }
 
@@ -176,12 +171,5 @@ int main(int count, char **words) {
   atomic_store(&clock_runs, true);
   with_simgpu(words);
   if (count > 1) return strcmp(words[1], "hang") == 0 ? live_with_a_hang() : live_with_launches_that_wait();
-  const struct CMUnitTest tests[] = {
-    cmocka_unit_test_setup_teardown(branches_never_met, begin, end),
-    cmocka_unit_test_setup_teardown(turned_off, begin, end),
-    cmocka_unit_test_setup_teardown(context_fails, begin, end),
-    cmocka_unit_test_setup_teardown(never_ends, begin, end),
-    cmocka_unit_test(launches_wait),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return run_all_tests();
 }

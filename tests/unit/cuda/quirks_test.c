@@ -127,8 +127,7 @@ static void random_list(uint64_t seed) {
   gki_blocks_free(&blocks);
 }
 
-static void all_that_is_seen(void **state) {
-  (void)state;
+TEST(all_that_is_seen) {
   memset(&sum, 0, sizeof sum);
   each_list(random_list, 4000);
   print_message("%ld lists, %ld launches; outwards %ld, deeper %ld, beside %ld, twice %ld, own %ld\n", sum.lists,
@@ -162,8 +161,7 @@ static uint32_t needed_by(const gk_task *tasks, size_t count, uint32_t bits) {
 #define IN_TWO GK_IF(FLAG), T, GK_IF(FLAG), CHECKPOINT, T, GK_END, GK_END, GK_END
 #define CASES GK_SWITCH(FLAG), GK_CASE, T, GK_END, GK_CASE, T, GK_END, GK_END
 
-static void some_lists(void **state) {
-  (void)state;
+TEST(some_lists) {
   enum { HOST = GKI_CUDA_HOST_GATED };
   assert_int_equal(needed_by(TASKS(T), 0), HOST);
   assert_int_equal(needed_by(TASKS(LOOP, T, GK_END), 0), HOST);
@@ -189,7 +187,4 @@ static void some_lists(void **state) {
                    HOST | GKI_CUDA_SET_PER_PASS | GKI_CUDA_PASS_ON_PER_LEVEL | GKI_CUDA_LOOP_END_LAST);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(all_that_is_seen), cmocka_unit_test(some_lists)};
-  return cmocka_run_group_tests_name("cuda_ways", tests, NULL, NULL);
-}
+int main(void) { return run_all_tests(); }

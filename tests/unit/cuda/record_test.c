@@ -28,8 +28,7 @@ static CUresult say_kind(CUgraphNode node, CUgraphNodeType *type) {
 }
 
 /* As of a library that puts a graph of its own on the stream. */
-static void test_unfit_in_a_child(void **state) {
-  gk_device *device = *state;
+TEST_ON_CUDA(test_unfit_in_a_child) {
   const gki_cuda_driver *driver;
   CUcontext context;
   CUgraph inner, middle, outer;
@@ -78,14 +77,14 @@ static CUgraphNode empty_behind(CUgraph graph, const CUgraphNode *before, size_t
 }
 
 /* Each node once, however many ways lead to it: each diamond in a row doubles their number. */
-static void test_recorded_is_found_once(void **state) {
+TEST_ON_CUDA(test_recorded_is_found_once) {
   enum { DIAMONDS = 8, INSIDE = 2, ALL = 1 + 3 * DIAMONDS + 1 + INSIDE };
   const gki_cuda_driver *driver;
   CUcontext context;
   CUgraph graph, inner;
   gki_cuda_found found = {0};
   assert_ok(gki_cuda_driver_get(&driver));
-  assert_ok(gk_cuda_context(*state, &context, NULL));
+  assert_ok(gk_cuda_context(device, &context, NULL));
   RIGHT(cu.cuCtxPushCurrent(context));
   RIGHT(cu.cuGraphCreate(&graph, 0));
   RIGHT(cu.cuGraphCreate(&inner, 0));
@@ -122,6 +121,5 @@ static void test_recorded_is_found_once(void **state) {
 int main(int count, char **words) {
   (void)count;
   with_simgpu(words);
-  const struct CMUnitTest tests[] = {ON_CUDA(test_unfit_in_a_child), ON_CUDA(test_recorded_is_found_once)};
-  return cmocka_run_group_tests(tests, find_user_driver, NULL);
+  return run_all_tests_with(find_user_driver, NULL);
 }

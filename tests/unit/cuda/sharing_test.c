@@ -42,8 +42,7 @@ static void check_runs(gk_device *device, uint32_t bits) {
   give(left);
 }
 
-static void test_context_of_the_callers(void **state) {
-  (void)state;
+CLEAN(test_context_of_the_callers) {
   CUcontext context, found, now;
   CUstream stream;
   RIGHT(cu.cuCtxCreate(&context, 0, 0));
@@ -63,8 +62,7 @@ static void test_context_of_the_callers(void **state) {
 }
 
 /* A stream of gk's own isn't for captures: what needs it meanwhile is refused, and the device goes on. */
-static void test_own_stream_is_captured(void **state) {
-  (void)state;
+CLEAN(test_own_stream_is_captured) {
   for (uint32_t bits = 0; bits <= GK_HOST_GATED; bits += GK_HOST_GATED) {
     gk_device *device = open_named("cuda");
     CUcontext context;
@@ -103,8 +101,7 @@ static void test_own_stream_is_captured(void **state) {
   }
 }
 
-static void test_primary_context(void **state) {
-  (void)state;
+CLEAN(test_primary_context) {
   CUcontext context, found;
   CUstream stream, used;
   RIGHT(cu.cuDevicePrimaryCtxRetain(&context, 0));
@@ -170,15 +167,13 @@ static void check_order(uint32_t bits) {
   RIGHT(cu.cuCtxDestroy(context));
 }
 
-static void test_order_on_the_stream(void **state) {
-  (void)state;
+CLEAN(test_order_on_the_stream) {
   for (uint32_t bits = 0; bits <= GK_HOST_GATED; ++bits) check_order(bits);
 }
 
 /* Nothing of it is recorded, nor is the capture spoiled, nor another context left to the thread; when that is over, all
  * goes on. */
-static void test_captured(void **state) {
-  (void)state;
+CLEAN(test_captured) {
   CUcontext context, mine, popped;
   CUstream stream;
   CUgraph captured;
@@ -266,14 +261,12 @@ static void check_captured_elsewhere(uint32_t bits) {
   RIGHT(cu.cuCtxDestroy(context));
 }
 
-static void test_captured_elsewhere(void **state) {
-  (void)state;
+CLEAN(test_captured_elsewhere) {
   for (uint32_t bits = 0; bits <= GK_HOST_GATED; ++bits) check_captured_elsewhere(bits);
 }
 
 /* What a launch came to isn't lost when somebody asks while its stream is captured. */
-static void test_asked_while_captured(void **state) {
-  (void)state;
+CLEAN(test_asked_while_captured) {
   static const gk_task straight_tasks[] = {GK_RUN(add, N, X, A)};
   static const gk_list straight = GK_LIST(straight, straight_tasks, slots);
   CUcontext context;
@@ -373,8 +366,7 @@ static CUstreamCaptureMode mode_of_thread(void) {
 }
 
 /* By this thread, and by one that waits meanwhile; nothing of gk's is forbidden, and nothing of theirs is spoiled. */
-static void test_captures_of_others(void **state) {
-  (void)state;
+CLEAN(test_captures_of_others) {
   capture c;
   CUstream streams[2];
   RIGHT(cu.cuDevicePrimaryCtxRetain(&c.context, 0));
@@ -404,8 +396,7 @@ static void refused(int ordinal, const gk_extension *next, const char *words) {
   assert_null(device);
 }
 
-static void test_refused_extensions(void **state) {
-  (void)state;
+CLEAN(test_refused_extensions) {
   const gk_extension unknown = {.id = 77, .bytes = sizeof unknown};
   refused(0, &unknown, "no extension 0x4d");
   gk_cuda_sharing sharing = GK_CUDA_SHARE(NULL, NULL), second = GK_CUDA_SHARE(NULL, NULL);
@@ -426,8 +417,7 @@ static void test_refused_extensions(void **state) {
                gk_device_open(&(gk_device_desc){.backend = "openmp", .next = &sharing.base}, &device));
 }
 
-static void test_refused_context_and_stream(void **state) {
-  (void)state;
+CLEAN(test_refused_context_and_stream) {
   CUcontext first, second, third;
   CUstream stream;
   RIGHT(cu.cuCtxCreate(&third, 0, 2));
@@ -458,8 +448,7 @@ static void test_refused_context_and_stream(void **state) {
   RIGHT(cu.cuCtxDestroy(third));
 }
 
-static void test_each_call_fails(void **state) {
-  (void)state;
+CLEAN(test_each_call_fails) {
   CUcontext context;
   CUstream stream;
   RIGHT(cu.cuCtxCreate(&context, 0, 0));
@@ -489,8 +478,7 @@ static void test_each_call_fails(void **state) {
   RIGHT(cu.cuCtxDestroy(context));
 }
 
-static void test_whose_device_it_is(void **state) {
-  (void)state;
+CLEAN(test_whose_device_it_is) {
   CUcontext context = (CUcontext)(uintptr_t)1;
   gk_device *openmp = open_named("openmp"), *device = share(NULL, NULL);
   assert_fails(GK_ERROR_INVALID, "gk_cuda_context: the device is one of backend openmp; open one of backend cuda",
@@ -508,12 +496,5 @@ int main(int count, char **words) {
   (void)count;
   setenv("SIMGPU_DEVICES", "3", 1);
   with_simgpu(words);
-  const struct CMUnitTest tests[] = {
-    CLEAN(test_context_of_the_callers), CLEAN(test_primary_context), CLEAN(test_own_stream_is_captured),
-    CLEAN(test_order_on_the_stream),
-    CLEAN(test_captured), CLEAN(test_captured_elsewhere), CLEAN(test_asked_while_captured),
-    CLEAN(test_captures_of_others),
-    CLEAN(test_refused_extensions),
-    CLEAN(test_refused_context_and_stream), CLEAN(test_each_call_fails), CLEAN(test_whose_device_it_is)};
-  return cmocka_run_group_tests(tests, find_user_driver, NULL);
+  return run_all_tests_with(find_user_driver, NULL);
 }

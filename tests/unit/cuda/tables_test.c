@@ -130,8 +130,7 @@ static void check_tables(const gk_gates *g) {
   free(memory);
 }
 
-static void test_tables(void **state) {
-  (void)state;
+TEST(test_tables) {
   static gk_task tasks[MAX_TASKS];
   for (uint64_t seed = 0; seed < 500; ++seed) {
     generator g = {.random = mix(seed ^ 0x7ab1e), .tasks = tasks, .budget = 40};
@@ -148,8 +147,7 @@ static void test_tables(void **state) {
 
 /* ---- how large --------------------------------------------------------------------------------------------------- */
 
-static void test_sizes(void **state) {
-  (void)state;
+TEST(test_sizes) {
   const uint32_t most = UINT32_MAX;
   const gk_gates gates = {.point_count = most, .exit_count = most, .reenable_count = most, .close_count = most,
                           .block_count = most, .target_count = most, .handle_count = most, .guard_count = most};
@@ -164,7 +162,4 @@ static void test_sizes(void **state) {
   assert_non_null(strstr(gk_error(), "status of a launch"));
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_tables), cmocka_unit_test(test_sizes)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return run_all_tests(); }

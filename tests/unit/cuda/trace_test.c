@@ -55,8 +55,8 @@ static void run_all(gk_device *device, uint32_t bits) {
   give_buffers(device, b);
 }
 
-static void test_native(void **state) {
-  run_all(*state, 0);
+TEST_ON_CUDA(test_native) {
+  run_all(device, 0);
   assert_some_said("create pausing{check and plan{}kernel add{compile ");
   assert_some_said("runtime_kernels.h{}}kernel decrease{}lower{build nodes[");
   assert_some_said("launch pausing[1]{start pausing[1]{}}wait for pausing[1]{!pausing yielded at HERE[1];}");
@@ -64,11 +64,10 @@ static void test_native(void **state) {
 }
 
 /* The first launch that resumes makes a graph of the driver's. */
-static void test_second_graph(void **state) {
+TEST_ON_CUDA(test_second_graph) {
   static const gk_task tasks[] = {GK_RUN(add, GK_ONE, X, A), GK_DO_WHILE(N), GK_CHECKPOINT(HERE, FLAG), GK_END,
                                   GK_RUN(decrease, GK_ONE, N), GK_END};
   static const gk_list list = GK_LIST(list, tasks, slots);
-  gk_device *device = *state;
   const buffers b = take_buffers(device);
   gk_graph *graph = graph_on(device, &list, 0);
   gk_bind(graph, X, b.x);
@@ -88,8 +87,8 @@ static void test_second_graph(void **state) {
   give_buffers(device, b);
 }
 
-static void test_gated(void **state) {
-  run_all(*state, GK_HOST_GATED);
+TEST_ON_CUDA(test_gated) {
+  run_all(device, GK_HOST_GATED);
   assert_some_said("run pausing[1]{task 0 (add){}tasks 2 (add) to 3 (decrease){}flag of task 1 (N){}"
                    "tasks 2 (add) to 3 (decrease){}flag of task 1 (N){}task 6 (add){}flag of task 5 (HERE){}"
                    "task 8 (add){}wait for the device{}!pausing yielded at HERE[1];}");
@@ -97,16 +96,15 @@ static void test_gated(void **state) {
   assert_some_said("run pausing[2]{task 6 (add){}flag of task 5 (HERE){}task 8 (add){}wait for the device{}}");
 }
 
-static void test_isolated(void **state) {
-  run_all(*state, GK_ISOLATE);
+TEST_ON_CUDA(test_isolated) {
+  run_all(device, GK_ISOLATE);
   assert_some_said("run pausing[1]{task 0 (add){}task 2 (add){}task 3 (decrease){}flag of task 1 (N){}"
                    "task 2 (add){}task 3 (decrease){}flag of task 1 (N){}task 6 (add){}flag of task 5 (HERE){}"
                    "task 8 (add){}wait for the device{}!pausing yielded at HERE[1];}");
 }
 
 /* Of a launch on a stream the caller does all there is to do. */
-static void test_on_stream(void **state) {
-  gk_device *device = *state;
+TEST_ON_CUDA(test_on_stream) {
   const buffers b = take_buffers(device);
   gk_graph *graph = graph_on(device, &pausing, GK_HOST_GATED);
   gk_bind(graph, X, b.x);
@@ -122,8 +120,7 @@ static void test_on_stream(void **state) {
 }
 
 /* In a graph of the caller's. */
-static void test_armed(void **state) {
-  gk_device *device = *state;
+TEST_ON_HAND(test_armed) {
   const buffers b = take_buffers(device);
   gk_graph *graph = NULL;
   CUgraph whole;
@@ -154,9 +151,8 @@ static void test_armed(void **state) {
   give_buffers(device, b);
 }
 
-static void test_every_call_fails(void **state) {
+TEST_ON_CUDA(test_every_call_fails) {
   static const uint32_t ways[] = {0, GK_HOST_GATED, GK_ISOLATE};
-  gk_device *device = *state;
   const buffers b = take_buffers(device);
   find_range_tool();
   for (size_t way = 0; way < GK_COUNT(ways); ++way)
@@ -180,7 +176,7 @@ static void test_every_call_fails(void **state) {
 }
 
 /* A kernel that doesn't compile. */
-static void test_compiling_fails(void **state) {
+TEST_ON_CUDA(test_compiling_fails) {
   static const char text[] = "extern \"C\" __global__ void wrong(int *x) { x[0] = nobody; }\n";
   static const gk_code code = {.text = text, .block = {32}, .per_block = {32}};
   static const gk_param params[] = {{"x", "int", 4, 4, GK_PTR, GK_ACCESS_INOUT}};
@@ -190,7 +186,7 @@ static void test_compiling_fails(void **state) {
   gk_graph *graph = NULL;
   find_range_tool();
   tool->forget();
-  assert_fails(GK_ERROR_COMPILE, "wrong", gk_graph_create(*state, &list, 0, &graph));
+  assert_fails(GK_ERROR_COMPILE, "wrong", gk_graph_create(device, &list, 0, &graph));
   assert_said(0, "create list{check and plan{}kernel wrong{compile gk_code.text{}}}");
   assert_balanced();
 }
@@ -200,16 +196,12 @@ int main(int count, char **words) {
   with_range_tool();
   with_simgpu(words);
   hand_find_entries();
-  const struct CMUnitTest tests[] = {ON_CUDA(test_native), ON_CUDA(test_second_graph), ON_CUDA(test_gated),
-                                     ON_CUDA(test_isolated), ON_CUDA(test_on_stream), ON_CUDA(test_every_call_fails),
-                                     ON_CUDA(test_compiling_fails), ON_HAND(test_armed)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return run_all_tests();
 }
 #else
 int main(int count, char **words) {
   (void)count;
   with_simgpu(words);
-  const struct CMUnitTest tests[] = {cmocka_unit_test(skip_ranges)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return run_all_tests();
 }
 #endif

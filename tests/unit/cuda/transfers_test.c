@@ -1,12 +1,6 @@
 /* COPY and FILL of transfer.inc, and the kernels of the probe, compiled for the host. AddressSanitizer bounds what COPY
  * and FILL touch to the byte. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-#include <stdbool.h>
-#include <string.h>
+#include "unit/support/test.h"
 #include "unit/support/chance.h"
 #include "unit/support/gates_host.h"
 #include "gk.h"
@@ -60,8 +54,7 @@ static void run(mover *m, void (*entry)(const gki_task task), uint64_t *random) 
   HOST_RUN(grid, block, entry(m->task));
 }
 
-static void test_copy(void **state) {
-  (void)state;
+TEST(test_copy) {
   uint64_t random = 1;
   for (int trial = 0; trial < 20000; ++trial) {
     const uint32_t element = 1 + pick(&random, 20), count = pick(&random, MOST / element), bytes = element * count;
@@ -89,8 +82,7 @@ static void test_copy(void **state) {
 }
 
 /* As memmove: by one thread, and by several that wait for each other. */
-static void test_copy_onto_itself(void **state) {
-  (void)state;
+TEST(test_copy_onto_itself) {
   uint64_t random = 2;
   for (int trial = 0; trial < 3000; ++trial) {
     const uint32_t unit = pick(&random, 3) == 0 ? 1 : pick(&random, 2) ? 4 : 16;
@@ -115,8 +107,7 @@ static void test_copy_onto_itself(void **state) {
   }
 }
 
-static void test_fill(void **state) {
-  (void)state;
+TEST(test_fill) {
   uint64_t random = 3;
   for (int trial = 0; trial < 20000; ++trial) {
     const uint32_t element = 4 * (1 + pick(&random, 5)), count = pick(&random, MOST / element), bytes = element * count;
@@ -166,8 +157,7 @@ static void expect_none(const mover *m) {
   for (uint64_t k = 0; k < GKI_LAUNCH_RING; ++k) assert_int_equal(m->posts[k].number, 0);
 }
 
-static void test_counts(void **state) {
-  (void)state;
+TEST(test_counts) {
   static const int64_t none[] = {0, -1, INT32_MIN, INT64_MIN, -(INT64_C(1) << 32) + 5};
   static const int64_t bad[] = {(int64_t)INT32_MAX + 1, UINT32_MAX, INT64_MAX, (INT64_C(1) << 32) + 1};
   mover m;
@@ -203,8 +193,7 @@ static void test_counts(void **state) {
 }
 
 /* One element too many at either end, by the offset too. */
-static void test_room(void **state) {
-  (void)state;
+TEST(test_room) {
   mover m;
   mover_begin(&m, NULL, NULL);
   m.task.items[0] = ITEMS;
@@ -242,8 +231,7 @@ static void test_room(void **state) {
 }
 
 /* In graphs of others a launch posts under its arming's number, or not at all. */
-static void test_posts_by_arming(void **state) {
-  (void)state;
+TEST(test_posts_by_arming) {
   mover m;
   mover_begin(&m, NULL, NULL);
   m.task.items[0] = ITEMS;
@@ -259,8 +247,7 @@ static void test_posts_by_arming(void **state) {
   expect_none(&m);
 }
 
-static void test_word(void **state) {
-  (void)state;
+TEST(test_word) {
   mover m;
   mover_begin(&m, NULL, NULL);
   m.task.guard = (uint64_t)&m.word;
@@ -279,8 +266,7 @@ static void test_word(void **state) {
 
 /* ---- the probe's ------------------------------------------------------------------------------------------------- */
 
-static void test_set_list(void **state) {
-  (void)state;
+TEST(test_set_list) {
   static const gki_cuda_setting list[] = {{10, 0, 1}, {11, 1, 0}, {12, GKI_CUDA_NONE, 4}, {10, 2, 0}};
   static const uint64_t wanted[] = {10, 12, 11, 12, 12, 10, 10, 12};
   uint32_t runs = 0;
@@ -294,8 +280,7 @@ static void test_set_list(void **state) {
   for (size_t k = 0; k < GK_COUNT(wanted); ++k) assert_int_equal(set[k].handle, wanted[k]);
 }
 
-static void test_set_beside(void **state) {
-  (void)state;
+TEST(test_set_beside) {
   uint32_t at[3] = {0};
   set_count = 0;
   HOST_RUN(1, 32, gki_set_beside(at, 9, 1, 5));
@@ -309,12 +294,4 @@ static void test_set_beside(void **state) {
   assert_int_equal(at[2], 1);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_copy), cmocka_unit_test(test_copy_onto_itself), cmocka_unit_test(test_fill),
-    cmocka_unit_test(test_counts), cmocka_unit_test(test_room), cmocka_unit_test(test_posts_by_arming),
-    cmocka_unit_test(test_word),
-    cmocka_unit_test(test_set_list), cmocka_unit_test(test_set_beside),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return run_all_tests(); }

@@ -49,7 +49,7 @@ static inline int end_clean(void **state) {
   return sim->broken() || sim->alive(SIMGPU_ALL) ? -1 : 0;
 }
 
-#define CLEAN(test) cmocka_unit_test_setup_teardown(test, begin_clean, end_clean)
+#define CLEAN(test) TEST_WITH(test, begin_clean, end_clean)
 
 static inline int *taken(size_t count) {
   CUdeviceptr memory = 0;

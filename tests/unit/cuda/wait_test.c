@@ -44,8 +44,7 @@ static void end(gk_device *device, gk_graph *graph, int launches) {
 }
 
 /* While no time passes it looks, however often. */
-static void looks_by_itself(void **state) {
-  gk_device *device = *state;
+TEST_ON_CUDA(looks_by_itself) {
   for (size_t k = 0; k < GK_COUNT(ways); ++k) {
     gk_graph *graph = begin(device, ways[k]);
     for (int launch = 0; launch < 5; ++launch) {
@@ -58,8 +57,7 @@ static void looks_by_itself(void **state) {
 }
 
 /* A status that the device posts: on the thread that waits. */
-static void looks_at_a_status_for_a_while(void **state) {
-  gk_device *device = *state;
+TEST_ON_CUDA(looks_at_a_status_for_a_while) {
   enum { READING_NS = 1000 };
   pthread_t other;
   gk_graph *graph = begin(device, 0);
@@ -76,8 +74,7 @@ static void looks_at_a_status_for_a_while(void **state) {
 }
 
 /* An event that the driver is asked for: on the worker's thread. */
-static void asks_for_an_event_for_a_while(void **state) {
-  gk_device *device = *state;
+TEST_ON_CUDA(asks_for_an_event_for_a_while) {
   for (int enough = 0; enough <= 1; ++enough) {
     pthread_t other;
     patience p = {enough ? GKI_COST_SPIN_NS : GKI_COST_SPIN_NS - 1, false};
@@ -101,10 +98,5 @@ static void asks_for_an_event_for_a_while(void **state) {
 int main(int count, char **words) {
   (void)count;
   with_simgpu(words);
-  const struct CMUnitTest tests[] = {
-    ON_CUDA(looks_by_itself),
-    ON_CUDA(looks_at_a_status_for_a_while),
-    ON_CUDA(asks_for_an_event_for_a_while),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return run_all_tests();
 }

@@ -54,11 +54,5 @@ static inline size_t alive_but_memory(void) {
   return sim->alive(SIMGPU_ALL) - sim->alive(SIMGPU_MEMORY) - sim->alive(SIMGPU_PINNED);
 }
 
-#define ON_CUDA(test) cmocka_unit_test_setup_teardown(test, setup_cuda, teardown_cuda)
-
-static inline gk_graph *graph_on(gk_device *device, const gk_list *list, uint32_t bits) {
-  gk_graph *graph = NULL;
-  assert_ok(gk_graph_create(device, list, bits, &graph));
-  return graph;
-}
+#define TEST_ON_CUDA(test) DEVICE_TEST(test, setup_cuda, teardown_cuda)
 #endif

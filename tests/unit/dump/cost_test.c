@@ -140,8 +140,7 @@ static const known lists[] = {
     {"ttt", {0}, {{0, 0}, {0, 0}, {0, 0}, {0, 0}, {0, 0}}},
 };
 
-static void test_known(void **state) {
-  (void)state;
+TEST(test_known) {
   for (size_t k = 0; k < GK_COUNT(lists); ++k) {
     const known *list = &lists[k];
     gk_task tasks[MAX_TASKS];
@@ -163,8 +162,7 @@ static void test_known(void **state) {
 }
 
 /* What else the usual lowering has gates and kernels for, each in a list of its own. */
-static void test_usual(void **state) {
-  (void)state;
+TEST(test_usual) {
   static const struct { const char *letters; gki_gate_count count; } usual[] = {
       {"K.", {2, 1}}, {"K.t", {3, 2}}, {"K.a", {2, 1}}, {"Kttt.", {2, 1}}, {"K.It.", {2 + 2, 1 + 2}}, {"It.", {1, 1}},
       {"ItEt.", {1, 2}}, {"SCt.Ct.Ct..", {1, 3}}, {"S.", {1, 0}}, {"PXt.Xt..", {0, 0}}, {"K.PXt.Xtt..", {3, 2}},
@@ -181,8 +179,7 @@ static void test_usual(void **state) {
 }
 
 /* A SWITCH node, or a node for each case that isn't empty. */
-static void test_switch(void **state) {
-  (void)state;
+TEST(test_switch) {
   gk_task tasks[MAX_TASKS];
   subject s;
   subject_begin(&s, tasks, read_letters("SCt.C.Ct.Ct..", tasks), 0);
@@ -231,8 +228,7 @@ static void random_list(uint64_t seed) {
   subject_end(&s);
 }
 
-static void test_random(void **state) {
-  (void)state;
+TEST(test_random) {
   memset(&sum, 0, sizeof sum);
   each_list(random_list, 20000);
   print_message("%lu lists with %lu loops, for %lu exact; %lu of %lu control kernels, %lu of %lu conditional nodes\n",
@@ -244,8 +240,4 @@ static void test_random(void **state) {
   assert_true(2 * sum.ours[0] < sum.usual[0] && 2 * sum.ours[1] < sum.usual[1]); /* less than half */
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_known), cmocka_unit_test(test_usual),
-                                     cmocka_unit_test(test_switch), cmocka_unit_test(test_random)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return run_all_tests(); }

@@ -4,14 +4,8 @@
 #include "plan/plan.h"
 #include "base/error.h"
 #include "base/text.h"
-#include <stdarg.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-#include <cmocka.h>
+#include "unit/support/test.h"
 #include "unit/support/sample_list.h"
 
 static bool update;
@@ -60,8 +54,7 @@ static void compare_golden(const char *name, const char *text) {
   free(golden);
 }
 
-static void test_golden(void **state) {
-  (void)state;
+TEST(test_golden) {
   static const char *const formats[][2] = {{"text", "plan.txt"}, {"dot", "plan.dot"}, {"json", "plan.json"}};
   for (size_t k = 0; k < GK_COUNT(formats); ++k) {
     char *text = dump_of(&sample, GK_CANCELLABLE, formats[k][0]);
@@ -114,8 +107,7 @@ enum { ONLY = 1 };
 static const gk_slot_desc odd_slots[] = {
     {.slot = ONLY, .type = GK_PTR, .name = "sl\"ot\\\n\xff\xc0\xaf\xed\xa0\x80\xf5", .element = "str\"uct\n"}};
 
-static void test_odd_names(void **state) {
-  (void)state;
+TEST(test_odd_names) {
   static const gk_task tasks[] = {
       {.op = GK_OP_KERNEL, .kernel = &odd, .args = {ONLY}},
       {.op = GK_OP_DO_WHILE, .name = "\xe4\"\\, .label = \"\\\x1f\xe2\x82", .flag = ONLY, .label = INT32_MIN},
@@ -132,8 +124,7 @@ static void test_odd_names(void **state) {
   gk_host_free(json);
 }
 
-static void test_valid(void **state) {
-  (void)state;
+TEST(test_valid) {
   expect_valid_dumps(&sample);
   gk_list empty = {GK_ABI, NULL, NULL, 0, NULL, 0};
   expect_valid_dumps(&empty);
@@ -145,8 +136,7 @@ static void test_valid(void **state) {
   expect_valid_dumps(&blocks);
 }
 
-static void test_long_names(void **state) {
-  (void)state;
+TEST(test_long_names) {
   char name[5000];
   memset(name, 'x', sizeof name - 1);
   name[sizeof name - 1] = 0;
@@ -158,8 +148,7 @@ static void test_long_names(void **state) {
   gk_host_free(text);
 }
 
-static void test_text(void **state) {
-  (void)state;
+TEST(test_text) {
   static const char *const pairs[][2] = { /* the edges of well-formed UTF-8; one U+FFFD per byte that is wrong */
       {"\xc2\x80 \xdf\xbf", "\xc2\x80 \xdf\xbf"}, {"\xe0\xa0\x80", "\xe0\xa0\x80"}, {"\xed\x9f\xbf", "\xed\x9f\xbf"},
       {"\xf0\x90\x80\x80", "\xf0\x90\x80\x80"}, {"\xf4\x8f\xbf\xbf", "\xf4\x8f\xbf\xbf"}, {"\x80", "\xef\xbf\xbd"},
@@ -188,8 +177,7 @@ static void test_text(void **state) {
   }
 }
 
-static void test_unknown_format(void **state) {
-  (void)state;
+TEST(test_unknown_format) {
   gki_begin();
   assert_null(dump_of(&sample, 0, "yaml"));
   assert_non_null(strstr(gk_error(), "yaml"));
@@ -207,8 +195,7 @@ static void *failing_resize(void *user, void *at, size_t bytes) {
 }
 static void failing_free(void *user, void *at) { (void)user; free(at); }
 
-static void test_out_of_memory(void **state) {
-  (void)state;
+TEST(test_out_of_memory) {
   static const gk_allocator allocator = {NULL, failing_alloc, failing_resize, failing_free};
   static const char *const formats[] = {"text", "dot", "json"};
   gki_blocks blocks;
@@ -234,10 +221,5 @@ static void test_out_of_memory(void **state) {
 int main(int count, char **words) {
   const char *wish = getenv("GK_UPDATE_GOLDEN");
   update = (wish && *wish == '1') || (count > 1 && strcmp(words[1], "--update-golden") == 0);
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_golden), cmocka_unit_test(test_valid), cmocka_unit_test(test_odd_names),
-      cmocka_unit_test(test_long_names), cmocka_unit_test(test_text),
-      cmocka_unit_test(test_unknown_format),
-      cmocka_unit_test(test_out_of_memory)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return run_all_tests();
 }

@@ -1,19 +1,12 @@
 /* The cache on disk: whatever has become of its folder, what comes back is what was kept, or nothing. */
 #include "kernel/cache.h"
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit/support/test.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -116,8 +109,7 @@ static void write_file(const char *path, const void *bytes, size_t size) {
 
 /* ---- what is kept ------------------------------------------------------------------------------------------------ */
 
-static void gives_back_what_was_kept(void **state) {
-  (void)state;
+TEST_WITH(gives_back_what_was_kept, begin, NULL) {
   assert_false(is_kept("a"));
   keep("a");
   assert_true(is_kept("a"));
@@ -135,8 +127,7 @@ static void gives_back_what_was_kept(void **state) {
   gk_host_free(bytes);
 }
 
-static void keys_know_where_parts_end(void **state) {
-  (void)state;
+TEST_WITH(keys_know_where_parts_end, begin, NULL) {
   const gki_cache_part ab[] = {{"a", 1}, {"b", 1}}, joined[] = {{"ab", 2}}, moved[] = {{"", 0}, {"ab", 2}};
   const gki_cache_key one = gki_cache_key_of(ab, 2), two = gki_cache_key_of(joined, 1),
                       three = gki_cache_key_of(moved, 2), same = gki_cache_key_of(ab, 2);
@@ -145,8 +136,7 @@ static void keys_know_where_parts_end(void **state) {
   assert_memory_equal(&one, &same, sizeof one);
 }
 
-static void folder_is_the_users_alone(void **state) {
-  (void)state;
+TEST_WITH(folder_is_the_users_alone, begin, NULL) {
   keep("a");
   struct stat status;
   assert_int_equal(stat(folder, &status), 0);
@@ -157,8 +147,7 @@ static void folder_is_the_users_alone(void **state) {
   assert_int_equal(status.st_mode & 0777, 0600);
 }
 
-static void folder_by_environment(void **state) {
-  (void)state;
+TEST_WITH(folder_by_environment, begin, NULL) {
   char at[PATH_MAX], why[512], wanted[PATH_MAX], *home = getenv("HOME") ? strdup(getenv("HOME")) : NULL;
   const char *const off[] = {"off", "0", ""};
   for (size_t k = 0; k < GK_COUNT(off); ++k) {
@@ -197,8 +186,7 @@ static void folder_by_environment(void **state) {
 
 /* ---- damage ------------------------------------------------------------------------------------------------------ */
 
-static void every_damaged_byte_is_seen(void **state) {
-  (void)state;
+TEST_WITH(every_damaged_byte_is_seen, begin, NULL) {
   unsigned char bytes[512];
   char path[PATH_MAX];
   keep("a");
@@ -217,8 +205,7 @@ static void every_damaged_byte_is_seen(void **state) {
   assert_true(is_kept("a"));
 }
 
-static void every_cut_is_seen(void **state) {
-  (void)state;
+TEST_WITH(every_cut_is_seen, begin, NULL) {
   unsigned char bytes[512] = {0};
   char path[PATH_MAX];
   keep("a");
@@ -235,8 +222,7 @@ static void every_cut_is_seen(void **state) {
   assert_true(is_kept("a"));
 }
 
-static void another_keys_entry_is_none(void **state) {
-  (void)state;
+TEST_WITH(another_keys_entry_is_none, begin, NULL) {
   unsigned char bytes[512];
   char path[PATH_MAX], other[PATH_MAX];
   keep("a");
@@ -249,8 +235,7 @@ static void another_keys_entry_is_none(void **state) {
   assert_false(is_kept("b"));
 }
 
-static void odd_things_in_an_entrys_place(void **state) {
-  (void)state;
+TEST_WITH(odd_things_in_an_entrys_place, begin, NULL) {
   char path[PATH_MAX], target[PATH_MAX];
   keep("a");
   count_files(path);
@@ -278,8 +263,7 @@ static void odd_things_in_an_entrys_place(void **state) {
 
 /* ---- folders that aren't to be trusted --------------------------------------------------------------------------- */
 
-static void folder_of_others_is_left_alone(void **state) {
-  (void)state;
+TEST_WITH(folder_of_others_is_left_alone, begin, NULL) {
   char at[PATH_MAX], why[PATH_MAX + 256];
   keep("a");
   for (unsigned mode = 0720; mode >= 0702; mode -= 016) { /* 0720, 0702 */
@@ -300,8 +284,7 @@ static void folder_of_others_is_left_alone(void **state) {
   assert_non_null(strstr(why, "belongs to another user"));
 }
 
-static void entry_of_others_is_none(void **state) {
-  (void)state;
+TEST_WITH(entry_of_others_is_none, begin, NULL) {
   char path[PATH_MAX];
   keep("a");
   count_files(path);
@@ -311,8 +294,7 @@ static void entry_of_others_is_none(void **state) {
   assert_true(is_kept("a"));
 }
 
-static void file_in_the_folders_place(void **state) {
-  (void)state;
+TEST_WITH(file_in_the_folders_place, begin, NULL) {
   keep("a");
   remove_all();
   write_file(folder, "x", 1);
@@ -341,8 +323,7 @@ static void free_it(void *user, void *memory) {
   free(memory);
 }
 
-static void entry_outlasts_a_lack_of_memory(void **state) {
-  (void)state;
+TEST_WITH(entry_outlasts_a_lack_of_memory, begin, NULL) {
   keep("a");
   const gk_allocator none = {.alloc = no_memory, .resize = no_more, .free = free_it};
   assert_int_equal(gk_set_allocator(&none), GK_OK);
@@ -370,8 +351,7 @@ static void age_all(void) {
   closedir(listing);
 }
 
-static void oldest_go_first(void **state) {
-  (void)state;
+TEST_WITH(oldest_go_first, begin, NULL) {
   enum { COUNT = 5, BYTES = 300 * 1024 };
   unsigned char *large = calloc(BYTES, 1);
   assert_non_null(large);
@@ -404,8 +384,7 @@ static void oldest_go_first(void **state) {
 }
 
 /* An entry of 300 MiB, all of it a hole, stays only where a whole number says that there is room. */
-static void limit_is_a_whole_number(void **state) {
-  (void)state;
+TEST_WITH(limit_is_a_whole_number, begin, NULL) {
   static const struct { const char *limit; bool stays; } cases[] = {
       {"400", true}, {"99999999999999999999999", true}, {"", false}, {" -5", false}, {"-5", false},
       {"+400", false}, {"400x", false}, {" 400", false}, {"400 ", false}, {"256", false}};
@@ -424,8 +403,7 @@ static void limit_is_a_whole_number(void **state) {
   }
 }
 
-static void what_was_left_half_written_goes(void **state) {
-  (void)state;
+TEST_WITH(what_was_left_half_written_goes, begin, NULL) {
   char path[PATH_MAX], foreign[PATH_MAX];
   keep("a");
   snprintf(path, sizeof path, "%.2000s/0123456789abcdef0123456789abcdef.7.part", folder);
@@ -457,8 +435,7 @@ static bool in_child(int (*body)(void)) {
   return true;
 }
 
-static void entry_may_not_get_its_name(void **state) {
-  (void)state;
+TEST_WITH(entry_may_not_get_its_name, begin, NULL) {
   rename_fails = true;
   keep("a");
   rename_fails = false;
@@ -483,8 +460,7 @@ static int fill_beyond_limit(void) {
   return is_kept("a") ? 0 : 4;
 }
 
-static void files_may_be_limited(void **state) {
-  (void)state;
+TEST_WITH(files_may_be_limited, begin, NULL) {
   if (!in_child(fill_beyond_limit)) skip();
 }
 
@@ -506,8 +482,7 @@ static int fill_disk(void) {
   return is_kept("a") ? 0 : 3;
 }
 
-static void disk_may_be_full(void **state) {
-  (void)state;
+TEST_WITH(disk_may_be_full, begin, NULL) {
   keep("x");
   remove_all();
   if (!in_child(fill_disk)) skip();
@@ -521,8 +496,7 @@ static int write_to_read_only(void) {
   return is_kept("a") && !is_kept("b") && count_files(NULL) == 1 ? 0 : 2;
 }
 
-static void disk_may_be_read_only(void **state) {
-  (void)state;
+TEST_WITH(disk_may_be_read_only, begin, NULL) {
   keep("x");
   remove_all();
   if (!in_child(write_to_read_only)) skip();
@@ -552,8 +526,7 @@ static int use_it(void) {
   return 0;
 }
 
-static void fifty_processes_at_once(void **state) {
-  (void)state;
+TEST_WITH(fifty_processes_at_once, begin, NULL) {
   pid_t children[PROCESSES];
   fflush(NULL);
   for (int k = 0; k < PROCESSES; ++k) {
@@ -581,27 +554,5 @@ static bool is_there(void) {
 
 int main(void) {
   if (!is_there()) return 0;
-  const struct CMUnitTest tests[] = {
-    cmocka_unit_test_setup(gives_back_what_was_kept, begin),
-    cmocka_unit_test_setup(keys_know_where_parts_end, begin),
-    cmocka_unit_test_setup(folder_is_the_users_alone, begin),
-    cmocka_unit_test_setup(folder_by_environment, begin),
-    cmocka_unit_test_setup(every_damaged_byte_is_seen, begin),
-    cmocka_unit_test_setup(every_cut_is_seen, begin),
-    cmocka_unit_test_setup(another_keys_entry_is_none, begin),
-    cmocka_unit_test_setup(odd_things_in_an_entrys_place, begin),
-    cmocka_unit_test_setup(folder_of_others_is_left_alone, begin),
-    cmocka_unit_test_setup(entry_of_others_is_none, begin),
-    cmocka_unit_test_setup(file_in_the_folders_place, begin),
-    cmocka_unit_test_setup(entry_outlasts_a_lack_of_memory, begin),
-    cmocka_unit_test_setup(oldest_go_first, begin),
-    cmocka_unit_test_setup(what_was_left_half_written_goes, begin),
-    cmocka_unit_test_setup(limit_is_a_whole_number, begin),
-    cmocka_unit_test_setup(files_may_be_limited, begin),
-    cmocka_unit_test_setup(entry_may_not_get_its_name, begin),
-    cmocka_unit_test_setup(disk_may_be_full, begin),
-    cmocka_unit_test_setup(disk_may_be_read_only, begin),
-    cmocka_unit_test_setup(fifty_processes_at_once, begin),
-  };
-  return cmocka_run_group_tests(tests, make_base, remove_base);
+  return run_all_tests_with(make_base, remove_base);
 }

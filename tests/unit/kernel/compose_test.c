@@ -1,11 +1,5 @@
 /* Composing: what a kernel's text becomes, what is refused and where. compilers.py shows that compilers agree. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include "unit/support/test.h"
 #include "gk_backend.h"
 #include "gk.h"
 #include "kernel/source.h"
@@ -55,8 +49,7 @@ static const struct { const char *body, *glsl; } rewritten[] = {
     {"/* (float)x \"it's\" */ // (int)y 0.5", "/* (float)x \"it's\" */ // (int)y 0.5"},
 };
 
-static void test_rewriting(void **state) {
-  (void)state;
+TEST(test_rewriting) {
   for (size_t k = 0; k < GK_COUNT(rewritten); ++k) {
     char text[512];
     snprintf(text, sizeof text, "GK_SOURCE(t)\n" HEAD "{\n%s\n}\n", rewritten[k].body);
@@ -83,8 +76,7 @@ static void check_lines(const char *composed, int wanted) {
   assert_int_equal(found, wanted);
 }
 
-static void test_lines_stay(void **state) {
-  (void)state;
+TEST(test_lines_stay) {
   static const char text[] = "GK_SOURCE(t)\n"
                              "#define TWO(a) \\\n"
                              "  mark_3 (float)(a)\n"
@@ -156,8 +148,7 @@ static const struct { const char *text; int line; const char *message; } refused
     {"/* " HEAD "{ } */", 0, "isn't in the text"},
 };
 
-static void test_refusals(void **state) {
-  (void)state;
+TEST(test_refusals) {
   for (size_t k = 0; k < GK_COUNT(refused); ++k) {
     char text[512], place[32] = "";
     snprintf(text, sizeof text, "GK_SOURCE(t)\n%s\n", refused[k].text);
@@ -169,8 +160,7 @@ static void test_refusals(void **state) {
 }
 
 /* Nothing of the sort is refused where the compiler may never see it, nor for CUDA, which can say it all. */
-static void test_not_refused(void **state) {
-  (void)state;
+TEST(test_not_refused) {
   static const char text[] = "GK_SOURCE(t)\n"
                              "#ifndef GK_GLSL\n"
                              "enum { A }; typedef int number;\n"
@@ -227,8 +217,7 @@ static const char *warnings_of(const char *text, gk_log_level level) {
 }
 
 /* Where nothing is composed, as on the host, it is no error. */
-static void test_host_code_is_warned_of(void **state) {
-  (void)state;
+TEST(test_host_code_is_warned_of) {
   static const char open[] = "GK_SHARED(t)\nGK_FN int one(int x) { return x; }\nstatic gk_graph *graph, *other;\n";
   static const char ended[] = "GK_SHARED(t)\nGK_FN int one(int x) { return x; }\nGK_SOURCE_END\ngk_graph *graph;\n";
   static const char includes[] = "GK_SHARED(t)\nGK_FN int one(int x) { return x; }\n#include <gk_math.h>\nint x;\n";
@@ -239,8 +228,7 @@ static void test_host_code_is_warned_of(void **state) {
   assert_string_equal(warnings_of(open, GK_LOG_ERROR), "");
 }
 
-static void test_host_code(void **state) {
-  (void)state;
+TEST(test_host_code) {
   static const char *const targets[] = {"cuda", "hip", "glsl"};
   static const char text[] = "GK_SOURCE(t)\n" HEAD "{ y[i] = gk_atomic_load(&y[i]); } /* gk_task */\n"
                              "#ifndef __CUDACC__\n#define LIST gk_list\nstatic gk_task hidden;\n#endif\n"
@@ -263,8 +251,7 @@ static void check_fails(const gk_kernel *kernel, const char *target, const char 
   if (!strstr(gk_error(), message)) fail_msg("wanted %s, got %s", message, gk_error());
 }
 
-static void test_bad_calls(void **state) {
-  (void)state;
+TEST(test_bad_calls) {
   const gk_source source = {.file = "cloth.c", .text = "GK_SOURCE(t)\n" HEAD "{ }", .line = 1}, *const uses[] = {NULL};
   const gk_kernel good = {.name = "k", .params = params, .param_count = 4, .source = &source};
   char *composed = gk_compose(&good, "glsl"); /* dimensions 0: one */
@@ -340,8 +327,7 @@ static found problems_of(const gk_kernel *kernel) {
 }
 
 /* The linker keeps one of the two texts: the kernel of the other file is refused, whichever that is. */
-static void test_two_files_of_one_name(void **state) {
-  (void)state;
+TEST(test_two_files_of_one_name) {
   assert_ptr_equal(twin_one()->source->text, twin_other()->source->text);
   const bool first = gki_source_of_other(twin_one()->source) != NULL;
   assert_int_equal(gki_source_of_other(twin_other()->source) == NULL, first);
@@ -358,8 +344,7 @@ static void test_two_files_of_one_name(void **state) {
   gk_free_text(composed);
 }
 
-static void test_one_header_by_two_paths(void **state) {
-  (void)state;
+TEST(test_one_header_by_two_paths) {
   const gk_kernel *const kernels[] = {twin_one_of_header(), twin_other_of_header()};
   assert_string_not_equal(kernels[0]->source->file, kernels[1]->source->file);
   assert_ptr_equal(kernels[0]->source->text, kernels[1]->source->text);
@@ -369,8 +354,7 @@ static void test_one_header_by_two_paths(void **state) {
   }
 }
 
-static void test_paths(void **state) {
-  (void)state;
+TEST(test_paths) {
   static const struct { const char *file, *from; bool is_mixed; } cases[] = {
       {"a.c", NULL, false},        {"a.c", "7:a.c", false},          {"a.c", "8:a.c", true},
       {"a.c", "7:b.c", true},      {"src/a.c", "7:a.c", false},      {"a.c", "7:/home/me/src/a.c", false},
@@ -386,8 +370,7 @@ static void test_paths(void **state) {
 }
 
 /* Headers of two folders may have one name, and so may files that were compiled in two: their texts tell. */
-static void test_one_path_of_two_files(void **state) {
-  (void)state;
+TEST(test_one_path_of_two_files) {
   static const struct { const char *own; bool is_mixed; } cases[] = {{NULL, false}, {"the text", false},
                                                                      {"The text", true}, {"the text\n", true}};
   for (size_t k = 0; k < GK_COUNT(cases); ++k) {
@@ -411,8 +394,7 @@ static void test_one_path_of_two_files(void **state) {
 
 /* ---- several sources, layouts ------------------------------------------------------------------------------------ */
 
-static void test_shared_sources(void **state) {
-  (void)state;
+TEST(test_shared_sources) {
   const gk_source vec = {.file = "vec.h", .text = "#pragma once\n\nGK_SHARED(vec)\nGK_STRUCT(v3) { float x; };\n"
                          "GK_SOURCE_END\nint host;", .line = 3};
   const gk_source *const uses[] = {&vec};
@@ -442,8 +424,7 @@ static void check_layout(const char *struct_text, uint32_t c_bytes, bool fits) {
   gk_free_text(composed);
 }
 
-static void test_layouts(void **state) {
-  (void)state;
+TEST(test_layouts) {
 #define INNER "GK_STRUCT(inner) { double d; float f; }; "
   check_layout(INNER "GK_STRUCT(outer) { inner a; float t; };", 24, false); /* t at 16 or at 12 */
   check_layout(INNER "GK_STRUCT(outer) { float t; inner a; };", 24, true);
@@ -488,8 +469,7 @@ static void mutate(char *text, size_t *size) {
   }
 }
 
-static void test_broken_texts(void **state) {
-  (void)state;
+TEST(test_broken_texts) {
   const char *whole = structs.source->text;
   size_t whole_size = strlen(whole);
   int composed_count = 0;
@@ -512,8 +492,7 @@ static void test_broken_texts(void **state) {
   assert_in_range(composed_count, 300, 1990); /* most changes are in parts that don't matter, some are refused */
 }
 
-static void test_deep_nesting(void **state) {
-  (void)state;
+TEST(test_deep_nesting) {
   enum { deep = 20000 };
   static char text[4 * deep + 400];
   const char *const pieces[] = {"(int)", "((", "{", "[", "#if 1\n", "(int)(", "gk_atomic_add(&"};
@@ -535,8 +514,7 @@ static void *failing_resize(void *user, void *at, size_t bytes) {
 }
 static void plain_free(void *user, void *at) { (void)user; free(at); }
 
-static void test_out_of_memory(void **state) {
-  (void)state;
+TEST(test_out_of_memory) {
   const gk_allocator failing = {NULL, failing_alloc, failing_resize, plain_free};
   assert_int_equal(gk_set_allocator(&failing), GK_OK);
   for (int target = 0; target < 2; ++target) {
@@ -554,15 +532,4 @@ static void test_out_of_memory(void **state) {
   assert_int_equal(gk_set_allocator(NULL), GK_OK);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_rewriting),      cmocka_unit_test(test_lines_stay),    cmocka_unit_test(test_refusals),
-      cmocka_unit_test(test_not_refused),    cmocka_unit_test(test_host_code),     cmocka_unit_test(test_bad_calls),
-      cmocka_unit_test(test_host_code_is_warned_of),
-      cmocka_unit_test(test_shared_sources), cmocka_unit_test(test_layouts),       cmocka_unit_test(test_broken_texts),
-      cmocka_unit_test(test_deep_nesting),   cmocka_unit_test(test_out_of_memory),
-      cmocka_unit_test(test_paths),          cmocka_unit_test(test_two_files_of_one_name),
-      cmocka_unit_test(test_one_header_by_two_paths), cmocka_unit_test(test_one_path_of_two_files),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return run_all_tests(); }

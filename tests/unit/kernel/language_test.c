@@ -1,13 +1,7 @@
 /* Kernels on the host: what the macros make of the common language, and of any range of items. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit/support/test.h"
 #include <limits.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include "kernels/language.h"
 
 #define ARGS(...) ((const gk_value[]){__VA_ARGS__})
@@ -19,15 +13,13 @@ static void run(const gk_kernel *kernel, const gk_value *args, size_t items) {
 
 /* ---- the language ------------------------------------------------------------------------------------------------ */
 
-static void test_types(void **state) {
-  (void)state;
+TEST(test_types) {
   double y[2] = {0};
   run(&types, ARGS(PTR(y), {.i32 = 3}, {.u32 = 4000000000u}, {.i64 = -5000000000}, {.f32 = 0.5f}, {.f64 = 0.25}), 2);
   assert_true(y[0] == -999999996.25 && y[1] == y[0]);
 }
 
-static void test_casts(void **state) {
-  (void)state;
+TEST(test_casts) {
   int y[2];
   float x[2] = {2.75f, 5.25f};
   run(&casts, ARGS(PTR(y), PTR(x)), 2);
@@ -38,15 +30,13 @@ static void test_casts(void **state) {
   assert_true(f == 10.0f);
 }
 
-static void test_numbers(void **state) {
-  (void)state;
+TEST(test_numbers) {
   double y;
   run(&numbers, ARGS(PTR(&y)), 1);
   assert_true(fabs(y - 5000000269.001001) < 1e-5);
 }
 
-static void test_statements(void **state) {
-  (void)state;
+TEST(test_statements) {
   int y[6] = {0, 0, 0, -77, 0, 0};
   run(&statements, ARGS(PTR(y)), 6); /* 1 + 3 + 5 + 7 = 16, then 316, then 300 */
   const int wanted[6] = {9, 2602, 2602, -77, -598, -598};
@@ -55,8 +45,7 @@ static void test_statements(void **state) {
 
 static const frame some_frame = {{1, 2, 3}, {{0, 0, 0}, {10, 20, 30}}, 4, {0.5f, 0.25f, 0.125f}};
 
-static void test_structs(void **state) {
-  (void)state;
+TEST(test_structs) {
   v3 x[2] = {{0, 0, 0}, {1, 1, 1}};
   frame y = some_frame;
   float z = 0;
@@ -64,23 +53,20 @@ static void test_structs(void **state) {
   assert_true(x[0].x == 11 && x[0].y == 2.125f && x[0].z == 3 && x[1].x == 12 && x[1].z == 4 && z == 7);
 }
 
-static void test_arrays(void **state) {
-  (void)state;
+TEST(test_arrays) {
   float y[3];
   run(&arrays, ARGS(PTR(y)), 3);
   assert_true(y[0] == 13 && y[1] == 12 && y[2] == 10);
 }
 
-static void test_struct_by_value(void **state) {
-  (void)state;
+TEST(test_struct_by_value) {
   float y[2];
   frame f = some_frame;
   run(&by_value, ARGS(PTR(y), PTR(&f), {.i32 = 3}), 2);
   assert_true(y[0] == 12.875f && y[1] == 32.875f);
 }
 
-static void test_preprocessor(void **state) {
-  (void)state;
+TEST(test_preprocessor) {
   float y[2];
   int n;
   run(&preprocessor, ARGS(PTR(y)), 2);
@@ -88,8 +74,7 @@ static void test_preprocessor(void **state) {
   assert_true(y[0] == 72.5f && y[1] == 73.5f && n == 1000);
 }
 
-static void test_functions(void **state) {
-  (void)state;
+TEST(test_functions) {
   float x = 0.75f, y[16];
   run(&functions, ARGS(PTR(y), PTR(&x)), 1);
   const double wanted[16] = {1.6160254, 1.25, 2.5, 1, 1.8293179, 0.421875, 2.3449241, 0.6351490, 2.2142974,
@@ -101,8 +86,7 @@ static void test_functions(void **state) {
   assert_true(d[0] == 2 + 4 + 1 + 4);
 }
 
-static void test_names(void **state) {
-  (void)state;
+TEST(test_names) {
   sample out[2];
   float x[2] = {1.5f, 2.5f};
   int n = 5;
@@ -110,8 +94,7 @@ static void test_names(void **state) {
   assert_true(out[1].length == 3.5f && out[1].texture == 2 && n == 7);
 }
 
-static void test_our_names(void **state) {
-  (void)state;
+TEST(test_our_names) {
   int out[2], in[2] = {10, 20}, item = 1, at[2] = {5, 6}, atomic = 0;
   frame f = some_frame;
   run(&our_names, ARGS(PTR(out), PTR(in), PTR(&item), {.i32 = 3}, PTR(at), PTR(&f), PTR(&atomic)), 2);
@@ -121,8 +104,7 @@ static void test_our_names(void **state) {
 /* ---- ranges ------------------------------------------------------------------------------------------------------ */
 
 /* Each item exactly once, however a range is cut; numbers of rows and columns that are no multiples of anything. */
-static void test_parts_of_a_plane(void **state) {
-  (void)state;
+TEST(test_parts_of_a_plane) {
   enum { nx = 37, ny = 5, all = nx * ny };
   for (size_t step = 1; step <= all; step += step < 80 ? 1 : 7) {
     int y[all], count = 0;
@@ -137,8 +119,7 @@ static void test_parts_of_a_plane(void **state) {
   }
 }
 
-static void test_parts_of_a_box(void **state) {
-  (void)state;
+TEST(test_parts_of_a_box) {
   enum { nx = 3, ny = 4, nz = 5, all = nx * ny * nz };
   for (size_t step = 1; step <= all; ++step) {
     int y[all] = {0}, n = 0;
@@ -151,8 +132,7 @@ static void test_parts_of_a_box(void **state) {
   }
 }
 
-static void test_no_items(void **state) {
-  (void)state;
+TEST(test_no_items) {
   int y = 7, n = 3;
   plane.host(ARGS(PTR(&y), {.i32 = 1}, PTR(&n)), (gk_range){0, 0, {0, 0, 0}});
   box.host(ARGS(PTR(&y), {.i32 = 1}, {.i32 = 1}, PTR(&n)), (gk_range){5, 5, {0, 3, 0}});
@@ -170,8 +150,7 @@ GK_KERNEL_2D(far_rows, (out(int, at))) {
   at[1] = j;
 }
 
-static void test_last_items(void **state) {
-  (void)state;
+TEST(test_last_items) {
   int n = 0, last = 0, at[2];
   spans.host(ARGS(PTR(&n), PTR(&last)), (gk_range){INT32_MAX - 70, INT32_MAX, {INT32_MAX, 1, 1}});
   assert_true(n == 70 && last == INT32_MAX - 1);
@@ -183,8 +162,7 @@ static void test_last_items(void **state) {
 
 /* ---- sums and atomics -------------------------------------------------------------------------------------------- */
 
-static void test_sums(void **state) {
-  (void)state;
+TEST(test_sums) {
   enum { n = 1000 };
   float x[n];
   for (int k = 0; k < n; ++k) x[k] = (float)(k % 7);
@@ -208,8 +186,7 @@ static void test_sums(void **state) {
   }
 }
 
-static void test_atomics(void **state) {
-  (void)state;
+TEST(test_atomics) {
   enum { n = 50 };
   int a[7] = {0}, order[n];
   uint b[6] = {0, 99, 0, 0, 0, 0};
@@ -224,8 +201,7 @@ static void test_atomics(void **state) {
   for (int k = 0; k < n; ++k) assert_int_equal(order[k], k); /* each answers what was there before */
 }
 
-static void test_loads(void **state) {
-  (void)state;
+TEST(test_loads) {
   enum { n = 50 };
   int a[2] = {0, 5}, seen[n];
   uint b[2] = {8, 0x80000000};
@@ -250,8 +226,7 @@ static void *run_look(void *with) {
 }
 
 /* An item sees what comes while it runs: no compiler may look once, before the loop. */
-static void test_loads_see_others(void **state) {
-  (void)state;
+TEST(test_loads_see_others) {
   sight s = {{0, 0}, 0};
   pthread_t thread;
   assert_int_equal(pthread_create(&thread, NULL, run_look, &s), 0);
@@ -273,8 +248,7 @@ static void check_param(const gk_param *p, const char *name, const char *element
   assert_int_equal(p->access, access);
 }
 
-static void test_parameter_tables(void **state) {
-  (void)state;
+TEST(test_parameter_tables) {
   const gk_param *p = types.params;
   assert_int_equal(types.param_count, 6);
   check_param(&p[0], "y", "double", 8, 8, GK_PTR, GK_ACCESS_OUT);
@@ -290,8 +264,7 @@ static void test_parameter_tables(void **state) {
   check_param(&atomics.params[2], "c", "counter", 12, 4, GK_PTR, GK_ACCESS_ATOMIC);
 }
 
-static void test_kernel_constants(void **state) {
-  (void)state;
+TEST(test_kernel_constants) {
   assert_string_equal(box.name, "box");
   assert_int_equal(box.dimensions, 3);
   assert_int_equal(plane.dimensions, 2);
@@ -308,8 +281,7 @@ GK_KERNEL(sixteen, (out(int, y), value(int, b), value(int, c), value(int, d), va
   y[i] = b + c + d + e + f + g + h + l + m + n + o + p + q + r + 100 * s;
 }
 
-static void test_sixteen_parameters(void **state) {
-  (void)state;
+TEST(test_sixteen_parameters) {
   gk_value args[16];
   int y = 0;
   args[0].ptr = &y;
@@ -319,20 +291,4 @@ static void test_sixteen_parameters(void **state) {
   assert_int_equal(y, 14 * 15 / 2 + 1500);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_types),           cmocka_unit_test(test_casts),
-      cmocka_unit_test(test_numbers),         cmocka_unit_test(test_statements),
-      cmocka_unit_test(test_structs),         cmocka_unit_test(test_arrays),
-      cmocka_unit_test(test_struct_by_value), cmocka_unit_test(test_preprocessor),
-      cmocka_unit_test(test_functions),       cmocka_unit_test(test_names),
-      cmocka_unit_test(test_parts_of_a_plane), cmocka_unit_test(test_parts_of_a_box),
-      cmocka_unit_test(test_no_items),        cmocka_unit_test(test_last_items),
-      cmocka_unit_test(test_our_names),
-      cmocka_unit_test(test_sums),            cmocka_unit_test(test_atomics),
-      cmocka_unit_test(test_loads),           cmocka_unit_test(test_loads_see_others),
-      cmocka_unit_test(test_parameter_tables), cmocka_unit_test(test_kernel_constants),
-      cmocka_unit_test(test_sixteen_parameters),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return run_all_tests(); }

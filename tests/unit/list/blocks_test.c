@@ -59,8 +59,9 @@ static void assert_link(const char *word, size_t line, const char *what, uint32_
   if (found != (uint32_t)wanted) fail_msg("\"%s\", line %zu: %s %d, not %d", word, line, what, (int)found, wanted);
 }
 
-static void blocks_are_matched(void **state) {
-  (void)state;
+#define WITH_TEARDOWN(test) TEST_WITH(test, NULL, teardown)
+
+WITH_TEARDOWN(blocks_are_matched) {
   for (size_t s = 0; s < GK_COUNT(shapes); ++s) {
     gk_task tasks[12];
     gk_list list = list_of(tasks, spell(shapes[s].word, tasks));
@@ -98,8 +99,7 @@ static const gk_task outer_tasks[] = {GK_FILL(X, N, 0), GK_INCLUDE(inner, 100, X
 
 static const gk_list outer = GK_LIST(outer, outer_tasks, table);
 
-static void lists_are_written_out(void **state) {
-  (void)state;
+WITH_TEARDOWN(lists_are_written_out) {
   assert_ok(gki_blocks_read(&blocks, &outer));
   static const gk_op ops[] = {GK_OP_FILL, GK_OP_WHILE,      GK_OP_COPY, GK_OP_END, GK_OP_IF,    GK_OP_WHILE, GK_OP_COPY,
                               GK_OP_END,  GK_OP_CHECKPOINT, GK_OP_END,  GK_OP_END, GK_OP_WHILE, GK_OP_COPY,  GK_OP_END};
@@ -120,8 +120,7 @@ static void lists_are_written_out(void **state) {
   assert_int_equal(blocks.inclusions[3].begin, 5);
 }
 
-static void slots_are_composed(void **state) {
-  (void)state;
+WITH_TEARDOWN(slots_are_composed) {
   assert_ok(gki_blocks_read(&blocks, &outer));
   static const char *const names[] = {NULL, "X", "Y", "N", "F", "inner.OWN", "inner.COUNT", "middle.Q",
                                       "middle.inner.OWN", "middle.inner.COUNT", "inner.OWN", "inner.COUNT"};
@@ -142,8 +141,7 @@ static void slots_are_composed(void **state) {
   assert_int_equal(gki_slot_of(&blocks, 3, OUT), Y);
 }
 
-static void unknown_slots_are_zero(void **state) {
-  (void)state;
+WITH_TEARDOWN(unknown_slots_are_zero) {
   static const gk_slot_desc sparse[] = {GK_BUFFER(X, float), {.slot = 40, .type = GK_PTR, .name = "forty"},
                                         {.slot = 40, .type = GK_I32, .name = "twice"}, {.slot = -3}, {.slot = 70000}};
   static const gk_task tasks[] = {GK_INCLUDE(inner, 0, Y, 40)};
@@ -162,8 +160,7 @@ static void unknown_slots_are_zero(void **state) {
   assert_int_equal(gki_slot_of(&blocks, 1, OUT), 40);
 }
 
-static void an_included_list_is_closed_in_itself(void **state) {
-  (void)state;
+WITH_TEARDOWN(an_included_list_is_closed_in_itself) {
   gk_task inside[4], around[5];
   gk_list part = list_of(inside, spell("E)W)", inside)), list = list_of(around, spell("IKEK)", around));
   around[1] = around[3] = (gk_task){.op = GK_OP_LIST, .list = &part};
@@ -177,8 +174,7 @@ static void an_included_list_is_closed_in_itself(void **state) {
 }
 
 /* A block that an included list leaves open ends with it. */
-static void an_open_end_does_not_leak(void **state) {
-  (void)state;
+WITH_TEARDOWN(an_open_end_does_not_leak) {
   gk_task inside[2], around[3];
   gk_list part = list_of(inside, spell("WP", inside)), list = list_of(around, spell("KK)", around));
   around[0] = (gk_task){.op = GK_OP_LIST, .list = &part};
@@ -188,8 +184,7 @@ static void an_open_end_does_not_leak(void **state) {
   assert_int_equal(blocks.max_depth, 2);
 }
 
-static void unreadable_lists_count_as_empty(void **state) {
-  (void)state;
+WITH_TEARDOWN(unreadable_lists_count_as_empty) {
   gk_list other = inner, torn = inner, bare = inner;
   other.abi = GK_ABI + 1;
   torn.tasks = NULL;
@@ -206,8 +201,7 @@ static void unreadable_lists_count_as_empty(void **state) {
 
 /* ---- names in messages ------------------------------------------------------------------------------------------- */
 
-static void lines_have_names(void **state) {
-  (void)state;
+WITH_TEARDOWN(lines_have_names) {
   char text[200];
   assert_ok(gki_blocks_read(&blocks, &outer));
   gki_line_name(&blocks, 0, text, sizeof text);
@@ -222,8 +216,7 @@ static void lines_have_names(void **state) {
   assert_string_equal(text, "the list outer");
 }
 
-static void names_are_cut_to_what_fits(void **state) {
-  (void)state;
+WITH_TEARDOWN(names_are_cut_to_what_fits) {
   char whole[200], *text;
   assert_ok(gki_blocks_read(&blocks, &outer));
   gki_line_name(&blocks, 7, whole, sizeof whole);
@@ -236,8 +229,7 @@ static void names_are_cut_to_what_fits(void **state) {
   }
 }
 
-static void nameless_tasks_are_called_by_what_they_are(void **state) {
-  (void)state;
+WITH_TEARDOWN(nameless_tasks_are_called_by_what_they_are) {
   char text[100];
   static const gk_kernel scale = {.name = "scale"};
   const gk_task tasks[] = {
@@ -262,8 +254,7 @@ static void assert_refused(const gk_list *list, gki_problem problem, size_t task
   gk_set_allocator(NULL); /* begins the next call: its message counts */
 }
 
-static void broken_lists_are_refused(void **state) {
-  (void)state;
+WITH_TEARDOWN(broken_lists_are_refused) {
   gk_list other = inner, torn = inner, bare = inner;
   other.abi = 7;
   torn.tasks = NULL;
@@ -286,8 +277,7 @@ static void tower(gk_list *lists, gk_task *tasks, size_t levels, size_t times) {
   }
 }
 
-static void bombs_are_refused(void **state) {
-  (void)state;
+WITH_TEARDOWN(bombs_are_refused) {
   gk_list lists[60];
   gk_task tasks[2 * 60];
   static const gk_task one[] = {GK_FILL(X, N, 0)};
@@ -307,8 +297,7 @@ static void bombs_are_refused(void **state) {
   assert_refused(&lists[1], GKI_LIST_TOO_LONG, SIZE_MAX, "more than 2^24 slots");
 }
 
-static void a_list_just_too_long_is_refused(void **state) {
-  (void)state;
+WITH_TEARDOWN(a_list_just_too_long_is_refused) {
   static gk_task many[4097], includes[4097];
   const gk_list part = list_of(many, 4096);
   for (size_t k = 0; k < 4097; ++k) {
@@ -324,8 +313,7 @@ static void a_list_just_too_long_is_refused(void **state) {
   assert_int_equal(blocks.slot_count, 5); /* all of them given */
 }
 
-static void long_names_are_no_bomb(void **state) {
-  (void)state;
+WITH_TEARDOWN(long_names_are_no_bomb) {
   gk_list lists[20];
   gk_task tasks[20 * 2];
   char *name = malloc(100000);
@@ -341,8 +329,7 @@ static void long_names_are_no_bomb(void **state) {
   free(name);
 }
 
-static void lists_nest_64_deep(void **state) {
-  (void)state;
+WITH_TEARDOWN(lists_nest_64_deep) {
   enum { HEIGHT = 100000 };
   gk_list *lists = calloc(HEIGHT, sizeof *lists);
   gk_task *tasks = calloc(HEIGHT, sizeof *tasks);
@@ -364,8 +351,7 @@ static void lists_nest_64_deep(void **state) {
   free(tasks);
 }
 
-static void a_list_in_itself_is_refused(void **state) {
-  (void)state;
+WITH_TEARDOWN(a_list_in_itself_is_refused) {
   gk_list a, b;
   const gk_task in_a[] = {GK_FILL(X, N, 0), {.op = GK_OP_LIST, .name = "round", .list = &b}};
   const gk_task in_b[] = {{.op = GK_OP_LIST, .list = &a}};
@@ -380,8 +366,7 @@ static void a_list_in_itself_is_refused(void **state) {
 
 /* ---- out of memory ----------------------------------------------------------------------------------------------- */
 
-static void memory_may_run_out_anywhere(void **state) {
-  (void)state;
+WITH_TEARDOWN(memory_may_run_out_anywhere) {
   counting memory = {0};
   const gk_allocator allocator = {&memory, counting_alloc, counting_resize, counting_free};
   assert_ok(gk_set_allocator(&allocator));
@@ -406,27 +391,4 @@ static void memory_may_run_out_anywhere(void **state) {
   assert_ok(gk_set_allocator(NULL));
 }
 
-#define TEST(name) cmocka_unit_test_teardown(name, teardown)
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      TEST(blocks_are_matched),
-      TEST(lists_are_written_out),
-      TEST(slots_are_composed),
-      TEST(unknown_slots_are_zero),
-      TEST(an_included_list_is_closed_in_itself),
-      TEST(an_open_end_does_not_leak),
-      TEST(unreadable_lists_count_as_empty),
-      TEST(lines_have_names),
-      TEST(names_are_cut_to_what_fits),
-      TEST(nameless_tasks_are_called_by_what_they_are),
-      TEST(broken_lists_are_refused),
-      TEST(bombs_are_refused),
-      TEST(a_list_just_too_long_is_refused),
-      TEST(long_names_are_no_bomb),
-      TEST(lists_nest_64_deep),
-      TEST(a_list_in_itself_is_refused),
-      TEST(memory_may_run_out_anywhere),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return run_all_tests(); }

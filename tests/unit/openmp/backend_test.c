@@ -33,8 +33,7 @@ static int threads_with(const char *environment, int threads) {
   return info.threads;
 }
 
-static void test_threads(void **state) {
-  (void)state;
+TEST(test_threads) {
   assert_int_equal(threads_with(NULL, 0), omp_get_num_procs());
   assert_int_equal(threads_with("", 0), omp_get_num_procs());
   assert_int_equal(threads_with("3", 0), 3);
@@ -53,8 +52,7 @@ static void test_threads(void **state) {
   }
 }
 
-static void test_refused_devices(void **state) {
-  (void)state;
+TEST(test_refused_devices) {
   gki_openmp_device device;
   assert_int_equal(open_with(&device, &(gk_device_desc){.threads = -1}), GK_ERROR_INVALID);
   assert_says("-1 threads");
@@ -67,8 +65,7 @@ static void test_refused_devices(void **state) {
   assert_says("0x4d");
 }
 
-static void test_describe(void **state) {
-  (void)state;
+TEST(test_describe) {
   static const char *const constructs[] = {
     "KERNEL", "COPY",       "FILL",     "CALL",    "LIST", "DO_WHILE", "WHILE",  "IF",
     "SWITCH", "CHECKPOINT", "PARALLEL", "SECTION", "SUM",  "ALWAYS",   "CANCEL", "LAUNCH_ON",
@@ -92,8 +89,7 @@ static void test_describe(void **state) {
   gki_openmp.close(&w.device);
 }
 
-static void test_memory(void **state) {
-  (void)state;
+TEST(test_memory) {
   world w;
   world_open(&w, 2);
   for (size_t bytes = 1; bytes < 3000; bytes += 77) {
@@ -137,8 +133,7 @@ int __wrap_posix_memalign(void **memory, size_t alignment, size_t bytes) {
 }
 
 /* A system may promise any amount, as Linux does where it is told to (vm.overcommit_memory). */
-static void test_memory_that_is_promised(void **state) {
-  (void)state;
+TEST(test_memory_that_is_promised) {
   const size_t there = (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE);
   const size_t too_much[] = {there + 1, 2 * there, SIZE_MAX};
   gki_openmp_device device = {.dispatch_ns = 0};
@@ -155,8 +150,7 @@ static void test_memory_that_is_promised(void **state) {
   }
 }
 
-static void test_takes(void **state) {
-  (void)state;
+TEST(test_takes) {
   assert_false(gki_openmp.takes(&(gk_kernel){.name = "device_only"}));
 }
 
@@ -167,8 +161,7 @@ static void assert_touched(size_t count) {
     if (touched_bytes[k] != (k < count)) fail_msg("item %zu of %zu: touched %d times", k, count, touched_bytes[k]);
 }
 
-static void test_every_item_once(void **state) {
-  (void)state;
+TEST(test_every_item_once) {
   static const int counts[] = {-5, 0, 1, 2, 3, 63, 64, 65, 127, 128, 129, 1000, 4096, ITEMS_MAX};
   static const gk_task tasks[] = {GK_RUN(touching, N, X)};
   static const gk_list list = GK_LIST(list, tasks, item_slots);
@@ -191,8 +184,7 @@ static void test_every_item_once(void **state) {
     }
 }
 
-static void test_extents(void **state) {
-  (void)state;
+TEST(test_extents) {
   static const gk_task tasks[] = {GK_RUN_3D(touching, N, NY, NZ, X)};
   static const gk_list list = GK_LIST(list, tasks, item_slots);
   static const struct { int x; uint32_t y; int64_t z; size_t items; } cases[] = {
@@ -228,8 +220,7 @@ static void test_extents(void **state) {
   }
 }
 
-static void test_too_many_items(void **state) {
-  (void)state;
+TEST(test_too_many_items) {
   static const gk_task tasks[] = {GK_RUN(touching, GK_ONE, X), GK_RUN_3D(touching, N, NY, NZ, X),
                                   GK_RUN(touching, GK_ONE, Y)};
   static const gk_list list = GK_LIST(list, tasks, item_slots);
@@ -265,8 +256,7 @@ static void note_items(const gk_value *args, gk_range range) {
 static const gk_kernel noting = {
   .name = "noting", .params = touch_params, .param_count = 1, .dimensions = 3, .host = note_items};
 
-static void test_most_items(void **state) {
-  (void)state;
+TEST(test_most_items) {
   static const gk_task tasks[] = {GK_RUN(noting, N, X), GK_RUN(noting, NZ, X), GK_RUN(noting, NY, X),
                                   GK_RUN_3D(noting, GK_ONE, NY, NZ, X), GK_RUN(noting, COUNT, X)};
   for (size_t k = 0; k < GK_COUNT(tasks); ++k)
@@ -288,8 +278,7 @@ static void test_most_items(void **state) {
     }
 }
 
-static void test_items_read_when_it_runs(void **state) {
-  (void)state;
+TEST(test_items_read_when_it_runs) {
   static const gk_task tasks[] = {
     GK_FILL(COUNT, GK_ONE, 50),
     {.op = GK_OP_KERNEL, .name = "read", .kernel = &touching, .items = {COUNT}, .args = {X}, .offset = 4},
@@ -326,8 +315,7 @@ static const gk_slot_desc copy_slots[] = {GK_BUFFER(TO, six), GK_BUFFER(FROM, si
                                           GK_STRUCT_VALUE(BLOCK, block), GK_BUFFER(WORDS, block)};
 
 /* The offset is that of the first extent. */
-static void test_planes_read_when_they_run(void **state) {
-  (void)state;
+TEST(test_planes_read_when_they_run) {
   static const gk_slot_desc read_slots[] = {GK_BUFFER(X, uint8_t), GK_BUFFER(N, int), GK_BUFFER(NY, int),
                                             GK_BUFFER(NZ, int)};
   static const gk_task tasks[] = {
@@ -355,8 +343,7 @@ static void compare_extents(const gk_value *args, gk_range range) {
 }
 
 /* Each part of a task gets the extents as they are, in their order, wherever they come from. */
-static void test_extents_in_their_order(void **state) {
-  (void)state;
+TEST(test_extents_in_their_order) {
   static const gk_param params[][1] = {{{"x", "float", 4, 4, GK_PTR, GK_ACCESS_INOUT}},
                                        {{"x", "float", 4, 4, GK_PTR, GK_ACCESS_SUM}},
                                        {{"x", "int", 4, 4, GK_PTR, GK_ACCESS_SUM}}};
@@ -406,8 +393,7 @@ static void test_extents_in_their_order(void **state) {
       }
 }
 
-static void test_copies(void **state) {
-  (void)state;
+TEST(test_copies) {
   static const gk_task tasks[] = {{.op = GK_OP_COPY, .name = "copy", .items = {HOW_MANY}, .args = {TO, FROM},
                                    .offset = 3, .from_offset = 5}};
   static const gk_list list = GK_LIST(list, tasks, copy_slots);
@@ -440,8 +426,7 @@ static void test_copies(void **state) {
     }
 }
 
-static void test_copy_of_a_struct(void **state) {
-  (void)state;
+TEST(test_copy_of_a_struct) {
   static const gk_task tasks[] = {GK_COPY(WORDS, BLOCK, GK_ONE)};
   static const gk_list list = GK_LIST(list, tasks, copy_slots);
   block to = {{0}}, given = {{1, 2, 3, 4, 5}};
@@ -463,8 +448,7 @@ static void test_copy_of_a_struct(void **state) {
   world_end(&w);
 }
 
-static void test_fills(void **state) {
-  (void)state;
+TEST(test_fills) {
   static const uint32_t patterns[] = {0, 0x01020304u, 0xabababab, 0xffff0000u};
   static unsigned char to[20 * 3000 + 64];
   for (size_t p = 0; p < GK_COUNT(patterns); ++p)
@@ -499,8 +483,7 @@ static gk_result a_call(const gk_value *args, void *native) {
   return call_answer ? GK_ERROR_DEVICE : GK_OK;
 }
 
-static void test_calls(void **state) {
-  (void)state;
+TEST(test_calls) {
   static const gk_task tasks[] = {GK_CALL(a_call, X, N), GK_CALL(a_call, Y, N)};
   static const gk_list list = GK_LIST(list, tasks, item_slots);
   world w;
@@ -525,8 +508,7 @@ static void test_calls(void **state) {
 
 /* ---- rebinding --------------------------------------------------------------------------------------------------- */
 
-static void test_rebinding(void **state) {
-  (void)state;
+TEST(test_rebinding) {
   static const gk_task tasks[] = {GK_RUN(touching, N, X), GK_RUN(touching, N, Y), GK_RUN(touching, GK_ONE, X)};
   static const gk_list list = GK_LIST(list, tasks, item_slots);
   world w;
@@ -550,26 +532,4 @@ static void test_rebinding(void **state) {
   world_end(&w);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_threads),
-    cmocka_unit_test(test_refused_devices),
-    cmocka_unit_test(test_describe),
-    cmocka_unit_test(test_memory),
-    cmocka_unit_test(test_memory_that_is_promised),
-    cmocka_unit_test(test_takes),
-    cmocka_unit_test(test_every_item_once),
-    cmocka_unit_test(test_extents),
-    cmocka_unit_test(test_too_many_items),
-    cmocka_unit_test(test_most_items),
-    cmocka_unit_test(test_items_read_when_it_runs),
-    cmocka_unit_test(test_planes_read_when_they_run),
-    cmocka_unit_test(test_extents_in_their_order),
-    cmocka_unit_test(test_copies),
-    cmocka_unit_test(test_copy_of_a_struct),
-    cmocka_unit_test(test_fills),
-    cmocka_unit_test(test_calls),
-    cmocka_unit_test(test_rebinding),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return run_all_tests(); }

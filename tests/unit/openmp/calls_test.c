@@ -86,8 +86,7 @@ static void begin_toil(world *w) {
   expect_others(false);
 }
 
-static void test_large_tasks_are_shared(void **state) {
-  (void)state;
+TEST(test_large_tasks_are_shared) {
   world w;
   begin_toil(&w);
   char *text = gki_openmp.dump(&w.program, "text");
@@ -98,8 +97,7 @@ static void test_large_tasks_are_shared(void **state) {
 }
 
 /* A dispatch that took very long when it was measured isn't held against the team for ever. */
-static void test_a_slow_moment_is_forgotten(void **state) {
-  (void)state;
+TEST(test_a_slow_moment_is_forgotten) {
   world w;
   begin_toil(&w);
   begin_slow_moment(&w.device, 1e12f, gki_now_ns() + 100 * ITEM_NS);
@@ -118,8 +116,7 @@ static void test_a_slow_moment_is_forgotten(void **state) {
 }
 
 /* Nor is a waking: a sixteenth of it is forgotten by each launch, until it is less than what is to be gained. */
-static void test_a_slow_waking_is_forgotten(void **state) {
-  (void)state;
+TEST(test_a_slow_waking_is_forgotten) {
   world w;
   begin_toil(&w);
   const float least_ns = 1e7f;
@@ -132,8 +129,7 @@ static void test_a_slow_waking_is_forgotten(void **state) {
 }
 
 /* What is forgotten ends at what is usual: else every task would come to look large, and call the team for nothing. */
-static void test_small_tasks_stay_small(void **state) {
-  (void)state;
+TEST(test_small_tasks_stay_small) {
   static const gk_task tasks[] = {GK_RUN(touching, N, X)};
   static const gk_list list = GK_LIST(list, tasks, item_slots);
   world w;
@@ -180,8 +176,7 @@ static void begin_loop(world *w, const gk_list *list, int *count) {
 }
 
 /* A slow moment is doubted in the middle of a launch, too, the next time that the task is timed. */
-static void test_a_slow_moment_is_forgotten_in_a_loop(void **state) {
-  (void)state;
+TEST(test_a_slow_moment_is_forgotten_in_a_loop) {
   static const gk_task tasks[] = {GK_DO_WHILE(COUNT), GK_RUN(toiling_little, N, X), GK_CALL(doubt_in_time, COUNT),
                                   GK_END};
   static const gk_list list = GK_LIST(list, tasks, item_slots);
@@ -212,8 +207,7 @@ static gk_result slow_down(const gk_value *args, void *stream) {
 
 /* Likewise where the team is there: it is measured again, rather than shared for as long as the launch may take with
  * what has become of the machine. */
-static void test_a_team_is_measured_again(void **state) {
-  (void)state;
+TEST(test_a_team_is_measured_again) {
   static const gk_task tasks[] = {GK_DO_WHILE(COUNT), GK_RUN(toiling_little, N, X), GK_CALL(slow_down, COUNT), GK_END};
   static const gk_list list = GK_LIST(list, tasks, item_slots);
   int again;
@@ -288,8 +282,7 @@ static void run_waking(world *w, float wake_ns) {
 
 /* Waking takes long, so as much must have been missed by then for the team to start. If all of it was worth that, the
  * next launch begins with it. */
-static void test_starts_are_earned(void **state) {
-  (void)state;
+TEST(test_starts_are_earned) {
   static const gk_task tasks[] = {SMALL, SMALL, SMALL, SMALL, SMALL, SMALL};
   static const gk_list list = GK_LIST(list, tasks, item_slots);
   static const struct { float wake_ns; int first; } launches[] = {
@@ -307,8 +300,7 @@ static void test_starts_are_earned(void **state) {
 }
 
 /* What takes as long alone as with a dispatch is shared, and nothing that takes less. */
-static void test_what_is_worth_a_dispatch(void **state) {
-  (void)state;
+TEST(test_what_is_worth_a_dispatch) {
   static const gk_task tasks[] = {SMALL, GK_CALL(note_help, 0)};
   static const gk_list list = GK_LIST(list, tasks, item_slots);
   for (int less = 0; less < 2; ++less) {
@@ -333,8 +325,7 @@ static gk_result begin_anew(const gk_value *args, void *stream) {
 
 /* Each time that it has gone to sleep, too. The first task is worth it by itself, and too long to learn from it what a
  * dispatch takes. */
-static void test_wakings_are_earned(void **state) {
-  (void)state;
+TEST(test_wakings_are_earned) {
   static const gk_task tasks[] = {GK_RUN(toiling_little, N, X), GK_CALL(begin_anew, 0), SLEEP_SMALL, SLEEP_SMALL,
                                   SLEEP_SMALL, SLEEP_SMALL, SLEEP_SMALL, SLEEP_SMALL};
   static const bool wanted[] = {false, false, false, false, true, false};
@@ -365,8 +356,7 @@ static const gk_kernel noting = {.name = "noting", .params = touch_params, .para
 enum { MOST_TRIES = 10000 /* until others are awake still when an order comes, so that they aren't woken */ };
 
 /* What a start takes is what a waking takes: a step towards it. */
-static void test_a_start_is_timed(void **state) {
-  (void)state;
+TEST(test_a_start_is_timed) {
   static const uint64_t readings[][2] = {{(uint64_t)GKI_WAKE_NS / 2, 0}, {(uint64_t)GKI_WAKE_NS * 2, 0}};
   static const gk_task tasks[] = {GK_RUN(noting, N, X)};
   static const gk_list list = GK_LIST(list, tasks, item_slots);
@@ -400,8 +390,7 @@ static gk_result sleep_first(const gk_value *args, void *stream) {
 }
 
 /* Waking is timed by those who wake: if they work longer then, it wasn't waking that took so long. */
-static void test_uneven_work_is_no_waking(void **state) {
-  (void)state;
+TEST(test_uneven_work_is_no_waking) {
   static const gk_kernel uneven = {
     .name = "uneven", .params = touch_params, .param_count = 1, .host = toil_unevenly};
 #define UNEVEN GK_CALL(sleep_first, 0), GK_RUN(uneven, N, X)
@@ -459,8 +448,7 @@ static float dispatch(float dispatch_ns, float floor_ns, uint64_t own, uint64_t 
 }
 
 /* What is lost beside the leader's own part: a step up or down, for it varies. */
-static void test_a_dispatch_is_timed(void **state) {
-  (void)state;
+TEST(test_a_dispatch_is_timed) {
   assert_near(dispatch(1000, 200, 900, 1001), 1.1f);
   assert_near(dispatch(1000, 200, 900, 500), 1 / 1.1f);
   assert_near(dispatch(1000, 200, 1500, 1001), 1.1f); /* eight times the least that was measured */
@@ -469,15 +457,13 @@ static void test_a_dispatch_is_timed(void **state) {
 }
 
 /* It isn't learned from work that takes longer: how unevenly that ends is all that one would see. */
-static void test_uneven_work_is_no_dispatch(void **state) {
-  (void)state;
+TEST(test_uneven_work_is_no_dispatch) {
   assert_near(dispatch(1000, 200, 1700, 28000), 1);
   assert_near(dispatch(7000, 200, 21000, 28000), 1);
 }
 
 /* A checkpoint behind another one calls the team: each task runs once, and each flag is read for its own. */
-static void test_a_checkpoint_behind_another_calls(void **state) {
-  (void)state;
+TEST(test_a_checkpoint_behind_another_calls) {
   enum { FLAG = 4, OTHER, ITEMS = 64 };
   static const gk_slot_desc own_slots[] = {GK_BUFFER(X, uint8_t), GK_BUFFER(Y, uint8_t), GK_SCALAR(N, int),
                                            GK_BUFFER(FLAG, int), GK_BUFFER(OTHER, int)};
@@ -509,8 +495,7 @@ static void test_a_checkpoint_behind_another_calls(void **state) {
 static void sum_nothing(const gk_value *args, gk_range range) { (void)args, (void)range; }
 
 /* Of each task its own, also behind one that has others. */
-static void test_a_dump_counts_sums(void **state) {
-  (void)state;
+TEST(test_a_dump_counts_sums) {
   static const gk_param params[] = {{"i", "int", 4, 4, GK_PTR, GK_ACCESS_SUM},
                                     {"j", "int", 4, 4, GK_PTR, GK_ACCESS_SUM}};
   static const gk_slot_desc own_slots[] = {GK_BUFFER(X, int), GK_BUFFER(Y, int), GK_SCALAR(N, int)};
@@ -530,23 +515,4 @@ static void test_a_dump_counts_sums(void **state) {
   world_end(&w);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_large_tasks_are_shared),
-    cmocka_unit_test(test_a_slow_moment_is_forgotten),
-    cmocka_unit_test(test_a_slow_waking_is_forgotten),
-    cmocka_unit_test(test_small_tasks_stay_small),
-    cmocka_unit_test(test_a_slow_moment_is_forgotten_in_a_loop),
-    cmocka_unit_test(test_a_team_is_measured_again),
-    cmocka_unit_test(test_starts_are_earned),
-    cmocka_unit_test(test_what_is_worth_a_dispatch),
-    cmocka_unit_test(test_wakings_are_earned),
-    cmocka_unit_test(test_a_start_is_timed),
-    cmocka_unit_test(test_uneven_work_is_no_waking),
-    cmocka_unit_test(test_a_dispatch_is_timed),
-    cmocka_unit_test(test_uneven_work_is_no_dispatch),
-    cmocka_unit_test(test_a_checkpoint_behind_another_calls),
-    cmocka_unit_test(test_a_dump_counts_sums),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return run_all_tests(); }

@@ -36,8 +36,7 @@ static gki_trial tried(float series_ns, float split_ns) {
   return trial;
 }
 
-static void test_both_ways_are_tried(void **state) {
-  (void)state;
+TEST(test_both_ways_are_tried) {
   static const float takes[][2] = {{2e6f, 1e6f}, {1e6f, 2e6f}, {1e6f, 999999}, {1e6f, 1e6f}};
   for (size_t k = 0; k < GK_COUNT(takes); ++k) {
     const gki_trial trial = tried(takes[k][0], takes[k][1]);
@@ -46,8 +45,7 @@ static void test_both_ways_are_tried(void **state) {
 }
 
 /* A thread that lost its core for a while makes one of them long. */
-static void test_the_least_counts(void **state) {
-  (void)state;
+TEST(test_the_least_counts) {
   static const float series[] = {5e8f, 2e6f}, split[] = {5e8f, 7e8f, 1e6f, 9e8f};
   gki_trial trial = {0};
   for (size_t k = 0; k < GK_COUNT(series); ++k) series_takes_ns = series[k], assert_false(execute(&trial));
@@ -57,8 +55,7 @@ static void test_the_least_counts(void **state) {
 }
 
 /* The way that lost is tried again: soon, and each time in vain after about twice as many executions. */
-static void test_the_loser_is_tried_ever_less_often(void **state) {
-  (void)state;
+TEST(test_the_loser_is_tried_ever_less_often) {
   static const int between[] = {4, 9, 19, 39, 64, 64, 64};
   for (int split_wins = 0; split_wins <= 1; ++split_wins) {
     gki_trial trial = tried(split_wins ? 2e6f : 1e6f, split_wins ? 1e6f : 2e6f);
@@ -70,8 +67,7 @@ static void test_the_loser_is_tried_ever_less_often(void **state) {
 }
 
 /* Sections that were slow one way, once, take it when it has become the faster one. */
-static void test_a_lost_race_is_run_again(void **state) {
-  (void)state;
+TEST(test_a_lost_race_is_run_again) {
   for (int split_wins = 0; split_wins <= 1; ++split_wins) {
     gki_trial trial = tried(split_wins ? 2e6f : 1e6f, split_wins ? 1e6f : 1e9f);
     *(split_wins ? &series_takes_ns : &split_takes_ns) = 5e5f;
@@ -83,8 +79,7 @@ static void test_a_lost_race_is_run_again(void **state) {
 }
 
 /* Tried again, a way is held against what the other takes now: not what it took while the machine was faster, */
-static void test_an_old_time_loses_no_race(void **state) {
-  (void)state;
+TEST(test_an_old_time_loses_no_race) {
   gki_trial trial = tried(1e6f, 2e6f);
   series_takes_ns = 4e6f;
   split_takes_ns = 3e6f;
@@ -93,8 +88,7 @@ static void test_an_old_time_loses_no_race(void **state) {
 }
 
 /* nor does it win by that. */
-static void test_an_old_time_wins_no_race(void **state) {
-  (void)state;
+TEST(test_an_old_time_wins_no_race) {
   gki_trial trial = tried(2e6f, 1e6f);
   trial.series_ns = 5e5f; /* long ago, */
   trial.wait = trial.pause = 64; /* and it wouldn't be looked at for long, */
@@ -106,8 +100,7 @@ static void test_an_old_time_wins_no_race(void **state) {
 }
 
 /* What took long once only isn't why the way that is taken seems to lose. */
-static void test_one_long_execution_is_no_loss(void **state) {
-  (void)state;
+TEST(test_one_long_execution_is_no_loss) {
   gki_trial trial = tried(2e6f, 1e6f);
   trial.wait = trial.pause = 64;
   split_takes_ns = 1e9f;
@@ -117,8 +110,7 @@ static void test_one_long_execution_is_no_loss(void **state) {
 }
 
 /* Sections that take no longer than sharing them out are timed now and then, and so are shared once they have grown. */
-static void test_sections_that_grow(void **state) {
-  (void)state;
+TEST(test_sections_that_grow) {
   gki_trial trial = {0};
   int timed = 0;
   series_takes_ns = 1500;
@@ -140,8 +132,7 @@ static void test_sections_that_grow(void **state) {
 }
 
 /* Sections that don't pay for a dispatch any more stay in series, whatever was to be tried. */
-static void test_sections_that_shrink(void **state) {
-  (void)state;
+TEST(test_sections_that_shrink) {
   gki_trial trial = tried(1e6f, 2e6f);
   assert_int_equal(in_a_row(&trial, false), 4);
   trial.series_ns = series_takes_ns = 1500;
@@ -150,8 +141,7 @@ static void test_sections_that_shrink(void **state) {
 }
 
 /* What is known is an average, and what changes much is believed by and by. */
-static void test_what_is_known_changes_slowly(void **state) {
-  (void)state;
+TEST(test_what_is_known_changes_slowly) {
   gki_trial trial = tried(1e6f, 2e6f);
   gki_trial_report(&trial, false, 3000000);
   assert_true(trial.series_ns == 1.25e6f);
@@ -159,8 +149,7 @@ static void test_what_is_known_changes_slowly(void **state) {
   assert_true(trial.series_ns == 1.25e6f - 0.625e6f / 4);
 }
 
-static void test_what_splitting_saves(void **state) {
-  (void)state;
+TEST(test_what_splitting_saves) {
   gki_trial trial = tried(2e6f, 1.5e6f);
   assert_true(gki_trial_pick(&trial, 2, DISPATCH_NS).saving_ns == 5e5f);
   trial.series_ns = 1.5e6f;
@@ -171,8 +160,7 @@ static void test_what_splitting_saves(void **state) {
 
 /* However often they were timed in series, while a dispatch took too long, the other way is tried before it counts as
  * faster. */
-static void test_what_splitting_saves_untried(void **state) {
-  (void)state;
+TEST(test_what_splitting_saves_untried) {
   gki_trial trial = {0};
   for (int k = 0; k < 4; ++k) {
     assert_false(gki_trial_pick(&trial, 4, 1e9f).split);
@@ -185,8 +173,7 @@ static void test_what_splitting_saves_untried(void **state) {
 }
 
 /* What is long is timed each time, what is short now and then, and just before the other way is tried. */
-static void test_what_is_timed(void **state) {
-  (void)state;
+TEST(test_what_is_timed) {
   const gki_trial usual = {.series_samples = 4, .split_samples = 4, .series_ns = 2000, .split_ns = 3000,
                            .last_ns = 2000, .lately_ns = 2000, .wait = 60, .pause = 64};
   gki_trial trial = usual;
@@ -205,8 +192,7 @@ static void test_what_is_timed(void **state) {
 }
 
 /* A way that is no faster isn't taken. */
-static void test_a_tie_changes_nothing(void **state) {
-  (void)state;
+TEST(test_a_tie_changes_nothing) {
   gki_trial trial = tried(1e6f, 2e6f);
   split_takes_ns = 1e6f;
   assert_int_equal(in_a_row(&trial, false), 4);
@@ -215,8 +201,7 @@ static void test_a_tie_changes_nothing(void **state) {
 }
 
 /* Nothing to split; also where it takes no time at all. */
-static void test_less_than_two_sections(void **state) {
-  (void)state;
+TEST(test_less_than_two_sections) {
   for (uint32_t groups = 0; groups <= 1; ++groups) {
     gki_trial trial = {0};
     for (int k = 0; k < 200; ++k) {
@@ -273,8 +258,7 @@ static void assert_goes(world *w, bool split) {
   assert_int_equal(!pthread_equal(seen[0], seen[1]), split);
 }
 
-static void test_sections_are_timed(void **state) {
-  (void)state;
+TEST(test_sections_are_timed) {
   static const uint64_t takes[][2] = {{2000000, 1000000}, {2000000, 3000000}};
   needs_threads(2);
   for (size_t l = 0; l < GK_COUNT(lists); ++l)
@@ -292,8 +276,7 @@ static void test_sections_are_timed(void **state) {
 }
 
 /* Where nothing is worth sharing, or there is nobody to share it with. */
-static void test_always_in_series(void **state) {
-  (void)state;
+TEST(test_always_in_series) {
   static const struct { costs how; int threads; } cases[] = {{SHARE_NOTHING, 2}, {SHARE_ALL, 1}, {AS_MEASURED, 1}};
   takes_ns[0] = 2000000;
   for (size_t l = 0; l < GK_COUNT(lists); ++l)
@@ -309,8 +292,7 @@ static void test_always_in_series(void **state) {
 /* What splitting saves depends on how many run side by side, not on how many threads there are. The least that it saves
  * is reason enough to start the team when that costs nothing; the team may be asleep again at once, so the sections are
  * surely split only where that saves more than waking it costs, which is a dispatch. */
-static void test_fewer_sections_than_threads(void **state) {
-  (void)state;
+TEST(test_fewer_sections_than_threads) {
   static const struct { uint64_t takes_ns; bool starts, splits; } cases[] = {
     {2 * DISPATCH_NS, false, false}, {2 * DISPATCH_NS + 2, true, false}, {4 * DISPATCH_NS + 2, true, true}};
   for (size_t k = 0; k < GK_COUNT(cases); ++k) {
@@ -332,26 +314,4 @@ static void test_fewer_sections_than_threads(void **state) {
   }
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_both_ways_are_tried),
-    cmocka_unit_test(test_the_least_counts),
-    cmocka_unit_test(test_the_loser_is_tried_ever_less_often),
-    cmocka_unit_test(test_a_lost_race_is_run_again),
-    cmocka_unit_test(test_an_old_time_loses_no_race),
-    cmocka_unit_test(test_an_old_time_wins_no_race),
-    cmocka_unit_test(test_one_long_execution_is_no_loss),
-    cmocka_unit_test(test_sections_that_grow),
-    cmocka_unit_test(test_sections_that_shrink),
-    cmocka_unit_test(test_what_is_known_changes_slowly),
-    cmocka_unit_test(test_what_splitting_saves),
-    cmocka_unit_test(test_what_splitting_saves_untried),
-    cmocka_unit_test(test_what_is_timed),
-    cmocka_unit_test(test_a_tie_changes_nothing),
-    cmocka_unit_test(test_less_than_two_sections),
-    cmocka_unit_test(test_sections_are_timed),
-    cmocka_unit_test(test_always_in_series),
-    cmocka_unit_test(test_fewer_sections_than_threads),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return run_all_tests(); }

@@ -45,8 +45,7 @@ static void wait_for_others(const gk_value *args, gk_range range) {
   atomic_fetch_add(&done, mine);
 }
 
-static void test_what_a_slow_thread_has_left_is_taken(void **state) {
-  (void)state;
+TEST(test_what_a_slow_thread_has_left_is_taken) {
   static const gk_kernel waiting = {
     .name = "waiting", .params = byte_params, .param_count = 1, .dimensions = 1, .host = wait_for_others};
   static const gk_task tasks[] = {GK_RUN(waiting, N, X)};
@@ -89,8 +88,7 @@ static const gk_slot_desc sum_slots[] = {GK_BUFFER(X, int), GK_SCALAR(N, int), G
                                          GK_BUFFER(UP, uint)};
 
 /* Again and again, so that what is measured decides how they are cut. */
-static void test_whole_sums_of_chunks(void **state) {
-  (void)state;
+TEST(test_whole_sums_of_chunks) {
   static const gk_task tasks[] = {GK_RUN(count_up, N, X, DOWN, UP)};
   static const gk_list list = GK_LIST(list, tasks, sum_slots);
   static const int counts[] = {0, 1, 2, 7, 63, 64, 129, 100003, ITEMS - 1, ITEMS};
@@ -126,8 +124,7 @@ static void count_bytes(const gk_value *args, gk_range range) {
 }
 
 /* Whatever is left over when parts and chunks have been cut. */
-static void test_each_item_of_any_number(void **state) {
-  (void)state;
+TEST(test_each_item_of_any_number) {
   enum { MOST = 4400 };
   static const gk_kernel counting = {
     .name = "counting", .params = byte_params, .param_count = 1, .dimensions = 1, .host = count_bytes};
@@ -167,8 +164,7 @@ static void note_share(const gk_value *args, gk_range range) {
 }
 
 /* Where there are sums an item may stand for much, so all get as many; else parts begin where cache lines do. */
-static void test_parts_of_sums_are_even(void **state) {
-  (void)state;
+TEST(test_parts_of_sums_are_even) {
   static const gk_access access[] = {GK_ACCESS_SUM, GK_ACCESS_OUT};
   static const int shares[][2] = {{65, 65}, {128, 2}};
   for (size_t k = 0; k < GK_COUNT(access); ++k) {
@@ -192,8 +188,7 @@ static void test_parts_of_sums_are_even(void **state) {
   }
 }
 
-static void test_sums_begin_at_zero_in_each_call(void **state) {
-  (void)state;
+TEST(test_sums_begin_at_zero_in_each_call) {
   static const gk_param params[] = {{"n", "int", 4, 4, GK_PTR, GK_ACCESS_SUM}};
   static const gk_kernel counting = {
     .name = "counting", .params = params, .param_count = 1, .dimensions = 1, .host = count_items};
@@ -241,8 +236,7 @@ static float learned_ns(const gk_list *list, int threads, int items) {
 
 /* An item's cost is learned from all threads that took part, also from more partial sums than threads. It grows at most
  * eightfold each time. */
-static void test_what_an_item_takes(void **state) {
-  (void)state;
+TEST(test_what_an_item_takes) {
   static const int counts[] = {20, 256, MANY};
   needs_threads(2);
   static const gk_param params[][1] = {{{"x", "int", 4, 4, GK_PTR, GK_ACCESS_INOUT}},
@@ -273,8 +267,7 @@ static void toil_as_said(const gk_value *args, gk_range range) {
 
 /* At first what is seen counts, eightfold at most; later a quarter of it, between half and twice of what was known. It
  * is looked at again soon where it grows, else ever later. */
-static void test_how_costs_are_learned(void **state) {
-  (void)state;
+TEST(test_how_costs_are_learned) {
   static const gk_param params[] = {{"x", "int", 4, 4, GK_PTR, GK_ACCESS_INOUT}};
   static const gk_slot_desc any_slots[] = {GK_BUFFER(X, int), GK_SCALAR(N, int)};
   static const gk_kernel toiling = {
@@ -306,8 +299,7 @@ static void test_how_costs_are_learned(void **state) {
 }
 
 /* However little it took, it is learned when it takes more. */
-static void test_nothing_is_not_for_ever(void **state) {
-  (void)state;
+TEST(test_nothing_is_not_for_ever) {
   static const gk_param params[] = {{"x", "int", 4, 4, GK_PTR, GK_ACCESS_INOUT}};
   static const gk_slot_desc any_slots[] = {GK_BUFFER(X, int), GK_SCALAR(N, int)};
   static const gk_kernel toiling = {
@@ -333,8 +325,7 @@ static void test_nothing_is_not_for_ever(void **state) {
 }
 
 /* A task that is alone in its checkpoint is timed when it is due, as any other is. */
-static void test_a_task_of_a_checkpoint_is_timed(void **state) {
-  (void)state;
+TEST(test_a_task_of_a_checkpoint_is_timed) {
   enum { FLAG = 3 };
   static const gk_param params[] = {{"x", "int", 4, 4, GK_PTR, GK_ACCESS_INOUT}};
   static const gk_slot_desc any_slots[] = {GK_BUFFER(X, int), GK_SCALAR(N, int), GK_BUFFER(FLAG, int)};
@@ -364,8 +355,7 @@ static void do_nothing(const gk_value *args, gk_range range) {
 
 /* Small ones are timed now and then while they are shared, so what was believed of one is mended; also of one that was
  * over a single item until now, and so not worth timing. */
-static void test_small_tasks_go_on_being_timed(void **state) {
-  (void)state;
+TEST(test_small_tasks_go_on_being_timed) {
   enum { PASSES = 100, BELIEVED_NS = 2000 };
   static const gk_param params[] = {{"x", "int", 4, 4, GK_PTR, GK_ACCESS_INOUT}};
   static const gk_slot_desc small_slots[] = {GK_BUFFER(X, int), GK_SCALAR(N, int)};
@@ -392,8 +382,7 @@ static void test_small_tasks_go_on_being_timed(void **state) {
 
 static unsigned char from[ITEMS + 64];
 
-static void test_bytes_in_chunks(void **state) {
-  (void)state;
+TEST(test_bytes_in_chunks) {
   enum { FROM = 3 };
   static const gk_slot_desc byte_slots[] = {GK_BUFFER(X, uint8_t), GK_SCALAR(N, int), GK_BUFFER(FROM, uint8_t)};
   static const gk_task tasks[] = {
@@ -423,19 +412,4 @@ static void test_bytes_in_chunks(void **state) {
     }
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_what_a_slow_thread_has_left_is_taken),
-    cmocka_unit_test(test_each_item_of_any_number),
-    cmocka_unit_test(test_whole_sums_of_chunks),
-    cmocka_unit_test(test_parts_of_sums_are_even),
-    cmocka_unit_test(test_sums_begin_at_zero_in_each_call),
-    cmocka_unit_test(test_what_an_item_takes),
-    cmocka_unit_test(test_how_costs_are_learned),
-    cmocka_unit_test(test_nothing_is_not_for_ever),
-    cmocka_unit_test(test_a_task_of_a_checkpoint_is_timed),
-    cmocka_unit_test(test_small_tasks_go_on_being_timed),
-    cmocka_unit_test(test_bytes_in_chunks),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return run_all_tests(); }

@@ -145,31 +145,29 @@ static void assert_sent(int at, int slot, uint64_t to) {
 
 /* ---- which thread is sent where ---------------------------------------------------------------------------------- */
 
-static void test_who_did_not_come(void **state) {
-  (void)state;
+#define CASE(test) TEST_WITH(test, begin, end)
+
+CASE(test_who_did_not_come) {
   wait_for(0, 2);
   assert_int_equal(call_count, 2);
   assert_sent(0, 1, 0xb);
 }
 
-static void test_who_came_to_the_leaders_core(void **state) {
-  (void)state;
+CASE(test_who_came_to_the_leaders_core) {
   atomic_store(&team.slots[1].cpu, 2);
   wait_for(0, 2);
   assert_int_equal(call_count, 2);
   assert_sent(0, 1, 0xb);
 }
 
-static void test_who_came_elsewhere_stays(void **state) {
-  (void)state;
+CASE(test_who_came_elsewhere_stays) {
   atomic_store(&team.slots[1].cpu, 3);
   wait_for(0, 2);
   assert_int_equal(call_count, 0);
 }
 
 /* Nor to cores of other threads that have the job; of a subteam in the middle of the team. */
-static void test_cores_of_others(void **state) {
-  (void)state;
+CASE(test_cores_of_others) {
   atomic_store(&team.slots[1].cpu, 0); /* isn't of the subteam */
   atomic_store(&team.slots[4].cpu, 3);
   atomic_store(&team.slots[6].cpu, 2);
@@ -180,16 +178,14 @@ static void test_cores_of_others(void **state) {
 }
 
 /* Of a job of fewer parts than its subteam has worker slots only the threads that got it. */
-static void test_fewer_parts_than_seats(void **state) {
-  (void)state;
+CASE(test_fewer_parts_than_seats) {
   wait_for_parts(1, 6, 3);
   assert_int_equal(call_count, 4);
   assert_sent(0, 3, 0xb);
   assert_sent(1, 5, 0xb);
 }
 
-static void test_a_few_at_most(void **state) {
-  (void)state;
+CASE(test_a_few_at_most) {
   wait_for(0, SLOTS);
   assert_int_equal(call_count, 8);
   for (int k = 0; k < 4; ++k) assert_sent(k, k + 1, 0xb);
@@ -199,8 +195,7 @@ static void one_comes(void) {
   if (call_count == 1) atomic_fetch_sub(&job.pending, 1);
 }
 
-static void test_once_per_wait(void **state) {
-  (void)state;
+CASE(test_once_per_wait) {
   when_moved = one_comes; /* so it waits anew for the others */
   wait_for(0, 3);
   assert_int_equal(call_count, 4);
@@ -208,8 +203,7 @@ static void test_once_per_wait(void **state) {
   assert_int_equal(call_count, 8);
 }
 
-static void test_nowhere_else(void **state) {
-  (void)state;
+CASE(test_nowhere_else) {
   static const uint64_t sets[] = {0x4 /* the leader's core alone */, 0x3 /* any but that */, 0};
   for (size_t k = 0; k < GK_COUNT(sets); ++k) {
     allowed = sets[k];
@@ -218,15 +212,13 @@ static void test_nowhere_else(void **state) {
   }
 }
 
-static void test_where_threads_take_turns(void **state) {
-  (void)state;
+CASE(test_where_threads_take_turns) {
   team.crowded = true;
   wait_for(0, 2);
   assert_int_equal(call_count, 0);
 }
 
-static void test_a_system_that_says_no(void **state) {
-  (void)state;
+CASE(test_a_system_that_says_no) {
   atomic_store(&here, -1);
   wait_for(0, 2);
   assert_int_equal(call_count, 0);
@@ -239,16 +231,14 @@ static void test_a_system_that_says_no(void **state) {
   assert_int_equal(call_count, 1); /* and isn't asked to undo what it didn't do */
 }
 
-static void test_a_thread_that_has_not_begun(void **state) {
-  (void)state;
+CASE(test_a_thread_that_has_not_begun) {
   atomic_store(&team.slots[1].thread, 0);
   wait_for(0, 2);
   assert_int_equal(call_count, 0);
 }
 
 /* With the real system: wherever it is sent, it may be where it was before. */
-static void test_nothing_is_left_of_it(void **state) {
-  (void)state;
+CASE(test_nothing_is_left_of_it) {
   cpu_set_t before, after;
   is_real = true;
   assert_int_equal(sched_getaffinity(atomic_load(&team.slots[1].thread), sizeof before, &before), 0);
@@ -262,8 +252,7 @@ static void test_nothing_is_left_of_it(void **state) {
 }
 
 /* A sleeper that is woken is nowhere until it says where. */
-static void test_sleepers_may_wake_anywhere(void **state) {
-  (void)state;
+CASE(test_sleepers_may_wake_anywhere) {
   atomic_store(&team.slots[1].cpu, 3);
   atomic_store(&team.slots[2].cpu, 3);
   atomic_store(&team.slots[2].asleep, 1);
@@ -287,8 +276,7 @@ static int yields_of_wait(float part_ns) {
 }
 
 /* As long as a waking takes, or as a part does, up to a millisecond; where threads take turns not at all, nearly. */
-static void test_how_often_it_yields(void **state) {
-  (void)state;
+CASE(test_how_often_it_yields) {
   assert_int_equal(yields_of_wait(0), 40);
   assert_int_equal(yields_of_wait(300 * 39), 40);
   assert_int_equal(yields_of_wait(300 * 100), 100);
@@ -309,8 +297,7 @@ static int yields_until(int at) {
 }
 
 /* A thread that comes meanwhile is noticed at once, and none sleeps: also in the last yield before that. */
-static void test_it_notices_who_comes(void **state) {
-  (void)state;
+CASE(test_it_notices_who_comes) {
   assert_int_equal(yields_until(25), 25);
   assert_int_equal(yields_until(40), 40);
   when_moved = finish; /* before it yields */
@@ -348,8 +335,7 @@ static void lead(gki_team *real) {
 }
 
 /* The threads of a later start are those of the first. */
-static void test_who_comes_says_where(void **state) {
-  (void)state;
+CASE(test_who_comes_says_where) {
   needs_threads(2);
   gki_team real;
   assert_true(gki_team_make(&real, 2, 0));
@@ -382,8 +368,7 @@ static void lead_jobs(gki_team *real) {
 }
 
 /* Nor do threads that have done their part stay awake longer than it took. */
-static void test_how_long_helpers_stay_awake(void **state) {
-  (void)state;
+CASE(test_how_long_helpers_stay_awake) {
   needs_threads(2);
   gki_team real;
   assert_true(gki_team_make(&real, 2, 0));
@@ -394,8 +379,7 @@ static void test_how_long_helpers_stay_awake(void **state) {
 }
 
 /* Threads take turns where there are more of them than cores, and only there. */
-static void test_which_teams_are_crowded(void **state) {
-  (void)state;
+CASE(test_which_teams_are_crowded) {
   const uint32_t cores = (uint32_t)omp_get_num_procs();
   for (uint32_t more = 0; more < 2; ++more) {
     gki_team real;
@@ -437,8 +421,7 @@ int __wrap_pthread_setaffinity_np(pthread_t thread, size_t bytes, const cpu_set_
 }
 
 /* As the runtimes do it with threads of their own. The leader's place is the first. */
-static void test_places(void **state) {
-  (void)state;
+CASE(test_places) {
   static const struct { omp_proc_bind_t how; int places; uint32_t threads; int expected[8]; } cases[] = {
     {omp_proc_bind_false, 4, 4, {-1}},
     {omp_proc_bind_true, 0, 4, {-1}}, /* the runtime can't bind here */
@@ -472,8 +455,7 @@ static void test_places(void **state) {
 }
 
 /* A place of no cores that this process may use, or of more than a set can hold, binds nothing. */
-static void test_places_that_bind_nothing(void **state) {
-  (void)state;
+CASE(test_places_that_bind_nothing) {
   static const int counts[] = {0, CPU_SETSIZE + 1};
   how_bound = omp_proc_bind_true;
   place_count = 2;
@@ -490,30 +472,4 @@ static void test_places_that_bind_nothing(void **state) {
   how_bound = omp_proc_bind_false;
 }
 
-#define CASE(name) cmocka_unit_test_setup_teardown(name, begin, end)
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-    CASE(test_who_did_not_come),
-    CASE(test_who_came_to_the_leaders_core),
-    CASE(test_who_came_elsewhere_stays),
-    CASE(test_cores_of_others),
-    CASE(test_fewer_parts_than_seats),
-    CASE(test_a_few_at_most),
-    CASE(test_once_per_wait),
-    CASE(test_nowhere_else),
-    CASE(test_where_threads_take_turns),
-    CASE(test_a_system_that_says_no),
-    CASE(test_a_thread_that_has_not_begun),
-    CASE(test_nothing_is_left_of_it),
-    CASE(test_sleepers_may_wake_anywhere),
-    CASE(test_how_often_it_yields),
-    CASE(test_it_notices_who_comes),
-    CASE(test_who_comes_says_where),
-    CASE(test_how_long_helpers_stay_awake),
-    CASE(test_which_teams_are_crowded),
-    CASE(test_places),
-    CASE(test_places_that_bind_nothing),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return run_all_tests(); }

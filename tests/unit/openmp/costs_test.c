@@ -18,8 +18,7 @@ static uint64_t calibrate(world *w, const uint64_t *readings, uint64_t since) {
 }
 
 /* Of four: one at most was quicker than a dispatch is, by chance. */
-static void test_the_least_but_one(void **state) {
-  (void)state;
+TEST(test_the_least_but_one) {
   static const uint64_t readings[][5] = {{500, 300, 9000, 400}, {400, 300, 9000, 99999}, {9000, 400, 300, 500},
                                          {400, 400, 400, 400}, {1, 90000, 400, 700}, {400, 90000, 1, 900}};
   for (size_t k = 0; k < GK_COUNT(readings); ++k) {
@@ -32,8 +31,7 @@ static void test_the_least_but_one(void **state) {
 }
 
 /* What takes long isn't measured four times. */
-static void test_a_long_dispatch_is_measured_once(void **state) {
-  (void)state;
+TEST(test_a_long_dispatch_is_measured_once) {
   static const uint64_t readings[] = {200000, 7, 7, 7, 0};
   world w;
   open_one(&w);
@@ -44,8 +42,7 @@ static void test_a_long_dispatch_is_measured_once(void **state) {
 }
 
 /* All were long this time, as threads lost their cores for a while: the earlier starts count. */
-static void test_earlier_starts_count(void **state) {
-  (void)state;
+TEST(test_earlier_starts_count) {
   static const uint64_t few[] = {400, 400, 400, 400, 0}, many[] = {900, 900, 900, 900, 0};
   world w;
   open_one(&w);
@@ -63,8 +60,7 @@ static void test_earlier_starts_count(void **state) {
 
 /* Where dispatches take long, that is measured again after a while: 32 times as long as it all took, each time in vain
  * twice as long, a tenth of a second at most. */
-static void test_a_long_dispatch_is_doubted(void **state) {
-  (void)state;
+TEST(test_a_long_dispatch_is_doubted) {
   static const uint64_t readings[] = {200000, 0};
   world w;
   open_one(&w);
@@ -95,8 +91,7 @@ static void test_a_long_dispatch_is_doubted(void **state) {
 }
 
 /* A start that measures a short dispatch, which nothing doubted, ends it at once. */
-static void test_a_good_moment_ends_a_slow_one(void **state) {
-  (void)state;
+TEST(test_a_good_moment_ends_a_slow_one) {
   static const uint64_t readings[] = {600, 600, 600, 600, 0};
   world w;
   open_one(&w);
@@ -108,8 +103,7 @@ static void test_a_good_moment_ends_a_slow_one(void **state) {
 }
 
 /* Else tests that give costs would test something else. */
-static void test_given_costs_are_not_doubted(void **state) {
-  (void)state;
+TEST(test_given_costs_are_not_doubted) {
   world w;
   open_one(&w);
   w.device.fixed = true;
@@ -123,8 +117,7 @@ static void test_given_costs_are_not_doubted(void **state) {
 }
 
 /* What is longer than the least is forgotten little by little, what is less stays. */
-static void test_what_is_forgotten_ends_at_the_least(void **state) {
-  (void)state;
+TEST(test_what_is_forgotten_ends_at_the_least) {
   world w;
   open_one(&w);
   w.device.dispatch_floor_ns = 800;
@@ -140,8 +133,7 @@ static void test_what_is_forgotten_ends_at_the_least(void **state) {
 }
 
 /* What is learned of dispatches within launches may go down to half of the least that starts measured. */
-static void test_what_was_learned_stays(void **state) {
-  (void)state;
+TEST(test_what_was_learned_stays) {
   static const uint64_t readings[] = {900, 900, 900, 900, 0};
   static const float learned[][2] = {{450, 450}, {700, 700}, {900, 900}, {2000, 2000}, {449, 900}};
   world w;
@@ -156,8 +148,7 @@ static void test_what_was_learned_stays(void **state) {
 }
 
 /* By steps, up and down, and never below what a dispatch to threads that are awake takes. */
-static void test_waking_takes_no_less_than_a_dispatch(void **state) {
-  (void)state;
+TEST(test_waking_takes_no_less_than_a_dispatch) {
   world w;
   open_one(&w);
   w.device.dispatch_ns = 1000;
@@ -172,17 +163,4 @@ static void test_waking_takes_no_less_than_a_dispatch(void **state) {
   gki_openmp.close(&w.device);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_the_least_but_one),
-    cmocka_unit_test(test_a_long_dispatch_is_measured_once),
-    cmocka_unit_test(test_earlier_starts_count),
-    cmocka_unit_test(test_a_long_dispatch_is_doubted),
-    cmocka_unit_test(test_a_good_moment_ends_a_slow_one),
-    cmocka_unit_test(test_given_costs_are_not_doubted),
-    cmocka_unit_test(test_what_is_forgotten_ends_at_the_least),
-    cmocka_unit_test(test_what_was_learned_stays),
-    cmocka_unit_test(test_waking_takes_no_less_than_a_dispatch),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return run_all_tests(); }

@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <omp.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -133,8 +132,9 @@ static void assert_warns_of(uint32_t count) {
   assert_non_null(strstr(line, "or lower OMP_STACKSIZE"));
 }
 
-static void test_a_limit_of_threads(void **state) {
-  (void)state;
+#define CASE(test) TEST_WITH(test, begin, end)
+
+CASE(test_a_limit_of_threads) {
   for (most = 0; most < 3; ++most) {
     asked = lines = 0;
     assert_team_of((uint32_t)most + 1);
@@ -148,8 +148,7 @@ static void test_a_limit_of_threads(void **state) {
   assert_int_equal(lines, 0);
 }
 
-static void test_a_limit_of_openmp(void **state) {
-  (void)state;
+CASE(test_a_limit_of_openmp) {
   for (limit = 1; limit < 5; ++limit) {
     asked = 0;
     assert_team_of((uint32_t)limit);
@@ -159,8 +158,7 @@ static void test_a_limit_of_openmp(void **state) {
 }
 
 /* What the device says of itself. */
-static void test_a_limit_is_told(void **state) {
-  (void)state;
+CASE(test_a_limit_is_told) {
   for (limit = 1; limit < 6; ++limit) {
     const int count = limit < 4 ? limit : 4;
     char name[32], said[32];
@@ -186,8 +184,7 @@ static void test_a_limit_is_told(void **state) {
 }
 
 /* The system is asked once, whatever the limit is by then. */
-static void test_a_limit_that_changes(void **state) {
-  (void)state;
+CASE(test_a_limit_that_changes) {
   for (int k = 0; k < 2; ++k) {
     float total = 0;
     world w;
@@ -205,15 +202,13 @@ static void test_a_limit_that_changes(void **state) {
 }
 
 /* More than there are addresses. */
-static void test_no_room_for_stacks(void **state) {
-  (void)state;
+CASE(test_no_room_for_stacks) {
   setenv("OMP_STACKSIZE", "300000G", 1);
   assert_team_of(1);
   assert_warns_of(1);
 }
 
-static void test_size_of_stacks(void **state) {
-  (void)state;
+CASE(test_size_of_stacks) {
   static const struct { const char *text; size_t bytes; } sizes[] = {
     {"3000", 3000 << 10}, {"3000k", 3000 << 10}, {" 3 M ", 3 << 20}, {"3000000B", 3000000}, {"1g", 1 << 30},
   };
@@ -236,8 +231,7 @@ static void test_size_of_stacks(void **state) {
 }
 
 /* It is made as large as it has to be. */
-static void test_a_small_stack(void **state) {
-  (void)state;
+CASE(test_a_small_stack) {
   static const char *const small[] = {"1B", "16K", "20000B"};
   float total = 0;
   for (size_t k = 0; k < GK_COUNT(small); ++k) {
@@ -287,8 +281,7 @@ static int team_with(world *w, rlim_t bytes) {
 
 /* Whatever is missing when: a stack, or what threads take besides. Behind stacks of 1 GiB, as the C library keeps none
  * of those for threads to come. */
-static void test_little_memory(void **state) {
-  (void)state;
+CASE(test_little_memory) {
   enum { STEP = 64 << 10, STEPS = 256 };
   setenv("OMP_STACKSIZE", "1M", 1);
   float total = 0;
@@ -301,16 +294,4 @@ static void test_little_memory(void **state) {
 }
 #endif
 
-#define CASE(name) cmocka_unit_test_setup_teardown(name, begin, end)
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-    CASE(test_a_limit_of_threads), CASE(test_a_limit_of_openmp), CASE(test_a_limit_is_told),
-    CASE(test_a_limit_that_changes), CASE(test_no_room_for_stacks), CASE(test_a_small_stack),
-    CASE(test_size_of_stacks),
-#ifdef LIMITS_MEMORY
-    CASE(test_little_memory),
-#endif
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return run_all_tests(); }

@@ -7,7 +7,6 @@
 #include "gk_kernel.h"
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
 
 GK_SOURCE(openmp_sections_test)
 GK_KERNEL(step, (inout(int, x), value(int, id))) { x[i] = (int)((uint)x[i] * 3u + (uint)id + 1u); }
@@ -73,8 +72,7 @@ static const gk_task straight_tasks[] = {
   GK_RUN(take_in, GK_ONE, E, C), GK_RUN(take_in, GK_ONE, E, D),
 };
 
-static void test_straight_sections(void **state) {
-  (void)state;
+TEST(test_straight_sections) {
   static const gk_list list = GK_LIST(list, straight_tasks, slots);
   for (size_t t = 0; t < GK_COUNT(thread_counts); ++t)
     for (size_t c = 0; c < GK_COUNT(all_costs); ++c)
@@ -99,8 +97,7 @@ static void test_straight_sections(void **state) {
 }
 
 /* What a dump says of a PARALLEL, at each stage of what was learned about it. */
-static void test_dump_of_sections(void **state) {
-  (void)state;
+TEST(test_dump_of_sections) {
   static const gk_task tasks[] = {
     GK_PARALLEL,
       GK_SECTION, GK_RUN(step, N, A, ONE), GK_END,
@@ -149,8 +146,7 @@ static void test_dump_of_sections(void **state) {
 }
 
 /* Sections of different PARALLELs that add to one slot don't need an order. */
-static void test_sums_of_two_parallels(void **state) {
-  (void)state;
+TEST(test_sums_of_two_parallels) {
 #define OF(first, second) GK_PARALLEL, GK_SECTION, first, GK_END, GK_SECTION, second, GK_END, GK_END
 #define FIRST OF(GK_RUN(total, N, XF, R), GK_RUN(step, N, A, ONE))
 #define SECOND OF(GK_RUN(step, N, A, ONE), GK_RUN(total, N, XF, R))
@@ -165,8 +161,7 @@ static void test_sums_of_two_parallels(void **state) {
 
 /* The order of whole numbers doesn't matter: sections that add them to one slot may run side by side, and their sums
  * need no partial sums in order. */
-static void test_which_sums_come_in_order(void **state) {
-  (void)state;
+TEST(test_which_sums_come_in_order) {
   static const struct { const char *element; bool in_order; } types[] = {
     {"int", false}, {"int32_t", false}, {"unsigned", false}, {"unsigned int", false}, {"uint", false},
     {"uint32_t", false}, {"float", true}, {"double", true}};
@@ -186,8 +181,7 @@ static void test_which_sums_come_in_order(void **state) {
 }
 
 /* Floats: 1/2 (r + a) + b is not 1/2 (r + b) + a, nor is r + a + b = r + b + a. */
-static void test_sums_into_one_slot(void **state) {
-  (void)state;
+TEST(test_sums_into_one_slot) {
   static const gk_task tasks[] = {
     GK_PARALLEL,
       GK_SECTION, GK_RUN(total, N, XF, R), GK_RUN(total, ONE, XF, R), GK_END,
@@ -227,8 +221,7 @@ static void test_sums_into_one_slot(void **state) {
 
 /* ---- loops ------------------------------------------------------------------------------------------------------- */
 
-static void test_straight_loops(void **state) {
-  (void)state;
+TEST(test_straight_loops) {
   static const gk_task tasks[] = {
     GK_WHILE(FLAG, .max_iterations = 5), GK_RUN(step, N, A, ONE), GK_RUN(less, GK_ONE, FLAG), GK_END,
     GK_DO_WHILE(E, .max_iterations = 3), GK_RUN(step, N, B, ONE), GK_END,
@@ -277,8 +270,7 @@ static void count_up(const gk_value *args, gk_range range) {
 static const gk_param count_params[] = {{"x", "int", 4, 4, GK_PTR, GK_ACCESS_INOUT}};
 static const gk_kernel counting = {.name = "counting", .params = count_params, .param_count = 1, .host = count_up};
 
-static void test_team_called_in_a_pass(void **state) {
-  (void)state;
+TEST(test_team_called_in_a_pass) {
   static const gk_task tasks[] = {
     GK_DO_WHILE(FLAG), GK_RUN(step, GK_ONE, B, ONE), GK_RUN(counting, N, A), GK_RUN(step, GK_ONE, B, TWO),
     GK_RUN(less, GK_ONE, FLAG), GK_END,
@@ -309,8 +301,7 @@ static void cancel_when_zero(const gk_value *args, gk_range range) {
 static const gk_kernel cancelling = {
     .name = "cancelling", .params = count_params, .param_count = 1, .host = cancel_when_zero};
 
-static void test_cancel(void **state) {
-  (void)state;
+TEST(test_cancel) {
   static const gk_task tasks[] = {
     GK_DO_WHILE(FLAG), GK_RUN(cancelling, GK_ONE, A), GK_RUN(step, N, B, ONE), GK_END, GK_RUN(step, GK_ONE, C, ONE),
     GK_RUN_ALWAYS(step, GK_ONE, D, ONE),
@@ -335,8 +326,7 @@ static void test_cancel(void **state) {
 }
 
 /* A section that would loop for ever ends when another fails; the team parts, and the graph can be launched again. */
-static void test_failure_in_a_section(void **state) {
-  (void)state;
+TEST(test_failure_in_a_section) {
   static const gk_task tasks[] = {
       GK_PARALLEL,
       GK_SECTION,
@@ -543,8 +533,7 @@ static void one_list(uint64_t seed) {
   world_end(&w);
 }
 
-static void test_random_lists(void **state) {
-  (void)state;
+TEST(test_random_lists) {
   const char *seed = getenv("GK_SEED"), *lists = getenv("GK_LISTS");
   if (seed) {
     one_list(strtoull(seed, NULL, 10));
@@ -582,8 +571,7 @@ static void *run_alone(void *at) {
   return (void *)wrong;
 }
 
-static void test_devices_at_once(void **state) {
-  (void)state;
+TEST(test_devices_at_once) {
   pthread_t threads[4];
   for (size_t k = 0; k < GK_COUNT(threads); ++k)
     assert_int_equal(pthread_create(&threads[k], NULL, run_alone, NULL), 0);
@@ -595,8 +583,7 @@ static void test_devices_at_once(void **state) {
 }
 
 /* After a launch that woke the team, this process comes to rest. */
-static void test_nothing_spins(void **state) {
-  (void)state;
+TEST(test_nothing_spins) {
   static const gk_list list = GK_LIST(list, straight_tasks, slots);
   world w;
   world_begin(&w, &list, 2, SHARE_ALL);
@@ -607,20 +594,4 @@ static void test_nothing_spins(void **state) {
   world_end(&w);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_straight_sections),
-    cmocka_unit_test(test_dump_of_sections),
-    cmocka_unit_test(test_sums_of_two_parallels),
-    cmocka_unit_test(test_which_sums_come_in_order),
-    cmocka_unit_test(test_sums_into_one_slot),
-    cmocka_unit_test(test_straight_loops),
-    cmocka_unit_test(test_team_called_in_a_pass),
-    cmocka_unit_test(test_cancel),
-    cmocka_unit_test(test_failure_in_a_section),
-    cmocka_unit_test(test_random_lists),
-    cmocka_unit_test(test_devices_at_once),
-    cmocka_unit_test(test_nothing_spins),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return run_all_tests(); }

@@ -110,8 +110,7 @@ static void check_sums(const gk_list *list, int threads) {
 }
 
 /* Sections add up in memory of their own, however many partial sums there are and whichever threads they have. */
-static void test_sums_side_by_side(void **state) {
-  (void)state;
+TEST(test_sums_side_by_side) {
   static const gk_task straight_tasks[] = {
     GK_PARALLEL,
       GK_SECTION, GK_RUN(adding, N, X, F, D, I), GK_END,
@@ -146,8 +145,7 @@ static const gk_kernel adding_in_turn = {
   .name = "adding_in_turn", .params = turn_params, .param_count = 3, .host = add_in_turn};
 
 /* Sections that add floats or doubles to one slot come in their order, whatever was found to be faster. */
-static void test_sums_that_meet_come_in_order(void **state) {
-  (void)state;
+TEST(test_sums_that_meet_come_in_order) {
 #define STRAIGHT(f, d, other_f, other_d) { \
     GK_PARALLEL, \
       GK_SECTION, GK_RUN(adding_in_turn, ONE, X, f, d), GK_END, \
@@ -205,8 +203,7 @@ static const gk_kernel little = {
   .name = "little", .params = arriving_params, .param_count = 1, .host = do_little};
 
 /* What wakings and dispatches take is learned by the thread that leads the launch: sections side by side don't. */
-static void test_sections_leave_what_is_known(void **state) {
-  (void)state;
+TEST(test_sections_leave_what_is_known) {
   enum { HELPER = N, OTHER = ONE };
   static const gk_task tasks[] = {
     GK_PARALLEL,
@@ -254,8 +251,7 @@ static const gk_param beside_params[] = {{"own", "int", 4, 4, GK_PTR, GK_ACCESS_
 static const gk_kernel beside = {.name = "beside", .params = beside_params, .param_count = 2, .host = add_beside};
 
 /* The sums of each section use memory of that section's worker slots alone. */
-static void test_sums_in_sections_of_sections(void **state) {
-  (void)state;
+TEST(test_sums_in_sections_of_sections) {
   static const gk_task tasks[] = {
     GK_PARALLEL,
       GK_SECTION, GK_PARALLEL, GK_SECTION, GK_RUN(beside, N, X, I), GK_END,
@@ -288,8 +284,7 @@ static void test_sums_in_sections_of_sections(void **state) {
 }
 
 /* What each of the sections came to is known behind them. */
-static void test_bounds_side_by_side(void **state) {
-  (void)state;
+TEST(test_bounds_side_by_side) {
   static const gk_task tasks[] = {
     GK_PARALLEL,
       GK_SECTION, GK_DO_WHILE(A, .max_iterations = 2), GK_FILL(C, GK_ONE, 0), GK_END, GK_END,
@@ -328,8 +323,7 @@ static void add_meanwhile(int signal) {
   else *(int *)page += 100;
 }
 
-static void test_a_sum_is_added_to_what_is_there(void **state) {
-  (void)state;
+TEST(test_a_sum_is_added_to_what_is_there) {
   static const gk_task tasks[] = {GK_RUN(adding, N, X, F, D, I)};
   static const gk_list list = GK_LIST(list, tasks, slots);
   struct sigaction before;
@@ -394,8 +388,7 @@ static const gk_kernel touching = {.name = "touching", .params = touching_params
                                    .host = touch_each};
 
 /* A task is cut into chunks while the subteam behind is at its own: neither does an item twice, or leaves one out. */
-static void test_chunks_side_by_side(void **state) {
-  (void)state;
+TEST(test_chunks_side_by_side) {
   static const gk_task tasks[] = {
     GK_PARALLEL,
       GK_SECTION, GK_CALL(begin_second, X), GK_RUN(touching, N, X), GK_END,
@@ -471,8 +464,7 @@ static void check_failure(const gk_list *list, int threads) {
   world_end(&w);
 }
 
-static void test_call_fails_beside_others(void **state) {
-  (void)state;
+TEST(test_call_fails_beside_others) {
   static const gk_task straight_tasks[] = {
     GK_PARALLEL,
       GK_SECTION, GK_CALL(answer_later, X), GK_RUN(increase, GK_ONE, A), GK_END,
@@ -530,8 +522,7 @@ static gk_result fail_second(const gk_value *args, void *stream) {
   return gk_fail(GK_ERROR_INVALID, "the second one says no");
 }
 
-static void test_the_first_failure_is_told(void **state) {
-  (void)state;
+TEST(test_the_first_failure_is_told) {
   static const gk_task tasks[] = {
     GK_PARALLEL,
       GK_SECTION, GK_CALL(fail_second, X), GK_END,
@@ -567,8 +558,7 @@ static const gk_kernel outlasting = {.name = "outlasting", .params = arriving_pa
                                      .host = outlast};
 
 /* Sections that nobody has begun stay undone, whoever gets to them; tasks that are under way are through. */
-static void test_nothing_is_begun_after_a_failure(void **state) {
-  (void)state;
+TEST(test_nothing_is_begun_after_a_failure) {
   static const gk_task straight_tasks[] = {
     GK_PARALLEL,
       GK_SECTION, GK_RUN(outlasting, GK_ONE, B), GK_END,
@@ -621,8 +611,7 @@ static gk_result fail_silently(const gk_value *args, void *stream) {
 }
 
 /* What an earlier call said isn't the message of one that says nothing. */
-static void test_each_call_says_its_own(void **state) {
-  (void)state;
+TEST(test_each_call_says_its_own) {
   static const gk_task tasks[] = {GK_CALL(complain, X), GK_CALL(fail_silently, X)};
   static const gk_list list = GK_LIST(list, tasks, slots);
   int x = 0;
@@ -635,8 +624,7 @@ static void test_each_call_says_its_own(void **state) {
 }
 
 /* Nor of a bad count behind it. */
-static void test_a_bad_count_says_its_own(void **state) {
-  (void)state;
+TEST(test_a_bad_count_says_its_own) {
   enum { MANY = 2 };
   static const gk_slot_desc own_slots[] = {GK_BUFFER(X, int), GK_SCALAR(MANY, int64_t)};
   static const gk_task tasks[] = {GK_CALL(complain, X), GK_RUN(little, MANY, X)};
@@ -666,8 +654,7 @@ typedef struct launch_job { gki_job job; world *w; } launch_job;
 static void run_world(gki_job *job) { assert_runs(((launch_job *)job)->w); }
 
 /* What may not wait for the device is known of each thread that works for it, and no longer than it does. */
-static void test_calls_know_whose_they_are(void **state) {
-  (void)state;
+TEST(test_calls_know_whose_they_are) {
   static const gk_task tasks[] = {GK_PARALLEL, GK_SECTION, GK_CALL(ask_worker, X), GK_END,
                                   GK_SECTION, GK_CALL(ask_worker, Y), GK_END, GK_END};
   static const gk_list list = GK_LIST(list, tasks, slots);
@@ -691,21 +678,4 @@ static void test_calls_know_whose_they_are(void **state) {
   world_end(&w);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_sums_side_by_side),
-    cmocka_unit_test(test_sums_that_meet_come_in_order),
-    cmocka_unit_test(test_sections_leave_what_is_known),
-    cmocka_unit_test(test_sums_in_sections_of_sections),
-    cmocka_unit_test(test_bounds_side_by_side),
-    cmocka_unit_test(test_a_sum_is_added_to_what_is_there),
-    cmocka_unit_test(test_chunks_side_by_side),
-    cmocka_unit_test(test_call_fails_beside_others),
-    cmocka_unit_test(test_the_first_failure_is_told),
-    cmocka_unit_test(test_nothing_is_begun_after_a_failure),
-    cmocka_unit_test(test_each_call_says_its_own),
-    cmocka_unit_test(test_a_bad_count_says_its_own),
-    cmocka_unit_test(test_calls_know_whose_they_are),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return run_all_tests(); }

@@ -64,8 +64,7 @@ static totals sum_by_the_book(int count, int threads) {
   return t;
 }
 
-static void test_sums_are_the_same_bits(void **state) {
-  (void)state;
+TEST(test_sums_are_the_same_bits) {
   static const int counts[] = {1, 31, 32, 33, 64, 100, 1000, ITEMS_MAX};
   const float *x = numbers();
   for (size_t t = 0; t < GK_COUNT(thread_counts); ++t)
@@ -102,8 +101,7 @@ static void add_to_one(const gk_value *args, gk_range range) {
 }
 
 /* Room for a partial sum is that of the task with the most of them, wherever in the list it is. */
-static void test_tasks_of_many_and_few_sums(void **state) {
-  (void)state;
+TEST(test_tasks_of_many_and_few_sums) {
   enum { ITEMS = 3001 /* cut unevenly */ };
   static gk_param params[MANY_SUMS];
   static gk_slot_desc many_slots[MANY_SUMS + 1];
@@ -139,8 +137,7 @@ static void test_tasks_of_many_and_few_sums(void **state) {
     }
 }
 
-static void test_sum_of_no_items(void **state) {
-  (void)state;
+TEST(test_sum_of_no_items) {
   world w;
   world_begin(&w, &sum_list, 2, SHARE_ALL);
   totals t = sum_up(&w, 0);
@@ -214,13 +211,11 @@ static void run_child(const char *what, const char *variable, const char *value)
   assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-static void test_small_tasks_wake_nobody(void **state) {
-  (void)state;
+TEST(test_small_tasks_wake_nobody) {
   run_child("small", NULL, NULL);
 }
 
-static void test_thread_limit(void **state) {
-  (void)state;
+TEST(test_thread_limit) {
   run_child("limit", "OMP_THREAD_LIMIT", "1");
   run_child("limit", "OMP_THREAD_LIMIT", "2");
   run_child("limit", "OMP_THREAD_LIMIT", "100");
@@ -234,8 +229,7 @@ static void *look_at_mask(void *mask) {
 }
 
 /* All but what a thread raises by what it does; and the caller's mask is as it was. */
-static void test_signals_of_threads(void **state) {
-  (void)state;
+TEST(test_signals_of_threads) {
   sigset_t none, before, there, after;
   pthread_t thread;
   sigemptyset(&none);
@@ -274,8 +268,7 @@ static void child_signals(bool of_team) {
   if (of_team) world_end(&w);
 }
 
-static void test_signals_of_program(void **state) {
-  (void)state;
+TEST(test_signals_of_program) {
   needs_threads(3);
   run_child("signals of worker", NULL, NULL);
   run_child("signals of team", NULL, NULL);
@@ -294,8 +287,7 @@ static void scarce_free(void *user, void *at) {
 }
 
 /* Every allocation fails once. */
-static void test_out_of_memory(void **state) {
-  (void)state;
+TEST(test_out_of_memory) {
   static const gk_task tasks[] = {GK_PARALLEL, GK_SECTION, GK_RUN(add_all, SN, XS, SF, SD, SI, SU), GK_END,
                                   GK_SECTION, GK_RUN(add_all, SN, XS, SF, SD, SI, SU), GK_END, GK_END};
   static const gk_list list = GK_LIST(list, tasks, sum_slots);
@@ -328,8 +320,7 @@ static void test_out_of_memory(void **state) {
 }
 
 /* A dump's memory is the hook's, but for what is handed over. */
-static void test_no_room_for_a_dump(void **state) {
-  (void)state;
+TEST(test_no_room_for_a_dump) {
   gk_allocator scarce = {NULL, scarce_alloc, scarce_resize, scarce_free};
   calls_left = 1 << 30;
   assert_int_equal(gk_set_allocator(&scarce), GK_OK);
@@ -358,8 +349,7 @@ void *__wrap_gki_arena_alloc_aligned(gki_arena *arena, size_t bytes, size_t alig
 }
 
 /* Each array of a graph, though small ones share a block of memory, and so either are all there or none. */
-static void test_no_room_for_an_array(void **state) {
-  (void)state;
+TEST(test_no_room_for_an_array) {
   typedef struct pair { int a[2]; } pair;
   enum { PAIR = SN + 1 };
   static const gk_task tasks[] = {GK_PARALLEL, GK_SECTION, GK_RUN(add_all, SN, XS, SF, SD, SI, SU), GK_END, GK_END};
@@ -392,17 +382,5 @@ int main(int argc, char **argv) {
     else child_signals(strcmp(argv[1], "signals of team") == 0);
     return 0;
   }
-  const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_sums_are_the_same_bits),
-    cmocka_unit_test(test_tasks_of_many_and_few_sums),
-    cmocka_unit_test(test_sum_of_no_items),
-    cmocka_unit_test(test_small_tasks_wake_nobody),
-    cmocka_unit_test(test_thread_limit),
-    cmocka_unit_test(test_signals_of_threads),
-    cmocka_unit_test(test_signals_of_program),
-    cmocka_unit_test(test_out_of_memory),
-    cmocka_unit_test(test_no_room_for_a_dump),
-    cmocka_unit_test(test_no_room_for_an_array),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return run_all_tests();
 }

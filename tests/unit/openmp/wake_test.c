@@ -106,8 +106,7 @@ static bool is_over(uint32_t at, void (*first)(void), void (*other)(void), void 
   return over;
 }
 
-static void test_a_posted_job_is_heard(void **state) {
-  (void)state;
+TEST(test_a_posted_job_is_heard) {
   uint32_t at = 0;
   for (bool over = false; !over; ++at) {
     begin();
@@ -129,8 +128,7 @@ static void await_startled(void) {
 }
 
 /* Signals of the program's may go to any thread, and end what it waits for. */
-static void test_a_signal_is_no_job(void **state) {
-  (void)state;
+TEST(test_a_signal_is_no_job) {
   uint32_t at = 0;
   startled = 0;
   for (bool over = false; !over; ++at) {
@@ -143,8 +141,7 @@ static void test_a_signal_is_no_job(void **state) {
   assert_true(startled > 4);
 }
 
-static void test_the_last_one_done_wakes_the_waiting_one(void **state) {
-  (void)state;
+TEST(test_the_last_one_done_wakes_the_waiting_one) {
   uint32_t at = 0;
   for (bool over = false; !over; ++at) {
     begin_posted(2);
@@ -178,8 +175,7 @@ static void await_and_leave(void) {
 }
 
 /* The asker may go on, and its frame with the job be gone, from when the last one says that it is done. */
-static void test_a_job_that_is_done_is_left_alone(void **state) {
-  (void)state;
+TEST(test_a_job_that_is_done_is_left_alone) {
   uint32_t at = 0;
   for (bool over = false; !over; ++at) {
     begin();
@@ -211,8 +207,7 @@ static void tell_and_wait(void) {
 
 /* However long one waited: what was written before a job is seen by those who got it, and what they wrote by who
  * waited for them. */
-static void test_what_is_written_is_seen(void **state) {
-  (void)state;
+TEST(test_what_is_written_is_seen) {
   enum { STRIDE = 7 /* within what is tried again and again */ };
   for (int k = 0; k < 8; ++k) {
     team.crowded = k % 2;
@@ -251,8 +246,7 @@ static void serve_both(void) {
 }
 
 /* The first one may have done it before the second one has it. */
-static void test_a_job_for_two(void **state) {
-  (void)state;
+TEST(test_a_job_for_two) {
   for (int k = 0; k < 2; ++k) {
     model_is_eager = k;
     uint32_t at = 0;
@@ -299,8 +293,7 @@ static void check_each_item_once(int items, float part_ns, void (*first)(void), 
 }
 
 /* Between looking at what is left of a part and taking a chunk of it, another thread may take all of it. */
-static void test_a_chunk_behind_the_last_is_not_run(void **state) {
-  (void)state;
+TEST(test_a_chunk_behind_the_last_is_not_run) {
   static const float parts_ns[] = {FEW_CHUNKS * CHUNK_NS, LONG_NS, 10 * LONG_NS};
   chunks_device.team = team;
   for (int items = 2 * LINE_ITEMS; items <= MOST_ITEMS; ++items)
@@ -313,14 +306,5 @@ static void test_a_chunk_behind_the_last_is_not_run(void **state) {
 int main(void) {
   job = mmap(NULL, sizeof *job, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (job == MAP_FAILED) return 1;
-  const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_a_posted_job_is_heard),
-    cmocka_unit_test(test_a_signal_is_no_job),
-    cmocka_unit_test(test_the_last_one_done_wakes_the_waiting_one),
-    cmocka_unit_test(test_a_job_that_is_done_is_left_alone),
-    cmocka_unit_test(test_what_is_written_is_seen),
-    cmocka_unit_test(test_a_job_for_two),
-    cmocka_unit_test(test_a_chunk_behind_the_last_is_not_run),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return run_all_tests();
 }

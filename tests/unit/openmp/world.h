@@ -8,11 +8,7 @@
 #include "openmp/backend.h"
 #include "plan/plan.h"
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
+#include "unit/support/test.h"
 
 typedef enum costs { AS_MEASURED, SHARE_ALL, SHARE_NOTHING } costs;
 
@@ -131,10 +127,5 @@ static inline void begin_slow_moment(gki_openmp_device *device, float dispatch_n
   do { \
     gk_result result_ = world_launch((w), 0); \
     if (result_ != GK_OK) fail_msg("%s, %s", gk_result_name(result_), gk_error()); \
-  } while (0)
-
-#define assert_says(words) \
-  do { \
-    if (!strstr(gk_error(), (words))) fail_msg("\"%s\" doesn't say \"%s\"", gk_error(), (words)); \
   } while (0)
 #endif

@@ -218,8 +218,7 @@ static void random_list(uint64_t seed) {
   run_list(tasks, g.count, seed, g.random);
 }
 
-static void test_contract(void **state) {
-  (void)state;
+TEST(test_contract) {
   memset(&sum, 0, sizeof sum);
   each_list(random_list, 20000);
   print_message("%ld lists, %ld launches: %ld resumed, %ld yielded, %ld cancelled, %ld hit a bound, %ld interleaved; "
@@ -237,8 +236,7 @@ static void waiting_list(uint64_t seed) {
   run_list(tasks, g.count, seed, g.random);
 }
 
-static void test_waiting(void **state) {
-  (void)state;
+TEST(test_waiting) {
   each_list(waiting_list, 10000);
 }
 
@@ -249,8 +247,7 @@ static void deep_list(uint64_t seed) {
   run_list(tasks, g.count, seed, g.random);
 }
 
-static void test_deep(void **state) {
-  (void)state;
+TEST(test_deep) {
   for (uint64_t seed = 0; seed < 300; ++seed) deep_list(seed);
 }
 
@@ -361,8 +358,7 @@ static void check_cost_with(uint32_t bits, void (*fill)(sheet *), cost want) {
 static void check_cost(void (*fill)(sheet *), cost want) { check_cost_with(0, fill, want); }
 
 /* A kernel more for each gate, and for each node in a loop. */
-static void test_plain_costs(void **state) {
-  (void)state;
+TEST(test_plain_costs) {
   check_cost_with(GK_WITH_PLAIN, add_ten_passes, (cost){{60, 71}, {21, 32}});
   check_cost_with(GK_WITH_PLAIN | GK_WITH_GUARDS, add_ten_passes, (cost){{40, 40}, {1, 1}});
   check_cost_with(GK_WITH_PLAIN, add_soft_body, (cost){{36, 37}, {9, 10}});
@@ -370,8 +366,7 @@ static void test_plain_costs(void **state) {
   check_cost_with(GK_WITH_PLAIN, add_straight, (cost){{39, 40}, {19, 20}});
 }
 
-static void test_costs(void **state) {
-  (void)state;
+TEST(test_costs) {
   check_cost(add_ten_passes, (cost){{30, 30}, {21, 32}});
   check_cost(add_soft_body, (cost){{28, 28}, {9, 10}});
   check_cost(add_decision_first, (cost){{11, 20}, {11, 12}});
@@ -379,8 +374,7 @@ static void test_costs(void **state) {
 }
 
 /* What can't stop costs nothing. */
-static void test_straight_lists_are_free(void **state) {
-  (void)state;
+TEST(test_straight_lists_are_free) {
   for (uint32_t count = 0; count < 4; ++count) {
     sheet l = {.count = 0};
     add_tasks(&l, count);
@@ -501,8 +495,7 @@ static effort effort_of(shape fill, uint32_t room, uint32_t bits) {
   return (effort){t.bytes, work};
 }
 
-static void test_linear(void **state) {
-  (void)state;
+TEST(test_linear) {
   static const shape shapes[] = {straight, ways_to_marks, many_in_deep};
   for (size_t k = 0; k < GK_COUNT(shapes); ++k)
     for (uint32_t bits = 0; bits < 32; bits += bits ? 16 : 7) {
@@ -514,8 +507,7 @@ static void test_linear(void **state) {
 }
 
 /* Out of memory at any place: an error that says so, nothing lost. */
-static void test_no_memory(void **state) {
-  (void)state;
+TEST(test_no_memory) {
   sheet l = {.count = 0};
   add_soft_body(&l);
   const gk_plan *plan = plan_of(&l);
@@ -535,8 +527,7 @@ static void test_no_memory(void **state) {
   gki_blocks_free(&l.blocks);
 }
 
-static void test_unknown_bit(void **state) {
-  (void)state;
+TEST(test_unknown_bit) {
   sheet l = {.count = 0};
   add_straight(&l);
   const gk_gates *gates;
@@ -548,12 +539,4 @@ static void test_unknown_bit(void **state) {
   gki_blocks_free(&l.blocks);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_contract), cmocka_unit_test(test_waiting), cmocka_unit_test(test_deep),
-    cmocka_unit_test(test_costs), cmocka_unit_test(test_plain_costs),
-    cmocka_unit_test(test_straight_lists_are_free),
-    cmocka_unit_test(test_linear), cmocka_unit_test(test_no_memory), cmocka_unit_test(test_unknown_bit),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return run_all_tests(); }

@@ -2,13 +2,7 @@
  * that work and memory grow with the list. */
 #include "plan/plan.h"
 #include "base/error.h"
-#include <stdarg.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
+#include "unit/support/test.h"
 #include "unit/support/sample_list.h"
 #include "unit/support/work.h"
 
@@ -90,8 +84,7 @@ static void expect_shape(const gk_task *tasks, size_t count, uint32_t bits, cons
     expect_shape(tasks, GK_COUNT(tasks), bits, wanted, __LINE__); \
   } while (0)
 
-static void test_runs(void **state) {
-  (void)state;
+TEST(test_runs) {
   EXPECT_SHAPE(0, "<abc>", T(a), T(b), T(c));
   EXPECT_SHAPE(GK_ISOLATE, "<a><b><c>", T(a), T(b), T(c));
   EXPECT_SHAPE(0, "<ab>d(<cd>)<e>", T(a), T(b), GK_DO_WHILE(F), T(c), T(d), GK_END, T(e));
@@ -104,8 +97,7 @@ static void test_runs(void **state) {
   EXPECT_SHAPE(0, "d(w(d()))<a>", GK_DO_WHILE(F), GK_WHILE(F), GK_DO_WHILE(F), GK_END, GK_END, GK_END, T(a));
 }
 
-static void test_sections(void **state) {
-  (void)state;
+TEST(test_sections) {
   EXPECT_SHAPE(0, "<a{[b][cd]}e>", T(a), GK_PARALLEL, GK_SECTION, T(b), GK_END, GK_SECTION, T(c), T(d), GK_END, GK_END,
                T(e));
   EXPECT_SHAPE(0, "<{[a][b]}{[c][d]}>", GK_PARALLEL, GK_SECTION, T(a), GK_END, GK_SECTION, T(b), GK_END, GK_END,
@@ -146,8 +138,7 @@ static void expect_name(gk_task task, const char *wanted) {
   gki_plan_free(&planned);
 }
 
-static void test_names(void **state) {
-  (void)state;
+TEST(test_names) {
   enum { AGAIN = 3 };
   expect_name((gk_task)GK_DO_WHILE(F), "F");
   expect_name((gk_task)GK_DO_WHILE(F, .max_iterations = 200, .label = AGAIN), "AGAIN");
@@ -167,8 +158,7 @@ static void test_names(void **state) {
   expect_name((gk_task){.op = GK_OP_KERNEL, .kernel = &(gk_kernel){0}, .args = {F}}, "KERNEL");
 }
 
-static void test_included(void **state) {
-  (void)state;
+TEST(test_included) {
   gki_planned planned = plan_of(&sample, 0);
   const gk_plan *plan = &planned.plan;
   check_tree(plan);
@@ -197,8 +187,7 @@ static void test_included(void **state) {
   gki_plan_free(&planned);
 }
 
-static void test_fields(void **state) {
-  (void)state;
+TEST(test_fields) {
   gki_planned planned = plan_of(&sample, GK_CANCELLABLE);
   const gk_plan *plan = &planned.plan;
   assert_string_equal(plan->name, "sample");
@@ -221,8 +210,7 @@ static void test_fields(void **state) {
   gki_plan_free(&planned);
 }
 
-static void test_list_may_go(void **state) {
-  (void)state;
+TEST(test_list_may_go) {
   gk_task *tasks = calloc(3, sizeof *tasks);
   gk_slot_desc *slots = calloc(1, sizeof *slots);
   char *words[] = {strdup("loop, .label = L"), strdup("task"), strdup("slot"), strdup("type"), strdup("list")};
@@ -265,8 +253,7 @@ static void failing_free(void *user, void *at) {
 }
 static const gk_allocator allocator = {NULL, failing_alloc, failing_resize, failing_free};
 
-static void test_out_of_memory(void **state) {
-  (void)state;
+TEST(test_out_of_memory) {
   enum { MANY = 3000 }; /* enough for chunks of their own */
   static gk_task tasks[MANY];
   for (int k = 0; k < MANY; ++k) tasks[k] = (gk_task)T(a);
@@ -340,8 +327,7 @@ static const gk_code *code_for_hip(const gk_kernel *of, const char **beyond) {
 }
 
 /* Of each backend its own code counts; for none, that of any in the library. */
-static void test_handwritten(void **state) {
-  (void)state;
+TEST(test_handwritten) {
   static const gk_code code = {.text = "f"};
   static const gk_kernel none = {.name = "none"}, cuda = {.name = "cuda", .cuda = &code},
                          hip = {.name = "hip", .hip = &code};
@@ -364,8 +350,7 @@ static void test_handwritten(void **state) {
   }
 }
 
-static void test_linear(void **state) {
-  (void)state;
+TEST(test_linear) {
   enum { SMALL = 10000, LARGE = 100000 };
   gk_task *tasks = calloc(LARGE, sizeof *tasks);
   char(*names)[32] = calloc(LARGE, sizeof *names);
@@ -383,10 +368,4 @@ static void test_linear(void **state) {
   free(names);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_runs), cmocka_unit_test(test_sections), cmocka_unit_test(test_names),
-      cmocka_unit_test(test_included), cmocka_unit_test(test_fields), cmocka_unit_test(test_list_may_go),
-      cmocka_unit_test(test_out_of_memory), cmocka_unit_test(test_handwritten), cmocka_unit_test(test_linear)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return run_all_tests(); }

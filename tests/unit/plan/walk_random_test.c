@@ -3,8 +3,6 @@
 #include "dump/dump.h"
 #include "unit/support/oracle.h"
 #include "walk_world.h"
-#include <stdio.h>
-#include <string.h>
 
 /* ---- side by side ------------------------------------------------------------------------------------------------ */
 
@@ -298,15 +296,13 @@ static void one_guarantee(uint64_t seed) {
   world_end(&w);
 }
 
-static void test_guarantee(void **state) {
-  (void)state;
+TEST(test_guarantee) {
   each_list(one_guarantee, 10000);
   print_message("%ld interruptions\n", interruptions);
   if (!getenv("GK_SEED")) assert_true(4 * interruptions > guarantees); /* or it tests nothing */
 }
 
-static void test_contract(void **state) {
-  (void)state;
+TEST(test_contract) {
   each_list(one_list, 20000);
   print_message("%ld launches, %ld resumed: %ld yielded, %ld cancelled, %ld hit a bound; %ld checkpoints in one step\n",
                 launches, resumes, yields, cancels, limits, checkpoint_steps);
@@ -315,7 +311,4 @@ static void test_contract(void **state) {
               checkpoint_steps > launches / 50); /* or it tests nothing */
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_contract), cmocka_unit_test(test_guarantee)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return run_all_tests(); }

@@ -3,8 +3,7 @@
 
 /* ---- checkpoints ------------------------------------------------------------------------------------------------- */
 
-static void test_targets(void **state) {
-  (void)state;
+TEST(test_targets) {
   static const gk_task tasks[] = {
       GK_TARGET(LX), DO(tick, A), GK_END, GK_CHECKPOINT(LP, F), GK_END, GK_TARGET(LY), GK_END, DO(tick, B)};
   test t;
@@ -25,8 +24,7 @@ static void test_targets(void **state) {
   }
 }
 
-static void test_shared_flag(void **state) {
-  (void)state;
+TEST(test_shared_flag) {
   static const gk_task tasks[] = {
       GK_CHECKPOINT(LP, F), DO(tick, A), GK_END, GK_CHECKPOINT_AT(LQ, F, 4), DO(tick, B), GK_END, GK_CHECKPOINT(LX, F),
       DO(one, F), GK_END};
@@ -42,8 +40,7 @@ static void test_shared_flag(void **state) {
   }
 }
 
-static void test_many_checkpoints(void **state) {
-  (void)state;
+TEST(test_many_checkpoints) {
   enum { COUNT = 1000 };
   static gk_task tasks[3 * COUNT];
   for (int k = 0; k < COUNT; ++k) {
@@ -68,8 +65,7 @@ static void test_many_checkpoints(void **state) {
   world_end(&t.w);
 }
 
-static void test_yield_every_pass(void **state) {
-  (void)state;
+TEST(test_yield_every_pass) {
   static const gk_task tasks[] = {
       GK_DO_WHILE(N), DO(tick, A), GK_CHECKPOINT(LP, F), DO(ask, F, B), GK_END, DO(drop, N), GK_END};
   test t;
@@ -85,8 +81,7 @@ static void test_yield_every_pass(void **state) {
   }
 }
 
-static void test_loop_inside_a_checkpoint(void **state) {
-  (void)state;
+TEST(test_loop_inside_a_checkpoint) {
   static const gk_task tasks[] = {
       GK_CHECKPOINT(LP, F), DO(two, N), GK_DO_WHILE(N), DO(tick, A), DO(one, F), DO(drop, N), GK_END, DO(tick, B),
       GK_END, DO(tick, C)};
@@ -100,8 +95,7 @@ static void test_loop_inside_a_checkpoint(void **state) {
   }
 }
 
-static void test_checkpoint_in_branches_in_a_loop(void **state) {
-  (void)state;
+TEST(test_checkpoint_in_branches_in_a_loop) {
   static const gk_task tasks[] = {
       GK_DO_WHILE(N), GK_IF(M), GK_CHECKPOINT(LP, F), DO(tick, A), GK_END, GK_ELSE, DO(tick, X), GK_CHECKPOINT(LQ, G),
       DO(tick, B), GK_END, DO(tick, Y), GK_END, GK_SWITCH(K), GK_CASE, DO(tick, C), GK_END, GK_CASE, DO(tick, D),
@@ -126,8 +120,7 @@ static void test_checkpoint_in_branches_in_a_loop(void **state) {
   }
 }
 
-static void test_third_level_and_siblings(void **state) {
-  (void)state;
+TEST(test_third_level_and_siblings) {
   static const gk_task tasks[] = {
       GK_DO_WHILE(N), DO(tick, A), DO(two, M), GK_WHILE(M), DO(tick, B), DO(two, K), GK_DO_WHILE(K), DO(tick, C),
       GK_CHECKPOINT(LP, F), DO(tick, D), GK_END, DO(drop, K), GK_END, DO(drop, M), GK_END, DO(tick, E), GK_DO_WHILE(Q),
@@ -150,8 +143,7 @@ static void test_third_level_and_siblings(void **state) {
   }
 }
 
-static void test_resume_to_after_a_loop(void **state) {
-  (void)state;
+TEST(test_resume_to_after_a_loop) {
   static const gk_task tasks[] = {
       GK_DO_WHILE(N), GK_CHECKPOINT(LP, F), DO(tick, A), GK_END, DO(drop, N), GK_END, GK_CHECKPOINT(LQ, G),
       DO(tick, B), GK_END, DO(tick, C)};
@@ -165,8 +157,7 @@ static void test_resume_to_after_a_loop(void **state) {
   }
 }
 
-static void test_yield_in_a_sibling_loop(void **state) {
-  (void)state;
+TEST(test_yield_in_a_sibling_loop) {
   static const gk_task tasks[] = {
       GK_DO_WHILE(N), GK_CHECKPOINT(LP, F), DO(tick, A), GK_END, DO(drop, N), GK_END, DO(tick, X), GK_WHILE(M),
       DO(tick, B), GK_CHECKPOINT(LQ, G), DO(tick, C), GK_END, DO(drop, M), GK_END, DO(tick, D)};
@@ -184,8 +175,7 @@ static void test_yield_in_a_sibling_loop(void **state) {
   }
 }
 
-static void test_as_deep_as_it_goes(void **state) {
-  (void)state;
+TEST(test_as_deep_as_it_goes) {
   enum { LEVELS = 31 }; /* a PARALLEL and a SECTION each, and one loop */
   static const gk_task open[] = {GK_PARALLEL, GK_SECTION, DO(tick, A), GK_END, GK_SECTION};
   static const gk_task close[] = {DO(tick, B), GK_END, GK_END};
@@ -213,8 +203,7 @@ static void test_as_deep_as_it_goes(void **state) {
 
 /* ---- sections ---------------------------------------------------------------------------------------------------- */
 
-static void test_sections(void **state) {
-  (void)state;
+TEST(test_sections) {
   static const gk_task tasks[] = {
       GK_CHECKPOINT(LP, F), GK_PARALLEL, GK_SECTION, GK_DO_WHILE(N), DO(tick, A), DO(drop, N), GK_END, GK_END,
       GK_SECTION, GK_IF(M), DO(tick, B), GK_ELSE, DO(tick, C), GK_END, GK_END, GK_SECTION, DO(tick, X), DO(move, Y, X),
@@ -237,8 +226,7 @@ static void test_sections(void **state) {
   }
 }
 
-static void test_limit_among_sections(void **state) {
-  (void)state;
+TEST(test_limit_among_sections) {
   static const gk_task tasks[] = {
       GK_PARALLEL, GK_SECTION, GK_WHILE(F), GK_END, GK_END, GK_SECTION, DO(tick, A),
       GK_DO_WHILE(Q, .max_iterations = 2), DO(tick, A), GK_END, GK_END, GK_SECTION,
@@ -258,8 +246,7 @@ static void test_limit_among_sections(void **state) {
 
 /* ---- cancel ------------------------------------------------------------------------------------------------------ */
 
-static void test_cancel_in_a_loop(void **state) {
-  (void)state;
+TEST(test_cancel_in_a_loop) {
   static const gk_task tasks[] = {
       GK_RUN_ALWAYS(tick, GK_ONE, P), GK_TARGET(LX), GK_DO_WHILE(N), DO(tick, A), DO(halt, B), DO(drop, N), GK_END,
       DO(tick, B), GK_END, DO(tick, C), GK_RUN_ALWAYS(tick, GK_ONE, D)};
@@ -277,8 +264,7 @@ static void test_cancel_in_a_loop(void **state) {
   }
 }
 
-static void test_cancel_at_a_checkpoint(void **state) {
-  (void)state;
+TEST(test_cancel_at_a_checkpoint) {
   static const gk_task tasks[] = {GK_CHECKPOINT(LP, F), DO(halt, B), GK_END, DO(tick, A)};
   test t;
   FOR_LIST(t, tasks) {
@@ -291,8 +277,7 @@ static void test_cancel_at_a_checkpoint(void **state) {
   }
 }
 
-static void test_cancel_meets_no_end(void **state) {
-  (void)state;
+TEST(test_cancel_meets_no_end) {
   static const gk_task tasks[] = {DO(halt, B), GK_TARGET(LP), DO(tick, A), GK_END, GK_WHILE(F), GK_END, DO(tick, C)};
   test t;
   FOR_LIST(t, tasks) {
@@ -301,8 +286,7 @@ static void test_cancel_meets_no_end(void **state) {
   }
 }
 
-static void test_cancel_in_sections(void **state) {
-  (void)state;
+TEST(test_cancel_in_sections) {
   static const gk_task tasks[] = {
       GK_DO_WHILE(Q), DO(halt, B), GK_PARALLEL, GK_SECTION, GK_DO_WHILE(Q), DO(tick, A), GK_END, DO(tick, B), GK_END,
       GK_SECTION, DO(tick, X), GK_PARALLEL, GK_SECTION, DO(tick, D), GK_WHILE(F), GK_END, GK_END, GK_SECTION,
@@ -321,8 +305,7 @@ static void test_cancel_in_sections(void **state) {
   }
 }
 
-static void test_cancel_unseen_by_the_device(void **state) {
-  (void)state;
+TEST(test_cancel_unseen_by_the_device) {
   static const gk_task tasks[] = {GK_DO_WHILE(Q), DO(tick, A), DO(halt, B), GK_END, DO(tick, C)};
   test t;
   FOR_LIST(t, tasks) {
@@ -342,8 +325,7 @@ static void test_cancel_unseen_by_the_device(void **state) {
 }
 
 /* A device far away is still in the pass when its end is walked: the cancel comes while the flag is awaited. */
-static void test_cancel_while_a_flag_is_awaited(void **state) {
-  (void)state;
+TEST(test_cancel_while_a_flag_is_awaited) {
   static const gk_task tasks[] = {GK_DO_WHILE(N), DO(tick, A), GK_END, DO(tick, C)};
   test t;
   begin(&t, tasks, GK_COUNT(tasks), 0);
@@ -383,8 +365,7 @@ static void drive(test *t, gk_walk *walk) {
   }
 }
 
-static void test_cancel_in_sections_forked_one_by_one(void **state) {
-  (void)state;
+TEST(test_cancel_in_sections_forked_one_by_one) {
   static const gk_task tasks[] = {
       GK_PARALLEL, GK_SECTION, GK_DO_WHILE(Q), GK_END, DO(tick, A), GK_END, GK_SECTION, GK_PARALLEL, GK_SECTION,
       GK_WHILE(F), GK_END, GK_END, GK_SECTION, DO(tick, D), GK_END, GK_END, DO(tick, B), GK_END, GK_END, DO(tick, C)};
@@ -400,8 +381,7 @@ static void test_cancel_in_sections_forked_one_by_one(void **state) {
   world_end(&t.w);
 }
 
-static void test_cancel_before_a_deaf_device(void **state) {
-  (void)state;
+TEST(test_cancel_before_a_deaf_device) {
   static const gk_task tasks[] = {GK_DO_WHILE(Q), DO(tick, A), GK_END, DO(tick, C)};
   test t;
   FOR_LIST(t, tasks) {
@@ -412,8 +392,7 @@ static void test_cancel_before_a_deaf_device(void **state) {
   }
 }
 
-static void test_yield_beside_always(void **state) {
-  (void)state;
+TEST(test_yield_beside_always) {
   static const gk_task tasks[] = {
       GK_RUN_ALWAYS(tick, GK_ONE, A), GK_RUN_ALWAYS(tick, GK_ONE, B), GK_DO_WHILE(N), GK_CHECKPOINT(LP, F), GK_END,
       GK_END, GK_RUN_ALWAYS(tick, GK_ONE, C), GK_CHECKPOINT(LQ, G), GK_END, GK_RUN_ALWAYS(tick, GK_ONE, D)};
@@ -429,8 +408,7 @@ static void test_yield_beside_always(void **state) {
   }
 }
 
-static void test_fresh_launch_forgets(void **state) {
-  (void)state;
+TEST(test_fresh_launch_forgets) {
   static const gk_task tasks[] = {
       GK_DO_WHILE(Q, .max_iterations = 2), GK_CHECKPOINT(LP, F), DO(tick, A), GK_END, GK_END};
   test t;
@@ -446,15 +424,4 @@ static void test_fresh_launch_forgets(void **state) {
   }
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      TEST(targets), TEST(shared_flag), TEST(many_checkpoints), TEST(yield_every_pass),
-      TEST(loop_inside_a_checkpoint), TEST(checkpoint_in_branches_in_a_loop), TEST(third_level_and_siblings),
-      TEST(resume_to_after_a_loop), TEST(yield_in_a_sibling_loop), TEST(as_deep_as_it_goes), TEST(sections),
-      TEST(limit_among_sections), TEST(cancel_in_a_loop), TEST(cancel_at_a_checkpoint), TEST(cancel_meets_no_end),
-      TEST(cancel_in_sections), TEST(cancel_unseen_by_the_device), TEST(cancel_while_a_flag_is_awaited),
-      TEST(cancel_before_a_deaf_device),
-      TEST(cancel_in_sections_forked_one_by_one), TEST(yield_beside_always),
-      TEST(fresh_launch_forgets)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return run_all_tests(); }

@@ -3,8 +3,7 @@
 
 /* ---- golden traces ----------------------------------------------------------------------------------------------- */
 
-static void test_yield_and_resume(void **state) {
-  (void)state;
+TEST(test_yield_and_resume) {
   static const gk_task tasks[] = {DO(tick, A), GK_CHECKPOINT(LB, F), DO(tick, B), GK_END, DO(tick, C)};
   test t;
   FOR_LIST(t, tasks) {
@@ -21,8 +20,7 @@ static void test_yield_and_resume(void **state) {
   }
 }
 
-static void test_yield_in_a_loop(void **state) {
-  (void)state;
+TEST(test_yield_in_a_loop) {
   static const gk_task tasks[] = {
       GK_DO_WHILE(N), DO(tick, A), GK_CHECKPOINT(LB, F), DO(tick, B), GK_END, DO(tick, C), DO(drop, N), GK_END};
   test t;
@@ -39,8 +37,7 @@ static void test_yield_in_a_loop(void **state) {
   }
 }
 
-static void test_yield_on_last_pass(void **state) {
-  (void)state;
+TEST(test_yield_on_last_pass) {
   static const gk_task tasks[] = {GK_DO_WHILE(N), DO(drop, N), GK_CHECKPOINT(LB, F), DO(tick, B), GK_END, GK_END};
   test t;
   FOR_LIST(t, tasks) {
@@ -54,8 +51,7 @@ static void test_yield_on_last_pass(void **state) {
   }
 }
 
-static void test_resume_past_a_finished_loop(void **state) {
-  (void)state;
+TEST(test_resume_past_a_finished_loop) {
   static const gk_task tasks[] = {
       GK_DO_WHILE(A), DO(tick, X), DO(drop, A), GK_END, DO(tick, Y), GK_CHECKPOINT(LX, F), DO(tick, D), GK_END};
   test t;
@@ -74,8 +70,7 @@ static void test_resume_past_a_finished_loop(void **state) {
   }
 }
 
-static void test_yield_in_an_inner_loop(void **state) {
-  (void)state;
+TEST(test_yield_in_an_inner_loop) {
   static const gk_task tasks[] = {
       GK_DO_WHILE(N), DO(two, M), DO(tick, A), GK_DO_WHILE(M), GK_CHECKPOINT(LP, F), DO(tick, B), GK_END, DO(drop, M),
       GK_END, DO(drop, N), GK_END};
@@ -93,8 +88,7 @@ static void test_yield_in_an_inner_loop(void **state) {
   }
 }
 
-static void test_first_task_sets_the_flag(void **state) {
-  (void)state;
+TEST(test_first_task_sets_the_flag) {
   static const gk_task tasks[] = {GK_CHECKPOINT(LP, F), DO(one, F), DO(tick, B), GK_END, DO(tick, C)};
   test t;
   FOR_LIST(t, tasks) {
@@ -104,8 +98,7 @@ static void test_first_task_sets_the_flag(void **state) {
   }
 }
 
-static void test_first_yielder_wins(void **state) {
-  (void)state;
+TEST(test_first_yielder_wins) {
   static const gk_task tasks[] = {GK_CHECKPOINT(LP, F), DO(tick, A), GK_END, GK_CHECKPOINT(LQ, G), DO(tick, B), GK_END};
   test t;
   FOR_LIST(t, tasks) {
@@ -128,8 +121,7 @@ static void test_first_yielder_wins(void **state) {
   }
 }
 
-static void test_sections_join_in_every_pass(void **state) {
-  (void)state;
+TEST(test_sections_join_in_every_pass) {
   static const gk_task tasks[] = {
       GK_DO_WHILE(N), GK_PARALLEL, GK_SECTION, DO(tick, X), GK_END, GK_SECTION, DO(drop, Y), GK_END, GK_END,
       GK_PARALLEL, GK_SECTION, DO(move, A, X), GK_END, GK_SECTION, DO(move, B, Y), GK_END, GK_END, GK_IF(Q),
@@ -142,8 +134,7 @@ static void test_sections_join_in_every_pass(void **state) {
   }
 }
 
-static void test_always(void **state) {
-  (void)state;
+TEST(test_always) {
   static const gk_task tasks[] = {
       GK_RUN_ALWAYS(tick, GK_ONE, P), DO(tick, A), GK_CHECKPOINT(LB, F), DO(tick, B), GK_END,
       GK_RUN_ALWAYS(tick, GK_ONE, D), DO(tick, C), GK_RUN_ALWAYS(tick, GK_ONE, E)};
@@ -162,8 +153,7 @@ static void test_always(void **state) {
 
 /* ---- loops ------------------------------------------------------------------------------------------------------- */
 
-static void test_counter_loops(void **state) {
-  (void)state;
+TEST(test_counter_loops) {
   static const gk_task tasks[] = {
       DO(tick, A), GK_DO_WHILE(N), DO(tick, B), DO(drop, N), GK_END, DO(tick, C), GK_WHILE(M), DO(tick, D),
       DO(tick, M), GK_END, DO(tick, E)};
@@ -185,8 +175,7 @@ static void test_counter_loops(void **state) {
   }
 }
 
-static void test_flag_zero_at_do_while(void **state) {
-  (void)state;
+TEST(test_flag_zero_at_do_while) {
   static const gk_task tasks[] = {GK_DO_WHILE(N), DO(tick, A), GK_END, GK_WHILE(N), DO(tick, B), GK_END};
   test t;
   FOR_LIST(t, tasks) {
@@ -195,8 +184,7 @@ static void test_flag_zero_at_do_while(void **state) {
   }
 }
 
-static void test_nested_three(void **state) {
-  (void)state;
+TEST(test_nested_three) {
   static const gk_task tasks[] = {
       GK_DO_WHILE(N), DO(five, M), GK_DO_WHILE(M), DO(two, K), GK_WHILE(K), DO(tick, A), DO(drop, K), GK_END,
       DO(drop, M), GK_END, DO(drop, N), GK_END};
@@ -209,8 +197,7 @@ static void test_nested_three(void **state) {
   }
 }
 
-static void test_ten_deep_and_empty_bodies(void **state) {
-  (void)state;
+TEST(test_ten_deep_and_empty_bodies) {
   static const gk_task tasks[] = {
       GK_DO_WHILE(A), GK_DO_WHILE(A), GK_DO_WHILE(A), GK_DO_WHILE(A), GK_DO_WHILE(A), GK_DO_WHILE(A), GK_DO_WHILE(A),
       GK_DO_WHILE(A), GK_DO_WHILE(A), GK_DO_WHILE(A), DO(tick, B), GK_END, GK_END, GK_END, GK_END, GK_END, GK_END,
@@ -226,8 +213,7 @@ static void test_ten_deep_and_empty_bodies(void **state) {
   }
 }
 
-static void test_empty_list(void **state) {
-  (void)state;
+TEST(test_empty_list) {
   static const gk_task tasks[] = {DO(tick, A)};
   test t;
   for (uint32_t mode = 0; mode < 4; ++mode) {
@@ -238,8 +224,7 @@ static void test_empty_list(void **state) {
   }
 }
 
-static void test_branches(void **state) {
-  (void)state;
+TEST(test_branches) {
   static const gk_task tasks[] = {
       GK_DO_WHILE(N), GK_IF(M), DO(tick, A), GK_ELSE, DO(tick, B), GK_END, GK_SWITCH(M, .offset = 4), GK_CASE,
       DO(tick, C), GK_END, GK_CASE, GK_END, GK_CASE, DO(tick, D), GK_END, GK_END, GK_IF(K), GK_WHILE(K), DO(drop, K),
@@ -257,8 +242,7 @@ static void test_branches(void **state) {
     }
 }
 
-static void test_bounds(void **state) {
-  (void)state;
+TEST(test_bounds) {
   static const gk_task tasks[] = {
       GK_DO_WHILE(Q, .max_iterations = 3), DO(tick, A), GK_END, GK_WHILE(Q, .max_iterations = 2), DO(tick, B),
       GK_DO_WHILE(P, .max_iterations = 1), GK_END, GK_END, DO(tick, C)};
@@ -277,8 +261,7 @@ static void test_bounds(void **state) {
   }
 }
 
-static void test_bound_counts_one_entry(void **state) {
-  (void)state;
+TEST(test_bound_counts_one_entry) {
   static const gk_task tasks[] = {
       GK_DO_WHILE(N), GK_DO_WHILE(Q, .max_iterations = 3), DO(tick, A), GK_CHECKPOINT(LP, F), DO(ask, F, B), GK_END,
       DO(tick, C), GK_END, DO(drop, N), GK_END};
@@ -306,8 +289,7 @@ static void test_bound_counts_one_entry(void **state) {
   }
 }
 
-static void test_entry_from_its_beginning(void **state) {
-  (void)state;
+TEST(test_entry_from_its_beginning) {
   /* Q yields behind the inner loop; then P inside it: the count that waits is that of the entry at hand. */
   static const gk_task tasks[] = {
       GK_DO_WHILE(N), GK_DO_WHILE(Q, .max_iterations = 4), DO(tick, A), GK_CHECKPOINT(LP, F), DO(tick, B), GK_END,
@@ -328,12 +310,4 @@ static void test_entry_from_its_beginning(void **state) {
   }
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      TEST(yield_and_resume), TEST(yield_in_a_loop), TEST(yield_on_last_pass), TEST(resume_past_a_finished_loop),
-      TEST(yield_in_an_inner_loop), TEST(first_task_sets_the_flag), TEST(first_yielder_wins),
-      TEST(sections_join_in_every_pass), TEST(always), TEST(counter_loops), TEST(flag_zero_at_do_while),
-      TEST(nested_three), TEST(ten_deep_and_empty_bodies), TEST(empty_list), TEST(branches), TEST(bounds),
-      TEST(bound_counts_one_entry), TEST(entry_from_its_beginning)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return run_all_tests(); }

@@ -4,11 +4,7 @@
 #define WALK_WORLD_H
 #include "unit/support/chance.h"
 #include "plan/plan.h"
-#include <stdarg.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
+#include "unit/support/test.h"
 
 enum { TAKES_LOOP = 1 << GK_STEP_LOOP, TAKES_FORK = 1 << GK_STEP_FORK,
        TAKES_CHECKPOINT = 1 << GK_STEP_CHECKPOINT };

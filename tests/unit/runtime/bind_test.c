@@ -41,8 +41,7 @@ static void run(gk_graph *graph) {
 
 /* ---- types and ranges -------------------------------------------------------------------------------------------- */
 
-static void every_type_arrives(void **state) {
-  gk_device *device = *state;
+TEST_ON(ALL_BACKENDS, every_type_arrives) {
   gk_graph *graph = graph_of(device, &wide);
   int64_t *to = gk_alloc(device, 2 * sizeof *to, GK_DEVICE_MEMORY), back[2];
   float *y = gk_alloc(device, sizeof *y, GK_DEVICE_MEMORY), one = 1;
@@ -75,8 +74,7 @@ static void every_type_arrives(void **state) {
   gk_free(device, y);
 }
 
-static void number_out_of_range_is_refused(void **state) {
-  gk_device *device = *state;
+TEST_ON(ALL_BACKENDS, number_out_of_range_is_refused) {
   gk_graph *graph = graph_of(device, &add_list);
   assert_ok(gk_bind_int(graph, I, INT32_MIN));
   assert_ok(gk_bind_int(graph, I, INT32_MAX));
@@ -88,8 +86,7 @@ static void number_out_of_range_is_refused(void **state) {
   gk_graph_destroy(graph);
 }
 
-static void wrong_type_is_named(void **state) {
-  gk_device *device = *state;
+TEST_ON(ALL_BACKENDS, wrong_type_is_named) {
   gk_graph *graph = graph_of(device, &add_list);
   line l = {1, 2};
   int host;
@@ -113,8 +110,7 @@ static void wrong_type_is_named(void **state) {
   gk_graph_destroy(graph);
 }
 
-static void unknown_slot_is_named(void **state) {
-  gk_device *device = *state;
+TEST_ON(ALL_BACKENDS, unknown_slot_is_named) {
   gk_graph *graph = graph_of(device, &add_list);
   static const gk_slot unknown[] = {0, -1, INT32_MIN, 15, 19, 21, INT32_MAX};
   for (size_t k = 0; k < GK_COUNT(unknown); ++k) {
@@ -139,8 +135,7 @@ static void unknown_slot_is_named(void **state) {
 
 /* ---- what a launch refuses --------------------------------------------------------------------------------------- */
 
-static void failed_bind_is_told_by_the_next_launch(void **state) {
-  gk_device *device = *state;
+TEST_ON(ALL_BACKENDS, failed_bind_is_told_by_the_next_launch) {
   int *x = int_on(device, 0);
   gk_graph *graph = graph_of(device, &add_list);
   assert_ok(gk_bind(graph, X, x));
@@ -184,8 +179,7 @@ static void failed_bind_is_told_by_the_next_launch(void **state) {
   gk_free(device, x);
 }
 
-static void unbound_slot_is_named_with_its_task(void **state) {
-  gk_device *device = *state;
+TEST_ON(ALL_BACKENDS, unbound_slot_is_named_with_its_task) {
   gk_graph *graph = graph_of(device, &wide);
   int64_t *to = gk_alloc(device, 2 * sizeof *to, GK_DEVICE_MEMORY);
   float *y = gk_alloc(device, sizeof *y, GK_DEVICE_MEMORY);
@@ -215,11 +209,10 @@ static void unbound_slot_is_named_with_its_task(void **state) {
   gk_free(device, y);
 }
 
-static void unaligned_memory_is_refused(void **state) {
+TEST_ON(ALL_BACKENDS, unaligned_memory_is_refused) {
   static const gk_task tasks[] = {GK_RUN(add, COUNT, X, I), GK_IF(FREE), GK_FILL(Y, COUNT, 0), GK_END,
                                   GK_RUN(put, FREE, TO, L, U)};
   static const gk_list list = GK_LIST(list, tasks, slots);
-  gk_device *device = *state;
   gk_graph *graph = graph_of(device, &list);
   char *memory = gk_alloc(device, 128, GK_DEVICE_MEMORY);
   assert_ok(gk_bind_int(graph, I, 1));
@@ -247,8 +240,7 @@ static void unaligned_memory_is_refused(void **state) {
 }
 
 /* A struct lies as its type wants it, in every launch. */
-static void structs_are_aligned(void **state) {
-  gk_device *device = *state;
+TEST_ON(ALL_BACKENDS, structs_are_aligned) {
   static const gk_param params[] = {{"x", "int", 4, 4, GK_PTR, GK_ACCESS_INOUT},
                                     {"w", "wide_struct", 128, 64, GK_BYTES, GK_ACCESS_VALUE}};
   static const gk_kernel kernel = {.name = "where", .params = params, .param_count = 2, .host = where_is_it};
@@ -269,8 +261,7 @@ static void structs_are_aligned(void **state) {
   gk_free(device, x);
 }
 
-static void overlapping_memory_is_refused(void **state) {
-  gk_device *device = *state;
+TEST_ON(ALL_BACKENDS, overlapping_memory_is_refused) {
   gk_graph *graph = graph_of(device, &total_list);
   int *both = ints_on(device, (int[]){1, 2, 3, 4}, 4);
   assert_ok(gk_bind(graph, OWNED, both));
@@ -292,9 +283,8 @@ static void overlapping_memory_is_refused(void **state) {
 
 /* Of many slots, bound in any order, the two that share memory are found: a descending one is what takes the most
  * moves to be sorted. */
-static void overlap_is_found_among_many(void **state) {
+TEST_ON(ALL_BACKENDS, overlap_is_found_among_many) {
   enum { SLOTS = 600 };
-  gk_device *device = *state;
   static gk_slot_desc table[SLOTS];
   static gk_task tasks[SLOTS / 2];
   static char names[SLOTS][16];
@@ -328,8 +318,7 @@ static void overlap_is_found_among_many(void **state) {
 
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
 
-static void resize_keeps_and_zeroes(void **state) {
-  gk_device *device = *state;
+TEST_ON(ALL_BACKENDS, resize_keeps_and_zeroes) {
   gk_graph *graph = graph_of(device, &total_list);
   int *sum = int_on(device, 0);
   assert_ok(gk_bind(graph, SUM, sum));
@@ -364,8 +353,7 @@ static void resize_keeps_and_zeroes(void **state) {
   gk_free(device, other);
 }
 
-static void resize_waits_for_launches(void **state) {
-  gk_device *device = *state;
+TEST_ON(ALL_BACKENDS, resize_waits_for_launches) {
   static const gk_task tasks[] = {GK_RUN(add, COUNT, OWNED, I)};
   static const gk_list list = GK_LIST(list, tasks, slots);
   gk_graph *graph = graph_of(device, &list);
@@ -379,8 +367,7 @@ static void resize_waits_for_launches(void **state) {
   gk_graph_destroy(graph);
 }
 
-static void resize_that_fails_changes_nothing(void **state) {
-  gk_device *device = *state;
+TEST_ON(ALL_BACKENDS, resize_that_fails_changes_nothing) {
   gk_graph *graph = graph_of(device, &total_list);
   int *sum = int_on(device, 0), *owned = gk_bound(graph, OWNED);
   assert_ok(gk_bind(graph, SUM, sum));
@@ -406,8 +393,7 @@ static void resize_that_fails_changes_nothing(void **state) {
   gk_free(device, sum);
 }
 
-static void rebinding_leaves_the_old_alone(void **state) {
-  gk_device *device = *state;
+TEST_ON(ALL_BACKENDS, rebinding_leaves_the_old_alone) {
   gk_graph *graph = graph_of(device, &add_list);
   int *small = int_on(device, 0), *large = ints_on(device, NULL, 1000);
   assert_ok(gk_bind(graph, X, small));
@@ -429,8 +415,7 @@ static void rebinding_leaves_the_old_alone(void **state) {
   gk_free(device, large);
 }
 
-static void structs_are_copied_per_launch(void **state) {
-  gk_device *device = *state;
+TEST_ON(ALL_BACKENDS, structs_are_copied_per_launch) {
   gk_graph *graph = graph_of(device, &line_list);
   int *x = int_on(device, 1), expected = 1;
   assert_ok(gk_bind(graph, X, x));
@@ -459,8 +444,7 @@ static const gk_list inner = GK_LIST(inner, inner_tasks, inner_slots);
 static const gk_task outer_tasks[] = {GK_INCLUDE(inner, 0, X), GK_RUN(add, COUNT, X, I),
                                       GK_INCLUDE_AS(again, inner, 100, OWNED, COUNT)};
 
-static void slots_of_included_lists_are_found(void **state) {
-  gk_device *device = *state;
+TEST_ON(ALL_BACKENDS, slots_of_included_lists_are_found) {
   gk_task tasks[3];
   memcpy(tasks, outer_tasks, sizeof tasks);
   const gk_list outer = GK_LIST(outer, tasks, slots);
@@ -490,24 +474,4 @@ static void slots_of_included_lists_are_found(void **state) {
   gk_free(device, x);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-    ON_ALL(every_type_arrives),
-    ON_ALL(number_out_of_range_is_refused),
-    ON_ALL(wrong_type_is_named),
-    ON_ALL(unknown_slot_is_named),
-    ON_ALL(failed_bind_is_told_by_the_next_launch),
-    ON_ALL(unbound_slot_is_named_with_its_task),
-    ON_ALL(overlapping_memory_is_refused),
-    ON_ALL(overlap_is_found_among_many),
-    ON_ALL(unaligned_memory_is_refused),
-    ON_ALL(structs_are_aligned),
-    ON_ALL(resize_keeps_and_zeroes),
-    ON_ALL(resize_waits_for_launches),
-    ON_ALL(resize_that_fails_changes_nothing),
-    ON_ALL(rebinding_leaves_the_old_alone),
-    ON_ALL(structs_are_copied_per_launch),
-    ON_ALL(slots_of_included_lists_are_found),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return run_all_tests(); }

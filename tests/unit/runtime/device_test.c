@@ -4,8 +4,7 @@
 
 /* ---- opening ----------------------------------------------------------------------------------------------------- */
 
-static void opens_the_backend_that_was_asked_for(void **state) {
-  (void)state;
+TEST(opens_the_backend_that_was_asked_for) {
   for (int mode = 0; mode < FAKE_MODES; ++mode) {
     gk_device *device = open_fake((fake_mode)mode);
     const gk_device_info *info = gk_device_describe(device);
@@ -17,8 +16,7 @@ static void opens_the_backend_that_was_asked_for(void **state) {
   }
 }
 
-static void bad_desc_is_refused(void **state) {
-  (void)state;
+TEST(bad_desc_is_refused) {
   gk_device *device = (gk_device *)state;
   assert_fails(GK_ERROR_INVALID, "nowhere", gk_device_open(NULL, NULL));
   assert_fails(GK_ERROR_INVALID, "reserved[2]", gk_device_open(&(gk_device_desc){.reserved = {0, 0, 1}}, &device));
@@ -38,8 +36,7 @@ static void note_line(void *user, gk_log_level level, const char *line) {
   snprintf(lines->all + used, sizeof lines->all - used, "%s\n", line);
 }
 
-static void failing_open_is_closed_and_explained(void **state) {
-  (void)state;
+TEST(failing_open_is_closed_and_explained) {
   fake_register();
   gk_device *device;
   for (int silent = 0; silent < 2; ++silent) {
@@ -65,8 +62,7 @@ static void visit(void *user, const gk_device_entry *entry) {
   else ++v->refused;
 }
 
-static void list_visits_every_device(void **state) {
-  (void)state;
+TEST(list_visits_every_device) {
   fake_register();
   fake_reset();
   visited v = {0};
@@ -98,8 +94,7 @@ static void list_visits_every_device(void **state) {
 }
 
 /* The first that is asked can't, the second can: nothing has failed. */
-static void good_open_leaves_no_message(void **state) {
-  (void)state;
+TEST(good_open_leaves_no_message) {
   fake_register();
   fake_reset();
   gk_device *device;
@@ -126,8 +121,7 @@ static void good_open_leaves_no_message(void **state) {
 
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
 
-static void memory_is_zeroed_aligned_and_copied(void **state) {
-  gk_device *device = *state;
+TEST_ON(ALL_BACKENDS, memory_is_zeroed_aligned_and_copied) {
   unsigned char bytes[700], back[700];
   for (size_t k = 0; k < sizeof bytes; ++k) bytes[k] = (unsigned char)(k * 7);
   for (int kind = GK_DEVICE_MEMORY; kind <= GK_HOST_MEMORY; ++kind) {
@@ -149,8 +143,7 @@ static void memory_is_zeroed_aligned_and_copied(void **state) {
   }
 }
 
-static void range_that_leaves_its_block_is_refused(void **state) {
-  gk_device *device = *state;
+TEST_ON(ALL_BACKENDS, range_that_leaves_its_block_is_refused) {
   unsigned char host[200] = {0}, *memory = gk_alloc(device, 100, GK_DEVICE_MEMORY),
                 *empty = gk_alloc(device, 0, GK_HOST_MEMORY);
   assert_non_null(empty);
@@ -170,8 +163,7 @@ static void range_that_leaves_its_block_is_refused(void **state) {
   gk_free(device, empty);
 }
 
-static void nothing_and_nowhere(void **state) {
-  gk_device *device = *state;
+TEST_ON(ALL_BACKENDS, nothing_and_nowhere) {
   int host = 1;
   int *memory = int_on(device, 5);
   assert_ok(gk_upload(device, NULL, NULL, 0));
@@ -192,8 +184,7 @@ static void nothing_and_nowhere(void **state) {
   gk_free(device, memory);
 }
 
-static void host_address_is_the_backends_affair(void **state) {
-  gk_device *device = *state;
+TEST_ON(FAKE_BACKENDS, host_address_is_the_backends_affair) {
   int *memory = int_on(device, 42), *host = gk_host_address(device, memory);
   bool is_far = strcmp(gk_device_describe(device)->backend, "fake_batched") == 0;
   if (is_far) assert_null(host);
@@ -201,8 +192,7 @@ static void host_address_is_the_backends_affair(void **state) {
   gk_free(device, memory);
 }
 
-static void foreign_memory_is_taken_at_its_word(void **state) {
-  gk_device *device = *state;
+TEST_ON(ALL_BACKENDS, foreign_memory_is_taken_at_its_word) {
   int *memory = int_on(device, 42), *reached = gk_host_address(device, memory), foreign = 7;
   if (reached) {
     assert_ok(gk_copy(device, memory, &foreign, sizeof foreign));
@@ -218,8 +208,7 @@ static void listen(void *user, gk_log_level level, const char *line) {
   snprintf(h->last, sizeof h->last, "%s", line);
 }
 
-static void free_of_what_was_not_given_is_logged(void **state) {
-  gk_device *device = *state;
+TEST_ON(FAKE_BACKENDS, free_of_what_was_not_given_is_logged) {
   heard h = {0};
   gk_set_log(GK_LOG_ERROR, listen, &h);
   char *memory = (char *)int_on(device, 1);
@@ -237,8 +226,7 @@ static void free_of_what_was_not_given_is_logged(void **state) {
 }
 
 /* The answer is the backend's, the message too; it is logged once, wherever the copy ran. */
-static void failing_backend_is_told(void **state) {
-  gk_device *device = *state;
+TEST_ON(FAKE_BACKENDS, failing_backend_is_told) {
   heard h = {0};
   int *memory = int_on(device, 1), host = 0;
   gk_set_log(GK_LOG_ERROR, listen, &h);
@@ -265,8 +253,7 @@ static void failing_backend_is_told(void **state) {
   gk_free(device, memory);
 }
 
-static void close_frees_what_was_forgotten(void **state) {
-  (void)state;
+TEST(close_frees_what_was_forgotten) {
   gk_device *device = open_fake(FAKE_NATIVE);
   for (int k = 0; k < 40; ++k) assert_non_null(gk_alloc(device, (size_t)k * 10, GK_DEVICE_MEMORY));
   assert_int_equal(fake_leaks(), 41);
@@ -274,8 +261,7 @@ static void close_frees_what_was_forgotten(void **state) {
 }
 
 /* Blocks are found by address however they came and went. */
-static void many_blocks(void **state) {
-  gk_device *device = *state;
+TEST_ON(ALL_BACKENDS, many_blocks) {
   enum { BLOCKS = 200 };
   int *blocks[BLOCKS];
   for (int k = 0; k < BLOCKS; ++k) blocks[k] = int_on(device, k);
@@ -301,35 +287,14 @@ static void *use(void *at) {
   return NULL;
 }
 
-static void version_is_that_of_the_build(void **state) {
-  (void)state;
+TEST(version_is_that_of_the_build) {
   assert_string_equal(gk_version(), GK_VERSION);
 }
 
-static void many_threads_share_a_device(void **state) {
+TEST_ON(ALL_BACKENDS, many_threads_share_a_device) {
   pthread_t threads[4];
-  for (int k = 0; k < 4; ++k) assert_int_equal(pthread_create(&threads[k], NULL, use, *state), 0);
+  for (int k = 0; k < 4; ++k) assert_int_equal(pthread_create(&threads[k], NULL, use, device), 0);
   for (int k = 0; k < 4; ++k) pthread_join(threads[k], NULL);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-    cmocka_unit_test(opens_the_backend_that_was_asked_for),
-    cmocka_unit_test(bad_desc_is_refused),
-    cmocka_unit_test(failing_open_is_closed_and_explained),
-    cmocka_unit_test(list_visits_every_device),
-    cmocka_unit_test(good_open_leaves_no_message),
-    ON_ALL(memory_is_zeroed_aligned_and_copied),
-    ON_ALL(range_that_leaves_its_block_is_refused),
-    ON_ALL(nothing_and_nowhere),
-    ON_FAKES(host_address_is_the_backends_affair),
-    ON_ALL(foreign_memory_is_taken_at_its_word),
-    ON_FAKES(free_of_what_was_not_given_is_logged),
-    ON_FAKES(failing_backend_is_told),
-    cmocka_unit_test(close_frees_what_was_forgotten),
-    ON_ALL(many_blocks),
-    ON_ALL(many_threads_share_a_device),
-    cmocka_unit_test(version_is_that_of_the_build),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return run_all_tests(); }

@@ -68,8 +68,22 @@ static void assert_no_growth(held before, const char *what) {
     fail_msg("the process grew from %zu to %zu bytes", before.resident, after.resident);
 }
 
-static void a_million_launches(void **state) {
-  gk_device *device = *state;
+static int setup(void **state) {
+  gk_allocator allocator = counting_allocator(&memory);
+  if (gk_set_allocator(&allocator) != GK_OK) return -1;
+  awkward_register();
+  awkward_seed(0);
+  return gk_device_open(&(gk_device_desc){.backend = *state}, (gk_device **)state) == GK_OK ? 0 : -1;
+}
+
+static int teardown(void **state) {
+  teardown_device(state);
+  assert_int_equal(atomic_load(&memory.live), 0);
+  return gk_set_allocator(NULL) == GK_OK ? 0 : -1;
+}
+#define LASTING(test) DEVICE_TEST_ON("openmp awkward", test, setup, teardown)
+
+LASTING(a_million_launches) {
   int *x = int_on(device, 0), *y = int_on(device, 0);
   gk_graph *graph;
   const gk_status *status;
@@ -94,8 +108,7 @@ static void a_million_launches(void **state) {
   gk_free(device, y);
 }
 
-static void a_hundred_thousand_graphs(void **state) {
-  gk_device *device = *state;
+LASTING(a_hundred_thousand_graphs) {
   int *x = int_on(device, 0);
   held before = {0};
   int made = 0;
@@ -117,29 +130,7 @@ static void a_hundred_thousand_graphs(void **state) {
   gk_free(device, x);
 }
 
-static int setup(void **state) {
-  gk_allocator allocator = counting_allocator(&memory);
-  if (gk_set_allocator(&allocator) != GK_OK) return -1;
-  awkward_register();
-  awkward_seed(0);
-  return gk_device_open(&(gk_device_desc){.backend = *state}, (gk_device **)state) == GK_OK ? 0 : -1;
-}
-
-static int teardown(void **state) {
-  teardown_device(state);
-  assert_int_equal(atomic_load(&memory.live), 0);
-  return gk_set_allocator(NULL) == GK_OK ? 0 : -1;
-}
-
-#define LASTING(backend, test) {#test " on " #backend, test, setup, teardown, (void *)(uintptr_t)#backend}
-
 int main(void) {
   (void)prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0); /* the system makes large pages when it likes: that isn't growth */
-  const struct CMUnitTest tests[] = {
-    LASTING(openmp, a_million_launches),
-    LASTING(awkward, a_million_launches),
-    LASTING(openmp, a_hundred_thousand_graphs),
-    LASTING(awkward, a_hundred_thousand_graphs),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return run_all_tests();
 }

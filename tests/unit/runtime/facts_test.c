@@ -24,8 +24,7 @@ static void hear(void *user, const gk_fact *fact) {
     if (!strstr((h)->all, (words))) fail_msg("%s isn't in %s", (words), (h)->all); \
   } while (0)
 
-static void test_library(void **state) {
-  (void)state;
+TEST(test_library) {
   heard h = {0};
   setenv("GK_LOG", "", 1);
   setenv("GK_CACHE", "off", 1);
@@ -62,8 +61,7 @@ static void assert_cache(const char *value, const char *why) {
   if (!strstr(w.why, why)) fail_msg("%s isn't in %s", why, w.why);
 }
 
-static void test_cache_folder(void **state) {
-  (void)state;
+TEST(test_cache_folder) {
   char folder[] = "/tmp/gk_facts_XXXXXX", inside[sizeof folder + 8];
   assert_non_null(mkdtemp(folder));
   snprintf(inside, sizeof inside, "%s/gk", folder);
@@ -79,8 +77,7 @@ static void test_cache_folder(void **state) {
 }
 
 /* In a process of its own, since modules are looked for once. */
-static void test_modules(void **state) {
-  (void)state;
+TEST(test_modules) {
   setenv("GK_MODULES", "/nowhere/gk_backend.so", 1);
   const int code = system("exec /proc/$PPID/exe modules");
   unsetenv("GK_MODULES");
@@ -92,16 +89,16 @@ static int tell_modules(void) {
   return gk_facts(want, &w) == GK_OK && strcmp(w.value, "null") == 0 && strstr(w.why, "/nowhere/gk_backend.so") ? 0 : 1;
 }
 
-static void test_backends(void **state) {
-  heard h = {0}, device = {0};
+TEST_ON_CUDA(test_backends) {
+  heard h = {0}, listed = {0};
   for (size_t k = 0; gk_backend_at(k); ++k) assert_ok(gk_backend_facts(gk_backend_at(k), hear, &h));
   assert_heard(&h, "driver.library=/");
   assert_heard(&h, "driver.cuda=13.0;driver.devices=1;nvrtc.libnvrtc.so.13=13.0;nvrtc.libnvrtc.so.12=12.8;");
   assert_heard(&h, "nvrtc.libnvrtc.so=null;");
-  assert_ok(gk_device_facts(*state, hear, &device));
-  assert_heard(&device, "gpu.architecture=sm_90;");
-  assert_heard(&device, "probe.conditional=yes;");
-  assert_heard(&device, "probe.P9a=yes;");
+  assert_ok(gk_device_facts(device, hear, &listed));
+  assert_heard(&listed, "gpu.architecture=sm_90;");
+  assert_heard(&listed, "probe.conditional=yes;");
+  assert_heard(&listed, "probe.P9a=yes;");
 }
 
 static void of_backends(wanted *w) {
@@ -109,8 +106,7 @@ static void of_backends(wanted *w) {
 }
 
 /* What a library is for, and what can't be asked. */
-static void test_libraries(void **state) {
-  (void)state;
+TEST_ON_CUDA(test_libraries) {
   wanted w = {.name = "libnvrtc.so.12"};
   of_backends(&w);
   if (!strstr(w.why, "/libnvrtc.so.12, for sm_50 to sm_120")) fail_msg("%s", w.why);
@@ -134,8 +130,7 @@ static void assert_made(const char *name, const char *value, const char *why) {
   if (!strstr(w.why, why) || !why[0] != !w.why[0]) fail_msg("%s: \"%s\" isn't \"%s\"", name, w.why, why);
 }
 
-static void test_device(void **state) {
-  (void)state;
+TEST(test_device) {
   made = (gki_cuda_device){.driver = &driver_of_made, .arch = 121, .multiprocessors = 132};
   assert_made("architecture", "sm_121", "");
   assert_made("multiprocessors", "132", "");
@@ -152,8 +147,7 @@ static void test_device(void **state) {
   assert_made("compiler", "null", "and this GPU is sm_10");
 }
 
-static void test_own_kernels(void **state) {
-  (void)state;
+TEST(test_own_kernels) {
   made = (gki_cuda_device){.driver = &driver_of_made, .builtin.module = (CUmodule)(uintptr_t)1};
   driver_of_made.version = 12040;
   assert_made("own", "machine code", "");
@@ -170,7 +164,7 @@ static void test_own_kernels(void **state) {
   assert_made("own", "COPY and FILL, by the compiler", "no driver before 12.4 takes gk's images");
 }
 
-static void test_probed(void **state) {
+TEST(test_probed) {
   static const struct { gki_cuda_question question; const char *name, *way; } ways[] = {
       {GKI_CUDA_P1A, "P1a", "; so: host-gated"},       {GKI_CUDA_P9A, "P9a", "; so: no SWITCH"},
       {GKI_CUDA_P8, "P8", "; so: chain branches"},     {GKI_CUDA_P1D, "P1d", "; so: target by copy"},
@@ -179,7 +173,6 @@ static void test_probed(void **state) {
   static const char *const answers[] = {[GKI_CUDA_NOT_ASKED] = "null", [GKI_CUDA_DECLINED] = "null",
                                         [GKI_CUDA_YES] = "yes", [GKI_CUDA_NO] = "no",
                                         [GKI_CUDA_NOT_SHOWN] = "not shown"};
-  (void)state;
   made = (gki_cuda_device){.driver = &driver_of_made,
                            .caps = {.conditional = true, .graph_count = 6, .microseconds = 900, .overlaps = 4}};
   assert_made("conditional", "yes", "graphs that decide by themselves");
@@ -204,8 +197,7 @@ static void test_probed(void **state) {
   assert_made("conditional", "no", "the driver is old");
 }
 
-static void test_backend_without_facts(void **state) {
-  (void)state;
+TEST(test_backend_without_facts) {
   gk_device *openmp = NULL;
   heard h = {0};
   assert_ok(gk_device_open(&(gk_device_desc){.backend = "openmp"}, &openmp));
@@ -214,10 +206,10 @@ static void test_backend_without_facts(void **state) {
   gk_device_close(openmp);
 }
 
-static void test_misuse(void **state) {
+TEST_ON_CUDA(test_misuse) {
   assert_fails(GK_ERROR_INVALID, "gk_facts: `visit` is NULL", gk_facts(NULL, NULL));
   assert_fails(GK_ERROR_INVALID, "gk_backend_facts: `visit` is NULL", gk_backend_facts(gk_backend_at(0), NULL, NULL));
-  assert_fails(GK_ERROR_INVALID, "gk_device_facts: `visit` is NULL", gk_device_facts(*state, NULL, NULL));
+  assert_fails(GK_ERROR_INVALID, "gk_device_facts: `visit` is NULL", gk_device_facts(device, NULL, NULL));
   heard h = {0};
   assert_fails(GK_ERROR_INVALID, "there is no backend", gk_backend_facts(NULL, hear, &h));
   assert_fails(GK_ERROR_INVALID, "there is no device", gk_device_facts(NULL, hear, &h));
@@ -227,17 +219,5 @@ static void test_misuse(void **state) {
 int main(int argc, char **argv) {
   if (argc == 2) return tell_modules();
   with_simgpu(argv);
-  const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_library),
-    cmocka_unit_test(test_cache_folder),
-    cmocka_unit_test(test_modules),
-    ON_CUDA(test_backends),
-    ON_CUDA(test_libraries),
-    cmocka_unit_test(test_device),
-    cmocka_unit_test(test_own_kernels),
-    cmocka_unit_test(test_probed),
-    cmocka_unit_test(test_backend_without_facts),
-    ON_CUDA(test_misuse),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return run_all_tests();
 }

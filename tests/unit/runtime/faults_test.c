@@ -134,8 +134,38 @@ static bool fail_once(size_t which, awkward_how how, unsigned long k, gk_result 
   return came;
 }
 
-static void every_call_fails(void **state) {
+static int setup(void **state) {
   (void)state;
+  gk_allocator allocator = counting_allocator(&memory);
+  awkward_register();
+  awkward_seed(1);
+  awkward_fail_at(0, GK_OK);
+  awkward_forgive();
+  return gk_set_allocator(&allocator) == GK_OK ? 0 : -1;
+}
+
+static int teardown(void **state) {
+  (void)state;
+  assert_string_equal(awkward_broken(), "");
+  assert_int_equal(awkward_leaks(), 0);
+  assert_int_equal(atomic_load(&memory.live), 0);
+  return gk_set_allocator(NULL) == GK_OK ? 0 : -1;
+}
+
+/* What OpenMP answers is what is wanted. */
+TEST_WITH(as_openmp_has_it, setup, teardown) {
+  gk_device *device = open_named("openmp");
+  for (size_t k = 0; k < GK_COUNT(uses); ++k) assert_ok(uses[k](device, &wanted[k]));
+  gk_device_close(device);
+  assert_int_equal(wanted[1], 21);
+  for (size_t k = 0; k < GK_COUNT(uses); ++k) {
+    int sum = -1;
+    assert_ok(use_from_nothing(k, NULL, &sum));
+    assert_int_equal(sum, wanted[k]);
+  }
+}
+
+TEST_WITH(every_call_fails, setup, teardown) {
   static const gk_result codes[] = {GK_ERROR_DEVICE, GK_ERROR_MEMORY};
   unsigned long calls = 0;
   for (uint64_t seed = 0; seed < 3; ++seed)
@@ -149,8 +179,7 @@ static void every_call_fails(void **state) {
   print_message("%lu calls failed\n", calls);
 }
 
-static void every_call_fails_and_the_device_goes_on(void **state) {
-  (void)state;
+TEST_WITH(every_call_fails_and_the_device_goes_on, setup, teardown) {
   for (int how = AWKWARD_AT_ONCE; how <= AWKWARD_LATE; ++how)
     for (size_t which = 0; which < GK_COUNT(uses); ++which) {
       awkward_seed(7);
@@ -167,8 +196,7 @@ static void every_call_fails_and_the_device_goes_on(void **state) {
 
 /* One of a row of launches fails before it took over what was bound: those behind it, queued already, have it all the
  * same. */
-static void row_goes_on_behind_a_failure(void **state) {
-  (void)state;
+TEST_WITH(row_goes_on_behind_a_failure, setup, teardown) {
   awkward_seed(3);
   gk_device *device = open_named("awkward");
   gk_graph *graph;
@@ -192,8 +220,7 @@ static void row_goes_on_behind_a_failure(void **state) {
 }
 
 /* Memory that was freed, or is the host's, isn't touched: the launch fails and says whose slot it was. */
-static void memory_of_nobody_is_told(void **state) {
-  (void)state;
+TEST_WITH(memory_of_nobody_is_told, setup, teardown) {
   awkward_seed(3);
   gk_device *device = open_named("awkward");
   int *x = int_on(device, 0), own = 0, *const bad[] = {x, &own, (int *)gk_alloc(device, 64, GK_DEVICE_MEMORY) + 64};
@@ -213,8 +240,7 @@ static void memory_of_nobody_is_told(void **state) {
   gk_device_close(device);
 }
 
-static void lost_device_answers_until_it_is_closed(void **state) {
-  (void)state;
+TEST_WITH(lost_device_answers_until_it_is_closed, setup, teardown) {
   gk_device *device = open_named("awkward"), *other = open_named("awkward");
   gk_graph *graph, *second;
   int *x = int_on(device, 0), sum = 0;
@@ -242,46 +268,4 @@ static void lost_device_answers_until_it_is_closed(void **state) {
   gk_device_close(other);
 }
 
-static int setup(void **state) {
-  (void)state;
-  gk_allocator allocator = counting_allocator(&memory);
-  awkward_register();
-  awkward_seed(1);
-  awkward_fail_at(0, GK_OK);
-  awkward_forgive();
-  return gk_set_allocator(&allocator) == GK_OK ? 0 : -1;
-}
-
-static int teardown(void **state) {
-  (void)state;
-  assert_string_equal(awkward_broken(), "");
-  assert_int_equal(awkward_leaks(), 0);
-  assert_int_equal(atomic_load(&memory.live), 0);
-  return gk_set_allocator(NULL) == GK_OK ? 0 : -1;
-}
-
-/* What OpenMP answers is what is wanted. */
-static void as_openmp_has_it(void **state) {
-  (void)state;
-  gk_device *device = open_named("openmp");
-  for (size_t k = 0; k < GK_COUNT(uses); ++k) assert_ok(uses[k](device, &wanted[k]));
-  gk_device_close(device);
-  assert_int_equal(wanted[1], 21);
-  for (size_t k = 0; k < GK_COUNT(uses); ++k) {
-    int sum = -1;
-    assert_ok(use_from_nothing(k, NULL, &sum));
-    assert_int_equal(sum, wanted[k]);
-  }
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-    cmocka_unit_test_setup_teardown(as_openmp_has_it, setup, teardown),
-    cmocka_unit_test_setup_teardown(every_call_fails, setup, teardown),
-    cmocka_unit_test_setup_teardown(every_call_fails_and_the_device_goes_on, setup, teardown),
-    cmocka_unit_test_setup_teardown(row_goes_on_behind_a_failure, setup, teardown),
-    cmocka_unit_test_setup_teardown(memory_of_nobody_is_told, setup, teardown),
-    cmocka_unit_test_setup_teardown(lost_device_answers_until_it_is_closed, setup, teardown),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return run_all_tests(); }

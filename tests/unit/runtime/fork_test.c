@@ -198,8 +198,7 @@ static _Noreturn void stop_and_fork(void) {
 }
 
 /* Whatever a thread of the parent is at, and whichever locks it holds: the child can do all that a new process can. */
-static void child_finds_no_lock_taken(void **state) {
-  (void)state;
+TEST(child_finds_no_lock_taken) {
   int status;
   for (stop_at = 0;; ++stop_at) {
     const pid_t child = fork_child();
@@ -215,8 +214,7 @@ static void child_finds_no_lock_taken(void **state) {
 /* ---- afterwards -------------------------------------------------------------------------------------------------- */
 
 /* One graph is destroyed before the device is closed, one after it; both were launched. */
-static void child_can_only_free(void **state) {
-  gk_device *device = *state;
+static void free_in_a_child(gk_device *device) {
   gk_graph *graphs[2] = {graph_on(device, &list, GK_CANCELLABLE), graph_on(device, &list, GK_CANCELLABLE)};
   void *memory = gk_alloc(device, 4, GK_DEVICE_MEMORY);
   const bool is_cuda = strcmp(gk_device_describe(device)->backend, "cuda") == 0;
@@ -242,6 +240,8 @@ static void child_can_only_free(void **state) {
   for (int k = 0; k < 2; ++k) gk_graph_destroy(graphs[k]);
   gk_free(device, memory);
 }
+TEST_ON(ALL_BACKENDS, child_can_only_free) { free_in_a_child(device); }
+TEST_ON_CUDA(child_can_only_free_on_cuda) { free_in_a_child(device); }
 
 static bool is_among(const gk_graph *graph, gk_graph *const *graphs, const int *order, int count) {
   for (int k = 0; k < count; ++k)
@@ -251,10 +251,9 @@ static bool is_among(const gk_graph *graph, gk_graph *const *graphs, const int *
 
 /* Another thread of the parent was in the middle of a change of the device's list: the ways back lead where they did
  * before, or will afterwards. */
-static void child_of_a_changing_list(void **state) {
+TEST_ON("openmp", child_of_a_changing_list) {
   enum { GRAPHS = 3 };
   static const int orders[][GRAPHS] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
-  gk_device *device = *state;
   const bool is_cuda = strcmp(gk_device_describe(device)->backend, "cuda") == 0;
   gk_graph *graphs[GRAPHS];
   for (int k = 0; k < GRAPHS; ++k) graphs[k] = graph_on(device, &list, 0);
@@ -279,12 +278,11 @@ static void child_of_a_changing_list(void **state) {
 }
 
 /* CUDA's driver serves one process, which gk says when a device is opened, and the simulated one where it is called. */
-static void child_has_no_cuda(void **state) {
-  (void)state;
+TEST_ON_CUDA(child_has_no_cuda) {
   const pid_t child = fork_child();
   if (child == 0) {
-    gk_device *device;
-    must(gk_device_open(&(gk_device_desc){.backend = "cuda"}, &device) == GK_ERROR_NO_DEVICE);
+    gk_device *opened;
+    must(gk_device_open(&(gk_device_desc){.backend = "cuda"}, &opened) == GK_ERROR_NO_DEVICE);
     must(strstr(gk_error(), "this process was forked from one that had started CUDA"));
     leave(true);
   }
@@ -304,10 +302,9 @@ static gk_result fork_inside(const gk_value *args, void *stream) {
   leave(false);
 }
 
-static void child_of_a_launch(void **state) {
+TEST_ON("openmp", child_of_a_launch) {
   static const gk_task forking_tasks[] = {GK_CALL(fork_inside, X), GK_RUN(add, GK_ONE, X, A)};
   static const gk_list forking = GK_LIST(forking, forking_tasks, slots);
-  gk_device *device = *state;
   running = graph_on(device, &forking, GK_CANCELLABLE);
   assert_ok(gk_launch(running, 0));
   assert_ok(gk_wait(running, NULL));
@@ -319,13 +316,5 @@ static void child_of_a_launch(void **state) {
 int main(int argc, char **argv) {
   (void)argc;
   with_simgpu(argv);
-  const struct CMUnitTest tests[] = {
-    cmocka_unit_test(child_finds_no_lock_taken), /* before this process has CUDA */
-    ON_ALL(child_can_only_free),
-    ON_CUDA(child_can_only_free),
-    ON_CUDA(child_has_no_cuda),
-    ON(openmp, child_of_a_launch),
-    ON(openmp, child_of_a_changing_list),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return run_all_tests();
 }

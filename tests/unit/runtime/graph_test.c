@@ -10,8 +10,7 @@ static const gk_task tasks[] = {GK_RUN(add, GK_ONE, X, A), GK_WHILE(N), GK_RUN(d
                                 GK_RUN(add, GK_ONE, OWNED, A)};
 static const gk_list list = GK_LIST(list, tasks, slots);
 
-static void bad_arguments_are_refused(void **state) {
-  gk_device *device = *state;
+TEST_ON(ALL_BACKENDS, bad_arguments_are_refused) {
   gk_graph *graph = (gk_graph *)state;
   assert_fails(GK_ERROR_INVALID, "nowhere to put the graph", gk_graph_create(device, &list, 0, NULL));
   assert_fails(GK_ERROR_INVALID, "there is no device", gk_graph_create(NULL, &list, 0, &graph));
@@ -26,8 +25,7 @@ static void bad_arguments_are_refused(void **state) {
   gk_graph_destroy(NULL);
 }
 
-static void create_says_nothing_when_it_works(void **state) {
-  gk_device *device = *state;
+TEST_ON(ALL_BACKENDS, create_says_nothing_when_it_works) {
   gk_graph *graph;
   assert_fails(GK_ERROR_INVALID, "there is no graph", gk_launch(NULL, 0));
   assert_ok(gk_graph_create(device, &list, 0, &graph));
@@ -35,8 +33,7 @@ static void create_says_nothing_when_it_works(void **state) {
   gk_graph_destroy(graph);
 }
 
-static void kernels_are_made_ready_once_per_device(void **state) {
-  gk_device *device = *state;
+TEST_ON(FAKE_BACKENDS, kernels_are_made_ready_once_per_device) {
   gk_graph *graphs[5];
   for (int k = 0; k < 5; ++k) assert_ok(gk_graph_create(device, &list, k % 2 ? GK_ISOLATE : 0, &graphs[k]));
   assert_int_equal(fake_calls(FAKE_LOAD), 2);
@@ -45,11 +42,10 @@ static void kernels_are_made_ready_once_per_device(void **state) {
 }
 
 /* More kernels than the table begins with; each is found again. */
-static void many_kernels(void **state) {
+TEST_ON(FAKE_BACKENDS, many_kernels) {
   enum { KERNELS = 100 };
   static gk_kernel kernels[KERNELS];
   static gk_task many[KERNELS];
-  gk_device *device = *state;
   for (int k = 0; k < KERNELS; ++k) {
     kernels[k] = add;
     many[k] = (gk_task)GK_RUN(kernels[0], GK_ONE, X, A);
@@ -72,13 +68,13 @@ static void many_kernels(void **state) {
 
 /* Whatever call into the backend fails while a graph is made: its code and words, nothing left behind, and the next try
  * works. */
-static void every_failure_while_creating(void **state) {
+TEST_ON(FAKE_BACKENDS, every_failure_while_creating) {
   unsigned k = 1;
   for (bool failed = true; failed; ++k) {
-    gk_device *device = open_named(gk_device_describe(*state)->backend); /* that has no kernels yet */
+    gk_device *other = open_named(gk_device_describe(device)->backend); /* that has no kernels yet */
     gk_graph *graph = (gk_graph *)state;
     fake_fail(FAKE_ENTRIES, k, GK_ERROR_DEVICE, k % 2);
-    gk_result result = gk_graph_create(device, &list, 0, &graph);
+    gk_result result = gk_graph_create(other, &list, 0, &graph);
     failed = fake_failures_left() == 0;
     fake_fail(FAKE_ENTRIES, 0, GK_OK, false);
     if (failed) {
@@ -86,20 +82,19 @@ static void every_failure_while_creating(void **state) {
       assert_null(graph);
       if (k % 2 == 0) assert_says("failed on request");
       if (!gk_error()[0]) fail_msg("failure %u has no message", k);
-      result = gk_graph_create(device, &list, 0, &graph);
+      result = gk_graph_create(other, &list, 0, &graph);
     }
     assert_ok(result);
     gk_graph_destroy(graph);
-    gk_device_close(device);
+    gk_device_close(other);
     assert_string_equal(fake_broken(), "");
     assert_int_equal(fake_leaks(), 1); /* the other device */
   }
-  const bool is_far = strcmp(gk_device_describe(*state)->backend, "fake_batched") == 0;
+  const bool is_far = strcmp(gk_device_describe(device)->backend, "fake_batched") == 0;
   assert_int_equal(k, is_far ? 7 : 6); /* load twice, lower, alloc, copy if it is far; and the one without */
 }
 
-static void kernel_that_does_not_load_is_named(void **state) {
-  gk_device *device = *state;
+TEST_ON(FAKE_BACKENDS, kernel_that_does_not_load_is_named) {
   gk_graph *graph;
   fake_fail(FAKE_LOAD, 2, GK_ERROR_COMPILE, true);
   assert_fails(GK_ERROR_COMPILE, "task 2 (decrease): backend ", gk_graph_create(device, &list, 0, &graph));
@@ -111,8 +106,7 @@ static void kernel_that_does_not_load_is_named(void **state) {
 }
 
 /* After its device closed, a graph fails politely and can be destroyed. */
-static void device_closed_before_its_graphs(void **state) {
-  (void)state;
+TEST(device_closed_before_its_graphs) {
   static const char *const backends[] = {"fake_in_process", "fake_native", "fake_batched", "openmp", "awkward"};
   for (size_t k = 0; k < GK_COUNT(backends); ++k) {
     fake_register();
@@ -151,8 +145,7 @@ static void device_closed_before_its_graphs(void **state) {
   }
 }
 
-static void dumps_have_what_the_backend_made(void **state) {
-  gk_device *device = *state;
+TEST_ON(FAKE_BACKENDS, dumps_have_what_the_backend_made) {
   gk_graph *graph;
   assert_ok(gk_graph_create(device, &list, 0, &graph));
   char *text = gk_dump(NULL, graph, "text"), *json = gk_dump(NULL, graph, "json"), *dot = gk_dump(NULL, graph, "dot");
@@ -172,8 +165,7 @@ static void dumps_have_what_the_backend_made(void **state) {
   gk_graph_destroy(graph);
 }
 
-static void bad_dump_is_refused(void **state) {
-  gk_device *device = *state;
+TEST_ON(ALL_BACKENDS, bad_dump_is_refused) {
   gk_graph *graph;
   assert_ok(gk_graph_create(device, &list, 0, &graph));
   assert_null(gk_dump(&list, NULL, "yaml"));
@@ -191,8 +183,7 @@ static void bad_dump_is_refused(void **state) {
   gk_graph_destroy(graph);
 }
 
-static void empty_list_is_a_graph(void **state) {
-  gk_device *device = *state;
+TEST_ON(ALL_BACKENDS, empty_list_is_a_graph) {
   const gk_list nothing = {GK_ABI, "nothing", tasks, 0, NULL, 0};
   gk_graph *graph;
   const gk_status *status;
@@ -215,15 +206,14 @@ static void *make_some(void *at) {
   return NULL;
 }
 
-static void threads_create_at_once(void **state) {
+TEST_ON(ALL_BACKENDS, threads_create_at_once) {
   pthread_t threads[4];
-  for (int k = 0; k < 4; ++k) assert_int_equal(pthread_create(&threads[k], NULL, make_some, *state), 0);
+  for (int k = 0; k < 4; ++k) assert_int_equal(pthread_create(&threads[k], NULL, make_some, device), 0);
   for (int k = 0; k < 4; ++k) pthread_join(threads[k], NULL);
-  if (is_fake(*state)) assert_int_equal(fake_calls(FAKE_LOAD), 2);
+  if (is_fake(device)) assert_int_equal(fake_calls(FAKE_LOAD), 2);
 }
 
-static void graphs_come_and_go(void **state) {
-  gk_device *device = *state;
+TEST_ON(ALL_BACKENDS, graphs_come_and_go) {
   int *x = int_on(device, 0), *n = int_on(device, 0), *flag = int_on(device, 0);
   gk_graph *graphs[8] = {0};
   for (int k = 0; k < 100; ++k) {
@@ -259,8 +249,8 @@ static double work_to_end(gk_device *device, size_t count) {
   return (double)work / (double)count;
 }
 
-static void ends_are_alike_however_many_there_are(void **state) {
-  const double few = work_to_end(*state, 20), many = work_to_end(*state, 400);
+TEST_ON("fake_native", ends_are_alike_however_many_there_are) {
+  const double few = work_to_end(device, 20), many = work_to_end(device, 400);
   print_message("%.1f basic blocks of create.c for the end of each of 400 graphs, %.1f of 20\n", many, few);
   assert_true(many < 1.5 * few);
 }
@@ -296,8 +286,7 @@ static gk_result refuse_disarm(void *at, uint64_t over, uint64_t *launched) {
   return GK_OK;
 }
 
-static void direct_access_is_for_the_backends_own(void **state) {
-  gk_device *device = *state;
+TEST_ON(ALL_BACKENDS, direct_access_is_for_the_backends_own) {
   const char *own = gk_device_describe(device)->backend;
   gk_graph *graph, *part = NULL;
   void *found = NULL;
@@ -327,22 +316,4 @@ static void direct_access_is_for_the_backends_own(void **state) {
   gk_graph_destroy(graph);
 }
 
-int main(void) {
-  const struct CMUnitTest tests_[] = {
-    ON_ALL(bad_arguments_are_refused),
-    ON_ALL(create_says_nothing_when_it_works),
-    ON_FAKES(kernels_are_made_ready_once_per_device),
-    ON_FAKES(many_kernels),
-    ON_FAKES(every_failure_while_creating),
-    ON_FAKES(kernel_that_does_not_load_is_named),
-    cmocka_unit_test(device_closed_before_its_graphs),
-    ON_FAKES(dumps_have_what_the_backend_made),
-    ON_ALL(bad_dump_is_refused),
-    ON_ALL(empty_list_is_a_graph),
-    ON_ALL(graphs_come_and_go),
-    ON_ALL(threads_create_at_once),
-    ON_ALL(direct_access_is_for_the_backends_own),
-    ON(fake_native, ends_are_alike_however_many_there_are),
-  };
-  return cmocka_run_group_tests(tests_, NULL, NULL);
-}
+int main(void) { return run_all_tests(); }

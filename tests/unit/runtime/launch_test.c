@@ -38,8 +38,7 @@ static gk_graph *graph_of(gk_device *device, const gk_list *list, uint32_t bits)
 
 /* ---- results ----------------------------------------------------------------------------------------------------- */
 
-static void launches_and_waits(void **state) {
-  gk_device *device = *state;
+TEST_ON(ALL_BACKENDS, launches_and_waits) {
   int numbers[1000];
   for (int k = 0; k < 1000; ++k) numbers[k] = k;
   int *x = ints_on(device, numbers, 1000), *n = int_on(device, 7);
@@ -64,8 +63,7 @@ static void launches_and_waits(void **state) {
   gk_free(device, n);
 }
 
-static void pauses_and_resumes(void **state) {
-  gk_device *device = *state;
+TEST_ON(ALL_BACKENDS, pauses_and_resumes) {
   int *x = int_on(device, 0), *flag = int_on(device, 1);
   gk_graph *graph = graph_of(device, &pausing, 0);
   assert_ok(gk_bind(graph, X, x));
@@ -95,8 +93,7 @@ static void pauses_and_resumes(void **state) {
 
 /* ---- the queue --------------------------------------------------------------------------------------------------- */
 
-static void sixteen_launches_queue(void **state) {
-  gk_device *device = *state;
+TEST_ON(ALL_BACKENDS, sixteen_launches_queue) {
   int *x = int_on(device, 0);
   gk_graph *graph = graph_of(device, &straight, 0);
   assert_ok(gk_bind(graph, X, x));
@@ -132,8 +129,7 @@ static void sixteen_launches_queue(void **state) {
   gk_free(device, x);
 }
 
-static void one_that_can_yield_must_be_waited_for(void **state) {
-  gk_device *device = *state;
+TEST_ON(ALL_BACKENDS, one_that_can_yield_must_be_waited_for) {
   int *x = int_on(device, 0), *flag = int_on(device, 0);
   gk_graph *graph = graph_of(device, &pausing, 0);
   assert_ok(gk_bind(graph, X, x));
@@ -155,8 +151,7 @@ static void one_that_can_yield_must_be_waited_for(void **state) {
   gk_free(device, flag);
 }
 
-static void uploads_and_launches_keep_their_order(void **state) {
-  gk_device *device = *state;
+TEST_ON(ALL_BACKENDS, uploads_and_launches_keep_their_order) {
   int *x = int_on(device, 0), *saved = int_on(device, 0);
   gk_graph *graph = graph_of(device, &straight, 0);
   assert_ok(gk_bind(graph, X, x));
@@ -175,8 +170,7 @@ static void uploads_and_launches_keep_their_order(void **state) {
   gk_free(device, saved);
 }
 
-static void freeing_waits_for_what_runs(void **state) {
-  gk_device *device = *state;
+TEST_ON(ALL_BACKENDS, freeing_waits_for_what_runs) {
   gk_graph *graph = graph_of(device, &straight, 0);
   for (int k = 0; k < 100; ++k) {
     int *x = int_on(device, 0);
@@ -190,8 +184,7 @@ static void freeing_waits_for_what_runs(void **state) {
 
 /* ---- refusals ---------------------------------------------------------------------------------------------------- */
 
-static void unknown_label_lists_the_labels(void **state) {
-  gk_device *device = *state;
+TEST_ON(ALL_BACKENDS, unknown_label_lists_the_labels) {
   int *x = int_on(device, 0), *flag = int_on(device, 0);
   gk_graph *graph = graph_of(device, &pausing, 0), *other = graph_of(device, &straight, 0);
   assert_ok(gk_bind(graph, X, x));
@@ -209,15 +202,13 @@ static void unknown_label_lists_the_labels(void **state) {
   gk_free(device, flag);
 }
 
-static void loops_label_is_no_target(void **state) {
-  gk_device *device = *state;
+TEST_ON(ALL_BACKENDS, loops_label_is_no_target) {
   gk_graph *graph = graph_of(device, &loop, 0);
   assert_fails(GK_ERROR_INVALID, "no checkpoint with label 12", gk_launch(graph, LOOP));
   gk_graph_destroy(graph);
 }
 
-static void streams_are_refused_where_there_are_none(void **state) {
-  gk_device *device = *state;
+TEST_ON(ALL_BACKENDS, streams_are_refused_where_there_are_none) {
   gk_graph *graph = graph_of(device, &straight, 0);
   int *x = int_on(device, 0);
   assert_ok(gk_bind(graph, X, x));
@@ -228,8 +219,7 @@ static void streams_are_refused_where_there_are_none(void **state) {
   gk_free(device, x);
 }
 
-static void no_graph_is_refused_everywhere(void **state) {
-  (void)state;
+TEST(no_graph_is_refused_everywhere) {
   const gk_status *status = (const gk_status *)state;
   assert_fails(GK_ERROR_INVALID, "gk_launch: there is no graph", gk_launch(NULL, 0));
   assert_fails(GK_ERROR_INVALID, "gk_launch_on: there is no graph", gk_launch_on(NULL, 0, NULL));
@@ -247,8 +237,7 @@ static void *cancel_later(void *at) {
   return NULL;
 }
 
-static void cancel_ends_an_endless_loop(void **state) {
-  gk_device *device = *state;
+TEST_ON(ALL_BACKENDS, cancel_ends_an_endless_loop) {
   int *x = int_on(device, 0), *flag = int_on(device, 1), *n = int_on(device, 0);
   gk_graph *graph = graph_of(device, &endless, GK_CANCELLABLE);
   assert_ok(gk_cancel(graph)); /* nothing to cancel */
@@ -281,8 +270,7 @@ static void cancel_ends_an_endless_loop(void **state) {
 }
 
 /* What nobody uses yet waits for nobody: memory, and a graph with memory of its own. */
-static void fresh_memory_waits_for_no_launch(void **state) {
-  gk_device *device = *state;
+TEST_ON("openmp", fresh_memory_waits_for_no_launch) {
   int *x = int_on(device, 0), *flag = int_on(device, 1), *n = int_on(device, 0);
   gk_graph *graph = graph_of(device, &endless, GK_CANCELLABLE);
   assert_ok(gk_bind(graph, X, x));
@@ -307,8 +295,7 @@ static void fresh_memory_waits_for_no_launch(void **state) {
   gk_free(device, (void *)(uintptr_t)fresh);
 }
 
-static void cancel_must_be_asked_for(void **state) {
-  gk_device *device = *state;
+TEST_ON(ALL_BACKENDS, cancel_must_be_asked_for) {
   gk_graph *graph = graph_of(device, &straight, 0);
   assert_fails(GK_ERROR_UNSUPPORTED, "graph straight was created without GK_CANCELLABLE", gk_cancel(graph));
   gk_graph_destroy(graph);
@@ -350,10 +337,9 @@ static gk_result call_gk(const gk_value *args, void *native) {
 }
 
 /* It would wait for itself. Another device it may call. */
-static void calls_of_its_own_device_are_refused(void **state) {
+TEST_ON("fake_in_process openmp", calls_of_its_own_device_are_refused) {
   static const gk_task tasks[] = {GK_RUN(add, COUNT, X, A), GK_CALL(call_gk, X)};
   static const gk_list list = GK_LIST(list, tasks, slots);
-  gk_device *device = *state;
   called.device = device;
   called.elsewhere = open_named("openmp");
   called.x = int_on(device, 0);
@@ -394,8 +380,7 @@ static void *wait_for_it(void *at) {
   return (void *)(uintptr_t)result;
 }
 
-static void second_thread_in_a_graph_is_busy(void **state) {
-  gk_device *device = *state;
+TEST_ON(FAKE_BACKENDS, second_thread_in_a_graph_is_busy) {
   int *x = int_on(device, 0);
   gk_graph *graph = graph_of(device, &straight, 0);
   assert_ok(gk_bind(graph, X, x));
@@ -445,8 +430,8 @@ static void *use_a_graph(void *at) {
   return NULL;
 }
 
-static void graphs_of_several_threads_share_a_device(void **state) {
-  user users[] = {{*state, &straight, 1}, {*state, &loop, 2}, {*state, &loop, 3}};
+TEST_ON(ALL_BACKENDS, graphs_of_several_threads_share_a_device) {
+  user users[] = {{device, &straight, 1}, {device, &loop, 2}, {device, &loop, 3}};
   pthread_t threads[3];
   for (int k = 0; k < 3; ++k) assert_int_equal(pthread_create(&threads[k], NULL, use_a_graph, &users[k]), 0);
   for (int k = 0; k < 3; ++k) pthread_join(threads[k], NULL);
@@ -454,8 +439,7 @@ static void graphs_of_several_threads_share_a_device(void **state) {
 
 /* ---- failures ---------------------------------------------------------------------------------------------------- */
 
-static void failed_launch_is_told_by_the_next_wait(void **state) {
-  gk_device *device = *state;
+TEST_ON(FAKE_BACKENDS, failed_launch_is_told_by_the_next_wait) {
   int *x = int_on(device, 0);
   gk_graph *graph = graph_of(device, &straight, 0);
   bool native = strcmp(gk_device_describe(device)->backend, "fake_native") == 0;
@@ -480,8 +464,7 @@ static void failed_launch_is_told_by_the_next_wait(void **state) {
   gk_free(device, x);
 }
 
-static void launch_that_does_not_start_is_told(void **state) {
-  gk_device *device = *state;
+TEST_ON("fake_native fake_batched", launch_that_does_not_start_is_told) {
   int *x = int_on(device, 0);
   gk_graph *graph = graph_of(device, &straight, 0);
   assert_ok(gk_bind(graph, X, x));
@@ -496,8 +479,7 @@ static void launch_that_does_not_start_is_told(void **state) {
 }
 
 /* What was bound before a launch that failed may not have reached the device: it is handed over again. */
-static void bindings_of_a_failed_launch_come_again(void **state) {
-  gk_device *device = *state;
+TEST_ON("fake_native fake_batched", bindings_of_a_failed_launch_come_again) {
   int *x = int_on(device, 0);
   gk_graph *graph = graph_of(device, &straight, 0);
   assert_ok(gk_bind(graph, X, x));
@@ -516,8 +498,7 @@ static void bindings_of_a_failed_launch_come_again(void **state) {
 }
 
 /* The failure of an earlier launch doesn't end up as the reason why a later one is refused. */
-static void failures_are_not_mixed_up(void **state) {
-  gk_device *device = *state;
+TEST_ON("fake_native", failures_are_not_mixed_up) {
   int *x = int_on(device, 0);
   gk_graph *graph = graph_of(device, &straight, 0);
   assert_ok(gk_bind(graph, X, x));
@@ -532,8 +513,7 @@ static void failures_are_not_mixed_up(void **state) {
 }
 
 /* A run fails in the middle: what was submitted before is over when gk_wait says so, and memory may be freed. */
-static void failure_leaves_nothing_under_way(void **state) {
-  gk_device *device = *state;
+TEST_ON("fake_batched", failure_leaves_nothing_under_way) {
   int *x = int_on(device, 0), *flag = int_on(device, 0);
   gk_graph *graph = graph_of(device, &pausing, GK_ISOLATE);
   assert_ok(gk_bind(graph, X, x));
@@ -561,8 +541,7 @@ static gk_result refuse(const gk_value *args, void *native) {
 static const gk_task call_tasks[] = {GK_RUN(add, COUNT, X, A), GK_CALL(refuse, X, HOST), GK_RUN(add, COUNT, X, A)};
 static const gk_list call = GK_LIST(call, call_tasks, slots);
 
-static void calls_answer_is_the_launchs(void **state) {
-  gk_device *device = *state;
+TEST_ON(ALL_BACKENDS, calls_answer_is_the_launchs) {
   int *x = int_on(device, 0), refuses = GK_ERROR_UNSUPPORTED;
   gk_graph *graph = graph_of(device, &call, 0);
   assert_ok(gk_bind(graph, X, x));
@@ -591,8 +570,7 @@ static void *upload_often(void *at) {
 }
 
 /* The worker may still be launching when the host comes to wait or to dump: gk_backend.h promises one at a time. */
-static void entries_of_a_graph_come_one_by_one(void **state) {
-  gk_device *device = *state;
+TEST_ON(ALL_BACKENDS, entries_of_a_graph_come_one_by_one) {
   int *x = int_on(device, 0);
   char *big = gk_alloc(device, 1 << 16, GK_DEVICE_MEMORY);
   gk_graph *graph = graph_of(device, &straight, 0);
@@ -618,34 +596,4 @@ static void entries_of_a_graph_come_one_by_one(void **state) {
   gk_free(device, big);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-    ON_ALL(launches_and_waits),
-    ON_ALL(pauses_and_resumes),
-    ON_ALL(sixteen_launches_queue),
-    ON_ALL(one_that_can_yield_must_be_waited_for),
-    ON_ALL(uploads_and_launches_keep_their_order),
-    ON_ALL(freeing_waits_for_what_runs),
-    ON_ALL(unknown_label_lists_the_labels),
-    ON_ALL(loops_label_is_no_target),
-    ON_ALL(streams_are_refused_where_there_are_none),
-    cmocka_unit_test(no_graph_is_refused_everywhere),
-    ON_ALL(cancel_ends_an_endless_loop),
-    ON(fake_in_process, calls_of_its_own_device_are_refused),
-    ON(openmp, calls_of_its_own_device_are_refused),
-    ON(openmp, fresh_memory_waits_for_no_launch),
-    ON_ALL(cancel_must_be_asked_for),
-    ON_FAKES(second_thread_in_a_graph_is_busy),
-    ON_ALL(graphs_of_several_threads_share_a_device),
-    ON_FAKES(failed_launch_is_told_by_the_next_wait),
-    ON(fake_native, launch_that_does_not_start_is_told),
-    ON(fake_batched, launch_that_does_not_start_is_told),
-    ON(fake_native, bindings_of_a_failed_launch_come_again),
-    ON(fake_batched, bindings_of_a_failed_launch_come_again),
-    ON(fake_native, failures_are_not_mixed_up),
-    ON(fake_batched, failure_leaves_nothing_under_way),
-    ON_ALL(calls_answer_is_the_launchs),
-    ON_ALL(entries_of_a_graph_come_one_by_one),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return run_all_tests(); }

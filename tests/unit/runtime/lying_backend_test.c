@@ -142,8 +142,7 @@ static void assert_launch_fails(gk_graph *graph, gk_result code, const char *wor
   assert_int_equal(status->state, GK_FINISHED);
 }
 
-static void result_is_one(void **state) {
-  (void)state;
+TEST(result_is_one) {
   gk_device *device;
   gk_graph *graph;
   for (int kind = 0; kind < KINDS; ++kind)
@@ -181,8 +180,7 @@ static void result_is_one(void **state) {
     }
 }
 
-static void load_answers_a_result(void **state) {
-  (void)state;
+TEST(load_answers_a_result) {
   gk_graph *graph;
   gk_device *device = open_named(liar_names[NATIVE]);
   lie.answer = 1000;
@@ -198,10 +196,9 @@ static gk_result answer_it(const gk_value *args, void *stream) {
   return (gk_result)call_answer;
 }
 
-static void call_answers_a_result(void **state) {
+TEST_ON(ALL_BACKENDS, call_answers_a_result) {
   static const gk_task call_tasks[] = {GK_CALL(answer_it, X)};
   static const gk_list call_list = GK_LIST(call_list, call_tasks, slots);
-  gk_device *device = *state;
   gk_graph *graph;
   assert_ok(gk_graph_create(device, &call_list, 0, &graph));
   for (size_t k = 0; k < GK_COUNT(answers); ++k) {
@@ -229,8 +226,7 @@ static void report(gk_device_info *info, const gk_capability *capability) {
 static void report_nameless(gk_device_info *info) { report(info, nameless); }
 static void report_unexplained(gk_device_info *info) { report(info, unexplained); }
 
-static void description_is_whole(void **state) {
-  (void)state;
+TEST(description_is_whole) {
   static const struct { void (*lie)(gk_device_info *); const char *missing; } cases[] = {
       {blank_name, "name"},           {blank_driver, "driver"},
       {minus_7th, "ordinal from 0 on"}, {minus_5_threads, "number of threads from 1 on"},
@@ -264,8 +260,7 @@ static void note_fact_of_group(void *user, const gk_fact *fact) {
   if (strcmp(fact->group, "group") == 0) note_fact(user, fact);
 }
 
-static void facts_are_whole(void **state) {
-  (void)state;
+TEST(facts_are_whole) {
   char backend[200] = "", of_device[200] = "";
   gk_device *device = open_named(liar_names[NATIVE]);
   assert_ok(gk_backend_facts(&liars[NATIVE], note_fact, backend));
@@ -288,8 +283,7 @@ static void limit_far_off(gk_launch_result *record) { record->limit = 1u << 30; 
 static void limit_at_a_task(gk_launch_result *record) { record->limit = 2; }
 static void applied_99(gk_launch_result *record) { record->applied = (gk_applied)99; }
 
-static void record_can_be(void **state) {
-  (void)state;
+TEST(record_can_be) {
   static void (*const records[])(gk_launch_result *) = {state_55,          yielded_at_none, yielded_far_off,
                                                  yielded_in_a_loop, limit_far_off,   limit_at_a_task, applied_99};
   for (int kind = 0; kind < KINDS; ++kind) {
@@ -313,8 +307,7 @@ static void no_passes(gk_launch_result *record) { record->passes = NULL; }
 static void no_bounds(gk_launch_result *record) { record->hit_bound = NULL; }
 static void ran_elsewhere(gk_launch_result *record) { record->ran = (uint8_t *)record->passes; }
 
-static void arrays_stay(void **state) {
-  (void)state;
+TEST(arrays_stay) {
   static void (*const moved[])(gk_launch_result *) = {no_passes, no_bounds, ran_elsewhere};
   for (int kind = 0; kind < ALL_KINDS; ++kind) {
     gk_device *device = open_named(liar_names[kind]);
@@ -333,8 +326,7 @@ static void arrays_stay(void **state) {
 
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
 
-static void memory_is_aligned(void **state) {
-  (void)state;
+TEST(memory_is_aligned) {
   gk_device *device = open_named(liar_names[NATIVE]);
   gk_graph *graph;
   lie.shifts = true;
@@ -346,16 +338,4 @@ static void memory_is_aligned(void **state) {
   close_fake(device); /* nothing is left */
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-    cmocka_unit_test(result_is_one),
-    cmocka_unit_test(load_answers_a_result),
-    ON_ALL(call_answers_a_result),
-    cmocka_unit_test(description_is_whole),
-    cmocka_unit_test(facts_are_whole),
-    cmocka_unit_test(record_can_be),
-    cmocka_unit_test(arrays_stay),
-    cmocka_unit_test(memory_is_aligned),
-  };
-  return cmocka_run_group_tests(tests, make_liars, NULL);
-}
+int main(void) { return run_all_tests_with(make_liars, NULL); }

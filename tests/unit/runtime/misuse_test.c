@@ -153,10 +153,22 @@ static bool try_order(model start, const gk_list *list, const act *acts, size_t 
 
 static uint64_t power(uint64_t base, int exponent) { return exponent ? base * power(base, exponent - 1) : 1; }
 
+static int counted_setup(void **state) {
+  gk_allocator allocator = counting_allocator(&memory);
+  return gk_set_allocator(&allocator) == GK_OK ? setup_device(state) : -1;
+}
+
+static int counted_teardown(void **state) {
+  teardown_device(state);
+  assert_int_equal(atomic_load(&memory.live), 0);
+  return gk_set_allocator(NULL) == GK_OK ? 0 : -1;
+}
+#define ON_BOTH(test) DEVICE_TEST_ON("openmp awkward", test, counted_setup, counted_teardown)
+
 /* Shorter orders are how the longer ones begin. */
-static void every_order(void **state) {
+ON_BOTH(every_order) {
   enum { LENGTH = 4 };
-  model m = {.device = *state};
+  model m = {.device = device};
   m.x = int_on(m.device, 0);
   const char *much = getenv("GK_TEST_SCALE");
   int length = much && atof(much) > 1 ? LENGTH + 1 : LENGTH;
@@ -182,9 +194,9 @@ static void every_order(void **state) {
 }
 
 /* With a dump, a look or the device closed somewhere among them. */
-static void every_order_with_others(void **state) {
+ON_BOTH(every_order_with_others) {
   enum { LENGTH = 3 };
-  const char *backend = gk_device_describe(*state)->backend;
+  const char *backend = gk_device_describe(device)->backend;
   for (uint64_t order = 0; order < power(ALL_ACTS, LENGTH); ++order) {
     act acts[LENGTH];
     uint64_t rest = order;
@@ -206,8 +218,7 @@ static void every_order_with_others(void **state) {
     assert_says(words); \
   } while (0)
 
-static void nothing_where_something_must_be(void **state) {
-  gk_device *device = *state;
+ON_BOTH(nothing_where_something_must_be) {
   gk_graph *graph = NULL;
   char byte = 0;
   refused("gk_device_open: nowhere", gk_device_open(NULL, NULL));
@@ -263,8 +274,7 @@ static void note_line(void *user, gk_log_level level, const char *said) {
   snprintf(user, 300, "%s", said);
 }
 
-static void graph_that_was_destroyed_is_refused(void **state) {
-  gk_device *device = *state;
+ON_BOTH(graph_that_was_destroyed_is_refused) {
   gk_graph *graph, *alive;
   int *x = int_on(device, 0);
   const gk_status *status;
@@ -297,8 +307,8 @@ static void graph_that_was_destroyed_is_refused(void **state) {
   gk_free(device, x);
 }
 
-static void device_that_was_closed_is_refused(void **state) {
-  gk_device *device = open_named(gk_device_describe(*state)->backend);
+ON_BOTH(device_that_was_closed_is_refused) {
+  device = open_named(gk_device_describe(device)->backend);
   gk_graph *graph;
   int *x = int_on(device, 0), y = 0;
   gk_device_close(device);
@@ -320,8 +330,7 @@ static void device_that_was_closed_is_refused(void **state) {
 }
 
 /* Many have come and gone: the last of them are still known, and new ones are alive wherever they lie. */
-static void many_that_were_destroyed(void **state) {
-  gk_device *device = *state;
+ON_BOTH(many_that_were_destroyed) {
   gk_graph *graphs[300];
   for (int turn = 0; turn < 3; ++turn) {
     for (int k = 0; k < 300; ++k) {
@@ -366,8 +375,7 @@ static void *resize_piled(void *user, void *at, size_t bytes) {
   return larger;
 }
 
-static void addresses_of_the_dead(void **state) {
-  (void)state;
+TEST(addresses_of_the_dead) {
   enum { COUNT = 100 };
   gk_graph *graphs[COUNT], *alive;
   const gk_allocator allocator = {NULL, alloc_piled, resize_piled, free_piled};
@@ -387,32 +395,4 @@ static void addresses_of_the_dead(void **state) {
 }
 #endif
 
-static int counted_setup(void **state) {
-  gk_allocator allocator = counting_allocator(&memory);
-  return gk_set_allocator(&allocator) == GK_OK ? setup_device(state) : -1;
-}
-
-static int counted_teardown(void **state) {
-  teardown_device(state);
-  assert_int_equal(atomic_load(&memory.live), 0);
-  return gk_set_allocator(NULL) == GK_OK ? 0 : -1;
-}
-
-#define COUNTED(backend, test) \
-  {#test " on " #backend, test, counted_setup, counted_teardown, (void *)(uintptr_t)#backend}
-#define ON_BOTH(test) COUNTED(openmp, test), COUNTED(awkward, test)
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-    ON_BOTH(every_order),
-    ON_BOTH(every_order_with_others),
-    ON_BOTH(nothing_where_something_must_be),
-#ifdef GK_DEBUG /* without it undefined, as in C */
-    ON_BOTH(graph_that_was_destroyed_is_refused),
-    ON_BOTH(device_that_was_closed_is_refused),
-    ON_BOTH(many_that_were_destroyed),
-    cmocka_unit_test(addresses_of_the_dead),
-#endif
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return run_all_tests(); }

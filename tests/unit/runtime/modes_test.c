@@ -75,8 +75,7 @@ static int register_all(void **state) {
 /* ---- tests ------------------------------------------------------------------------------------------------------- */
 
 /* Each backend in each mode, and in one that isn't any; the graph is there only where all entries are. */
-static void mode_needs_its_entries(void **state) {
-  (void)state;
+TEST(mode_needs_its_entries) {
   static const struct { const char *backend; gk_mode mode; } complete[] = {
     {"only_runs", GK_MODE_IN_PROCESS}, {"only_native", GK_MODE_NATIVE}, {"only_batched", GK_MODE_BATCHED},
   };
@@ -111,8 +110,7 @@ static gk_graph *launched(const char *backend, gk_mode mode, gk_device **device)
   return graph;
 }
 
-static void native_without_cancel_refuses_it(void **state) {
-  (void)state;
+TEST(native_without_cancel_refuses_it) {
   gk_device *device;
   gk_graph *graph = launched("only_native", GK_MODE_NATIVE, &device);
   assert_fails(GK_ERROR_UNSUPPORTED, "backend only_native can't stop a launch", gk_cancel(graph));
@@ -121,8 +119,7 @@ static void native_without_cancel_refuses_it(void **state) {
   gk_device_close(device);
 }
 
-static void cancel_that_fails_silently_is_told(void **state) {
-  (void)state;
+TEST(cancel_that_fails_silently_is_told) {
   gk_device *device;
   gk_graph *graph = launched("no_words", GK_MODE_NATIVE, &device);
   assert_fails(GK_ERROR_DEVICE, "backend no_words failed to and didn't say why", gk_cancel(graph));
@@ -132,8 +129,7 @@ static void cancel_that_fails_silently_is_told(void **state) {
 }
 
 /* In DOT there is the plan or what was made of it, since two graphs don't fit into one file. */
-static void lowered_dot_stands_alone(void **state) {
-  (void)state;
+TEST(lowered_dot_stands_alone) {
   gk_device *device;
   gk_graph *graph = launched("only_runs", GK_MODE_IN_PROCESS, &device);
   assert_ok(gk_wait(graph, NULL));
@@ -147,12 +143,4 @@ static void lowered_dot_stands_alone(void **state) {
   gk_device_close(device);
 }
 
-int main(void) {
-  const struct CMUnitTest tests_[] = {
-    cmocka_unit_test(mode_needs_its_entries),
-    cmocka_unit_test(native_without_cancel_refuses_it),
-    cmocka_unit_test(cancel_that_fails_silently_is_told),
-    cmocka_unit_test(lowered_dot_stands_alone),
-  };
-  return cmocka_run_group_tests(tests_, register_all, NULL);
-}
+int main(void) { return run_all_tests_with(register_all, NULL); }

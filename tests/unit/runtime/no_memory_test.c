@@ -168,14 +168,13 @@ static int teardown(void **state) {
   return gk_set_allocator(NULL) == GK_OK ? 0 : -1;
 }
 
-static void without_a_device(void **state) {
-  (void)state;
+TEST_WITH(without_a_device, setup, teardown) {
   fail_each_time(attempt_check, "any", NULL, "gk_check");
   fail_each_time(attempt_dump, "any", NULL, "gk_dump");
   fail_each_time(attempt_list, "all", NULL, "gk_device_list");
 }
 
-static void with_a_device(void **state) {
+TEST_ON_EACH(ALL_BACKENDS, with_a_device, setup, teardown) {
   const char *backend = *state;
   fail_each_time(attempt_open, backend, NULL, "gk_device_open");
   fail_each_time(attempt_from_nothing, backend, NULL, "all from nothing");
@@ -193,7 +192,7 @@ static void bind_all(gk_graph *graph, int *x, int *n, int *flag) {
 }
 
 /* With a graph at hand: growing its memory, and dumping it. */
-static void with_a_graph(void **state) {
+TEST_ON_EACH(ALL_BACKENDS, with_a_graph, setup, teardown) {
   const char *backend = *state;
   gk_device *device = open_named(backend);
   gk_graph *graph;
@@ -269,8 +268,7 @@ static void *usual_resize(void *user, void *at, size_t bytes) { return (void)use
 static void usual_free(void *user, void *at) { (void)user, free(at); }
 
 /* The backend hands its part of a dump over in malloc's memory; without it there is the plan. */
-static void dump_without_the_backends_part(void **state) {
-  (void)state;
+TEST(dump_without_the_backends_part) {
   const gk_allocator usual = {NULL, usual_alloc, usual_resize, usual_free};
   assert_ok(gk_set_allocator(&usual));
   gk_device *device = open_named("openmp");
@@ -290,8 +288,7 @@ static void dump_without_the_backends_part(void **state) {
   assert_ok(gk_set_allocator(NULL));
 }
 
-static void malloc_is_counted(void **state) {
-  (void)state;
+TEST(malloc_is_counted) {
   int before = atomic_load(&mallocs);
   void *volatile at = malloc(1);
   free(at);
@@ -299,7 +296,7 @@ static void malloc_is_counted(void **state) {
 }
 #endif
 
-static void launches_ask_for_nothing(void **state) {
+TEST_ON_EACH(ALL_BACKENDS, launches_ask_for_nothing, setup, teardown) {
   const char *backend = *state;
   gk_device *device = open_named(backend);
   gk_graph *graph;
@@ -316,21 +313,4 @@ static void launches_ask_for_nothing(void **state) {
   gk_device_close(device);
 }
 
-#define WITH(backend, test) {#test " on " #backend, test, setup, teardown, (void *)(uintptr_t)#backend}
-#define WITH_ALL(test) \
-  WITH(fake_in_process, test), WITH(fake_native, test), WITH(fake_batched, test), WITH(openmp, test), \
-  WITH(awkward, test)
-
-int main(void) {
-  const struct CMUnitTest tests_[] = {
-    cmocka_unit_test_setup_teardown(without_a_device, setup, teardown),
-    WITH_ALL(with_a_device),
-    WITH_ALL(with_a_graph),
-#ifdef COUNTED
-    cmocka_unit_test(malloc_is_counted),
-    cmocka_unit_test(dump_without_the_backends_part),
-#endif
-    WITH_ALL(launches_ask_for_nothing),
-  };
-  return cmocka_run_group_tests(tests_, NULL, NULL);
-}
+int main(void) { return run_all_tests(); }

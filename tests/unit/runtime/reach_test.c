@@ -2,14 +2,8 @@
  * read. */
 #include "gk_backend.h"
 #include "gk_kernel.h"
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-#include <cmocka.h>
+#include "unit/support/test.h"
 
 GK_SOURCE(reach)
 GK_KERNEL(count_up, (atomic(int, n))) { gk_atomic_add(&n[0], 1); }
@@ -49,8 +43,7 @@ static void refused(const gk_task *tasks, size_t count, const char *said) {
   gk_graph_destroy(graph);
 }
 
-static void test_flag_behind_memory(void **state) {
-  (void)state;
+TEST(test_flag_behind_memory) {
   const gk_task last[] = {GK_IF(FLAG, .offset = 4), GK_FILL(DATA, GK_ONE, 1), GK_END};
   const gk_task behind[] = {GK_FILL(DATA, GK_ONE, 1), GK_IF(FLAG, .offset = 8), GK_FILL(DATA, GK_ONE, 1), GK_END};
   gk_graph *graph = NULL;
@@ -60,8 +53,7 @@ static void test_flag_behind_memory(void **state) {
 }
 
 /* To the byte, in memory that has no elements. */
-static void test_flag_in_raw_memory(void **state) {
-  (void)state;
+TEST(test_flag_in_raw_memory) {
   static const gk_slot_desc raw[] = {GK_RAW_BUFFER(FLAG)};
   static const gk_task tasks[] = {GK_IF(FLAG, .offset = 4), GK_END};
   static const gk_list list = GK_LIST(list, tasks, raw);
@@ -78,15 +70,13 @@ static void test_flag_in_raw_memory(void **state) {
   }
 }
 
-static void test_count_behind_memory(void **state) {
-  (void)state;
+TEST(test_count_behind_memory) {
   gk_task task = GK_RUN(count_up, COUNTS, DATA);
   task.offset = 8;
   refused(&task, 1, "slot 2 (COUNTS) has 8 bytes, and task 0 (count_up) touches byte 11");
 }
 
-static void test_copy_and_fill_behind_memory(void **state) {
-  (void)state;
+TEST(test_copy_and_fill_behind_memory) {
   gk_task copy = GK_COPY(DATA, OTHER, GK_ONE), fill = GK_FILL(DATA, GK_ONE, 1);
   copy.from_offset = 16;
   fill.offset = 16;
@@ -95,8 +85,7 @@ static void test_copy_and_fill_behind_memory(void **state) {
 }
 
 /* A resize that is large enough mends it. */
-static void test_resize_mends(void **state) {
-  (void)state;
+TEST(test_resize_mends) {
   gk_task fill = GK_FILL(DATA, GK_ONE, 7);
   fill.offset = 16;
   gk_graph *graph = NULL;
@@ -119,8 +108,7 @@ static void launch_fails(gk_graph *graph, const char *said) {
 }
 
 /* One too many, and none too many, by a number that is bound. */
-static void test_bound_count_behind_memory(void **state) {
-  (void)state;
+TEST(test_bound_count_behind_memory) {
   gk_task near = GK_FILL(DATA, N, 7), far = GK_COPY(DATA, OTHER, N);
   far.offset = 4;
   const gk_task tasks[] = {near, far};
@@ -141,8 +129,7 @@ static void test_bound_count_behind_memory(void **state) {
 }
 
 /* Where the offset alone leads behind the memory there is room for nothing. */
-static void test_offset_behind_memory(void **state) {
-  (void)state;
+TEST(test_offset_behind_memory) {
   static const gk_slot_desc bound[] = {GK_BUFFER(FLAG, int), GK_BUFFER(COUNTS, int), GK_BUFFER(DATA, int),
                                        GK_SCALAR(N, int)};
   gk_task fill = GK_FILL(DATA, N, 1);
@@ -165,8 +152,7 @@ static void test_offset_behind_memory(void **state) {
 }
 
 /* Of a block of gk_alloc the size is known, too: from the address that is bound on, which needn't be its first. */
-static void test_behind_a_block(void **state) {
-  (void)state;
+TEST(test_behind_a_block) {
   static const gk_slot_desc bound[] = {GK_BUFFER(FLAG, int), GK_BUFFER(COUNTS, int), GK_BUFFER(DATA, int),
                                        GK_SCALAR(N, int)};
   gk_task fill = GK_FILL(DATA, GK_ONE, 1), counted = GK_RUN(count_up, COUNTS, DATA);
@@ -198,8 +184,7 @@ static void test_behind_a_block(void **state) {
 }
 
 /* A kernel without items touches nothing, whatever the type of their number. */
-static void test_no_items_no_memory(void **state) {
-  (void)state;
+TEST(test_no_items_no_memory) {
   static const gk_slot_desc counted[] = {GK_BUFFER(DATA, int), GK_SCALAR(N, uint), GK_SCALAR(BIG, int64_t)};
   static const gk_task tasks[] = {GK_RUN(count_up, N, DATA), GK_RUN(count_up, BIG, DATA)};
   static const gk_list list = GK_LIST(list, tasks, counted);
@@ -217,8 +202,7 @@ static void test_no_items_no_memory(void **state) {
 }
 
 /* The number may be of any type that counts. */
-static void test_bound_counts_of_every_type(void **state) {
-  (void)state;
+TEST(test_bound_counts_of_every_type) {
   static const gk_slot_desc counted[] = {GK_OWN(DATA, int, 4), GK_OWN(OTHER, int, 9), GK_SCALAR(N, uint),
                                          GK_SCALAR(BIG, int64_t)};
   static const gk_task tasks[] = {GK_FILL(DATA, N, 1), GK_FILL(DATA, N, 2), GK_FILL(DATA, BIG, 3),
@@ -283,8 +267,7 @@ static gk_device *open_recycling(void) {
   return opened;
 }
 
-static void test_freed_while_bound(void **state) {
-  (void)state;
+TEST(test_freed_while_bound) {
   static const gk_slot_desc bound[] = {GK_BUFFER(DATA, int), GK_BUFFER(OTHER, int), GK_OWN(FLAG, int, 2)};
   static const gk_task tasks[] = {GK_FILL(FLAG, GK_ONE, 0), GK_FILL(DATA, GK_ONE, 1)};
   const gk_list list = {GK_ABI, "list", tasks, GK_COUNT(tasks), bound, GK_COUNT(bound)};
@@ -340,8 +323,7 @@ static int overrun(void) {
   return gk_wait(graph, NULL) == GK_OK ? 0 : 3;
 }
 
-static void test_overrun_is_seen_by_sanitizers(void **state) {
-  (void)state;
+TEST(test_overrun_is_seen_by_sanitizers) {
   char path[4096] = "", command[4200], said[20000];
   assert_true(readlink("/proc/self/exe", path, sizeof path - 1) > 0);
   snprintf(command, sizeof command, "'%s' overrun 2>&1", path);
@@ -354,8 +336,7 @@ static void test_overrun_is_seen_by_sanitizers(void **state) {
 #endif
 
 /* Whose memory there isn't room for, is said. */
-static void test_resize_without_memory(void **state) {
-  (void)state;
+TEST(test_resize_without_memory) {
   gk_task fill = GK_FILL(DATA, GK_ONE, 7);
   gk_graph *graph = NULL;
   assert_int_equal(run(&fill, 1, &graph), GK_OK);
@@ -365,8 +346,7 @@ static void test_resize_without_memory(void **state) {
 }
 
 /* The offset of a KERNEL leads to its count; that of a COPY or FILL into what it writes, its count is at the start. */
-static void test_where_counts_are_read(void **state) {
-  (void)state;
+TEST(test_where_counts_are_read) {
   gk_task kernel = GK_RUN(count_up, COUNTS, DATA), fill = GK_FILL(OTHER, COUNTS, 9);
   gk_task copy = GK_COPY(OTHER, DATA, COUNTS);
   kernel.offset = 4;
@@ -393,21 +373,5 @@ int main(int count, char **words) {
 #endif
   (void)count;
   (void)words;
-  const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_flag_behind_memory), cmocka_unit_test(test_flag_in_raw_memory),
-     cmocka_unit_test(test_count_behind_memory),
-    cmocka_unit_test(test_copy_and_fill_behind_memory), cmocka_unit_test(test_resize_mends),
-    cmocka_unit_test(test_resize_without_memory),
-    cmocka_unit_test(test_bound_count_behind_memory),
-    cmocka_unit_test(test_offset_behind_memory),
-    cmocka_unit_test(test_no_items_no_memory),
-    cmocka_unit_test(test_bound_counts_of_every_type),
-    cmocka_unit_test(test_behind_a_block),
-    cmocka_unit_test(test_freed_while_bound),
-#ifdef WITH_ASAN
-    cmocka_unit_test(test_overrun_is_seen_by_sanitizers),
-#endif
-    cmocka_unit_test(test_where_counts_are_read),
-  };
-  return cmocka_run_group_tests(tests, open_device, close_device);
+  return run_all_tests_with(open_device, close_device);
 }

@@ -44,8 +44,7 @@ static const gk_status *run(bench *b, int32_t label) {
   return status;
 }
 
-static void says_what_became_of_it(void **state) {
-  gk_device *device = *state;
+TEST_ON(ALL_BACKENDS, says_what_became_of_it) {
   bench b = make(device, 2, 1, 0);
   const gk_status *s = run(&b, 0);
   assert_int_equal(s->launch, 1);
@@ -71,8 +70,7 @@ static void says_what_became_of_it(void **state) {
   end(device, &b);
 }
 
-static void yield_is_named_and_gone_with_the_next_launch(void **state) {
-  gk_device *device = *state;
+TEST_ON(ALL_BACKENDS, yield_is_named_and_gone_with_the_next_launch) {
   bench b = make(device, 3, 0, 1);
   set_int(device, b.m, 0);
   const gk_status *s = run(&b, 0);
@@ -99,8 +97,7 @@ static void yield_is_named_and_gone_with_the_next_launch(void **state) {
   end(device, &b);
 }
 
-static void first_bound_that_was_hit_is_named(void **state) {
-  gk_device *device = *state;
+TEST_ON(ALL_BACKENDS, first_bound_that_was_hit_is_named) {
   bench b = make(device, -1, 4, 0);
   const gk_status *s = run(&b, 0);
   assert_int_equal(s->state, GK_FINISHED);
@@ -119,8 +116,7 @@ static void first_bound_that_was_hit_is_named(void **state) {
 }
 
 /* A bound counts over a yield: five passes in all, whatever was interrupted. */
-static void bound_counts_over_a_yield(void **state) {
-  gk_device *device = *state;
+TEST_ON(ALL_BACKENDS, bound_counts_over_a_yield) {
   bench b = make(device, -1, 1, 1);
   uint64_t passes = 0;
   for (int k = 0; k < 3; ++k) {
@@ -136,8 +132,7 @@ static void bound_counts_over_a_yield(void **state) {
   end(device, &b);
 }
 
-static void waiting_again_says_the_same(void **state) {
-  gk_device *device = *state;
+TEST_ON(ALL_BACKENDS, waiting_again_says_the_same) {
   bench b = make(device, 1, 1, 0);
   const gk_status *s, *again;
   set_int(device, b.k, 1);
@@ -151,8 +146,7 @@ static void waiting_again_says_the_same(void **state) {
   end(device, &b);
 }
 
-static void passes_of_nothing_are_none(void **state) {
-  (void)state;
+TEST(passes_of_nothing_are_none) {
   gk_loop_status loops[] = {{.label = 5, .passes = 3}, {.label = 0, .passes = 4}};
   gk_status s = {.loop_count = 2, .loops = loops};
   assert_int_equal(gk_passes(&s, 5), 3);
@@ -161,14 +155,4 @@ static void passes_of_nothing_are_none(void **state) {
   assert_int_equal(gk_passes(NULL, 0), 0);
 }
 
-int main(void) {
-  const struct CMUnitTest tests_[] = {
-    ON_ALL(says_what_became_of_it),
-    ON_ALL(yield_is_named_and_gone_with_the_next_launch),
-    ON_ALL(first_bound_that_was_hit_is_named),
-    ON_ALL(bound_counts_over_a_yield),
-    ON_ALL(waiting_again_says_the_same),
-    cmocka_unit_test(passes_of_nothing_are_none),
-  };
-  return cmocka_run_group_tests(tests_, NULL, NULL);
-}
+int main(void) { return run_all_tests(); }

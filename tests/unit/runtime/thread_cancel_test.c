@@ -48,8 +48,7 @@ static void run_thread(void *(*work)(void *), cancelled *c) {
   assert_ptr_equal(answer, PTHREAD_CANCELED);
 }
 
-static void wait_is_finished(void **state) {
-  gk_device *device = *state;
+TEST_ON("openmp fake_in_process fake_batched", wait_is_finished) {
   cancelled c = {.result = GK_NOT_READY};
   assert_ok(gk_graph_create(device, &slow_list, 0, &c.graph));
   atomic_store(&shut, true);
@@ -138,7 +137,7 @@ static void *call_all_cancelled(void *at) {
   return NULL;
 }
 
-static void call_is_finished(void **state) {
+TEST_ON_EACH(ALL_BACKENDS " cuda", call_is_finished, NULL, NULL) {
   cancelled c = {.backend = *state};
   fake_register();
   fake_reset();
@@ -152,8 +151,6 @@ static void call_is_finished(void **state) {
   assert_string_equal(fake_broken(), "");
   assert_int_equal(fake_leaks(), 0);
 }
-#define CALLS(backend) \
-  {"call_is_finished on " #backend, call_is_finished, NULL, NULL, (void *)(uintptr_t)#backend}
 
 /* ---- a module ---------------------------------------------------------------------------------------------------- */
 
@@ -169,8 +166,8 @@ static void *load_cancelled(void *at) {
   return NULL;
 }
 
-static void load_is_finished(void **state) {
-  (void)state;
+/* Last: no allocator is set while a module is loaded. */
+TEST(load_is_finished) {
   cancelled c = {.result = GK_NOT_READY};
   run_thread(load_cancelled, &c);
   assert_int_equal(c.result, GK_OK);
@@ -236,11 +233,11 @@ static bool fails_once(added *a, gk_result (*call)(added *a), uint64_t k) {
 }
 
 /* Also when gk asks whether the device is lost, as a call has failed. */
-static void added_call_is_finished(void **state) {
-  added a = {.device = *state, .flag = int_on(*state, 0)};
+TEST_ON_CUDA(added_call_is_finished) {
+  added a = {.device = device, .flag = int_on(device, 0)};
   CUcontext context;
   bool failed = true;
-  assert_ok(gk_cuda_context(*state, &context, NULL));
+  assert_ok(gk_cuda_context(device, &context, NULL));
   RIGHT(cu.cuCtxPushCurrent(context));
   for (uint64_t k = 1; failed; ++k) {
     gk_graph_destroy(a.graph);
@@ -261,17 +258,11 @@ static void added_call_is_finished(void **state) {
   RIGHT(cu.cuGraphDestroy(a.into));
   RIGHT(cu.cuCtxPopCurrent(&context));
   gk_graph_destroy(a.graph);
-  gk_free(*state, a.flag);
+  gk_free(device, a.flag);
 }
 
 int main(int argc, char **argv) {
   (void)argc;
   with_simgpu(argv);
-  const struct CMUnitTest tests[] = {
-    ON(openmp, wait_is_finished), ON(fake_in_process, wait_is_finished), ON(fake_batched, wait_is_finished),
-    CALLS(openmp), CALLS(fake_in_process), CALLS(fake_native), CALLS(fake_batched), CALLS(awkward), CALLS(cuda),
-    ON_CUDA(added_call_is_finished),
-    cmocka_unit_test(load_is_finished), /* last: no allocator is set while a module is loaded */
-  };
-  return cmocka_run_group_tests(tests, find_user_driver, NULL);
+  return run_all_tests_with(find_user_driver, NULL);
 }

@@ -65,8 +65,7 @@ static void *wait_for_it(void *at) {
 }
 
 /* One is in gk_wait for as long as the kernel runs: every call but gk_cancel is told so. */
-static void every_call_but_cancel_is_busy(void **state) {
-  gk_device *device = *state;
+TEST_ON(ALL_BACKENDS, every_call_but_cancel_is_busy) {
   gk_graph *graph = graph_of(device, &once, GK_CANCELLABLE);
   pthread_t thread;
   void *answer;
@@ -146,8 +145,7 @@ static void *play(void *at) {
   return NULL;
 }
 
-static void threads_on_one_graph_do_no_harm(void **state) {
-  gk_device *device = *state;
+TEST_ON(ALL_BACKENDS, threads_on_one_graph_do_no_harm) {
   gk_graph *graph = graph_of(device, &counted, 0);
   int *x = int_on(device, 0), *other = int_on(device, 0), launched = 1, busy = 0;
   player players[THREADS];
@@ -188,8 +186,7 @@ static void *cancel_on_and_on(void *at) {
   return NULL;
 }
 
-static void cancel_races_with_everything(void **state) {
-  gk_device *device = *state;
+TEST_ON(ALL_BACKENDS, cancel_races_with_everything) {
   gk_graph *graph = graph_of(device, &turning, GK_CANCELLABLE);
   canceller cancellers[2] = {{.graph = graph}, {.graph = graph}};
   pthread_t threads[2];
@@ -219,8 +216,7 @@ static void cancel_races_with_everything(void **state) {
 }
 
 /* It stops at the next loop end: the kernel at work ends in peace, and few begin after it. */
-static void cancel_waits_for_one_kernel(void **state) {
-  gk_device *device = *state;
+TEST_ON(ALL_BACKENDS, cancel_waits_for_one_kernel) {
   bool far = strcmp(gk_device_describe(device)->backend, "awkward") == 0; /* may take some passes without looking */
   gk_graph *graph = graph_of(device, &turning, GK_CANCELLABLE);
   const gk_status *status;
@@ -244,8 +240,7 @@ static void cancel_waits_for_one_kernel(void **state) {
 }
 
 /* gk_graph_destroy in the middle of an endless loop: cancels, waits, and nothing runs behind it. */
-static void destroy_stops_what_runs(void **state) {
-  gk_device *device = *state;
+TEST_ON(ALL_BACKENDS, destroy_stops_what_runs) {
   for (int k = 0; k < 20; ++k) {
     gk_graph *graph = graph_of(device, &turning, k % 2 ? GK_CANCELLABLE : 0);
     set_int(device, gk_bound(graph, ON), 1);
@@ -309,8 +304,7 @@ static void drop_watched(void *graph) {
 
 static void *cancel_once(void *at) { return (void *)(uintptr_t)gk_cancel(at); }
 
-static void close_waits_for_cancel(void **state) {
-  (void)state;
+TEST(close_waits_for_cancel) {
   gk_backend hesitant;
   void *answer;
   pthread_t thread;
@@ -340,7 +334,7 @@ static void close_waits_for_cancel(void **state) {
   gk_graph_destroy(graph);
 }
 
-static void cancel_races_with_close(void **state) {
+TEST_ON_EACH(ALL_BACKENDS, cancel_races_with_close, NULL, NULL) {
   const char *backend = *state;
   fake_register();
   fake_reset();
@@ -363,8 +357,6 @@ static void cancel_races_with_close(void **state) {
     gk_graph_destroy(graph);
   }
 }
-#define CLOSE_ON(backend) \
-  {"cancel_races_with_close on " #backend, cancel_races_with_close, NULL, NULL, (void *)(uintptr_t)#backend}
 
 /* ---- a device per thread ----------------------------------------------------------------------------------------- */
 
@@ -403,8 +395,7 @@ static void *use_a_device(void *at) {
   return NULL;
 }
 
-static void a_device_per_thread(void **state) {
-  (void)state;
+TEST(a_device_per_thread) {
   owner owners[] = {{.backend = "awkward"}, {.backend = "openmp"}, {.backend = "awkward", .ordinal = 1},
                     {.backend = "openmp"}};
   pthread_t threads[GK_COUNT(owners)];
@@ -416,16 +407,4 @@ static void a_device_per_thread(void **state) {
   assert_int_equal(awkward_leaks(), 0);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-    ON_ALL(every_call_but_cancel_is_busy),
-    ON_ALL(threads_on_one_graph_do_no_harm),
-    ON_ALL(cancel_races_with_everything),
-    ON_ALL(cancel_waits_for_one_kernel),
-    ON_ALL(destroy_stops_what_runs),
-    cmocka_unit_test(close_waits_for_cancel),
-    CLOSE_ON(fake_in_process), CLOSE_ON(fake_native), CLOSE_ON(fake_batched), CLOSE_ON(openmp), CLOSE_ON(awkward),
-    cmocka_unit_test(a_device_per_thread),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return run_all_tests(); }

@@ -79,9 +79,10 @@ static int end(void **state) {
 
 /* ---- threads that wait for a job --------------------------------------------------------------------------------- */
 
+#define CASE(test) TEST_WITH(test, begin, end)
+
 /* Until it has waited for as long as waking takes. */
-static void sleeps_after_a_while(void **state) {
-  (void)state;
+CASE(sleeps_after_a_while) {
   held h;
   post_held(&h);
   watch(YIELD_NS);
@@ -99,8 +100,7 @@ static void finish_at_the_tenth(void) {
   await(atomic_load(&awaited->job.done));
 }
 
-static void is_there_when_it_ends(void **state) {
-  (void)state;
+CASE(is_there_when_it_ends) {
   held h;
   awaited = &h;
   post_held(&h);
@@ -112,8 +112,7 @@ static void is_there_when_it_ends(void **state) {
 }
 
 /* The thread that got the core kept it: one sleeps at once, and others don't yield for 64 times as long. */
-static void long_yields_are_a_crowd(void **state) {
-  (void)state;
+CASE(long_yields_are_a_crowd) {
   static const struct { uint64_t yield_ns, penalty_ns; } cases[] = {
     {20000, PENALTY * 20000}, {3000000, PENALTY * 3000000},
     {2000000000, PENALTY * 10000000} /* more than anybody takes: a debugger may have been at it */};
@@ -138,8 +137,7 @@ static void long_yields_are_a_crowd(void **state) {
 }
 
 /* A yield that takes less is none. */
-static void short_yields_are_no_crowd(void **state) {
-  (void)state;
+CASE(short_yields_are_no_crowd) {
   held h;
   post_held(&h);
   watch(19999);
@@ -150,8 +148,7 @@ static void short_yields_are_no_crowd(void **state) {
 }
 
 /* In a crowd one doesn't sleep either where it is done by then. */
-static void looks_before_it_sleeps(void **state) {
-  (void)state;
+CASE(looks_before_it_sleeps) {
   held h;
   post_held(&h);
   open_gate();
@@ -183,8 +180,7 @@ static pthread_t begin_waiting(gki_job *job) {
 }
 
 /* A thread that waits hears of its own job, however many wait for others. */
-static void all_who_wait_are_woken(void **state) {
-  (void)state;
+CASE(all_who_wait_are_woken) {
   held first, second = {.job.run = run_held};
   pthread_t threads[2];
   atomic_store(&worker.contended_until, UINT64_MAX);
@@ -217,8 +213,7 @@ static bool is_ending(gki_worker *one) {
 }
 
 /* One that is told to end while a job runs on a caller's thread ends after that. */
-static void ends_behind_a_callers_job(void **state) {
-  (void)state;
+CASE(ends_behind_a_callers_job) {
   gki_worker one;
   pthread_t runs, stops;
   assert_ok(gki_worker_start(&one));
@@ -263,8 +258,7 @@ static void post_watching(held *h, bool with_pause) {
   gki_worker_post(&worker, &h->job);
 }
 
-static void worker_stays_awake_a_while(void **state) {
-  (void)state;
+CASE(worker_stays_awake_a_while) {
   held h;
   post_watching(&h, false);
   await(atomic_load(&worker_sleeps) > 0);
@@ -276,8 +270,7 @@ static void worker_stays_awake_a_while(void **state) {
   assert_int_equal(atomic_load(&worker_yields), 0);
 }
 
-static void worker_that_is_awake_hears_what_comes(void **state) {
-  (void)state;
+CASE(worker_that_is_awake_hears_what_comes) {
   held h, next;
   post_watching(&h, true);
   await(atomic_load(&paused));
@@ -289,19 +282,4 @@ static void worker_that_is_awake_hears_what_comes(void **state) {
   assert_int_equal(atomic_load(&worker_yields), 5 + AWAKE_NS / YIELD_NS);
 }
 
-#define CASE(name) cmocka_unit_test_setup_teardown(name, begin, end)
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-    CASE(sleeps_after_a_while),
-    CASE(is_there_when_it_ends),
-    CASE(long_yields_are_a_crowd),
-    CASE(short_yields_are_no_crowd),
-    CASE(looks_before_it_sleeps),
-    CASE(all_who_wait_are_woken),
-    CASE(ends_behind_a_callers_job),
-    CASE(worker_stays_awake_a_while),
-    CASE(worker_that_is_awake_hears_what_comes),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return run_all_tests(); }

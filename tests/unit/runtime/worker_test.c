@@ -35,7 +35,7 @@ static int stop(void **state) {
   return 0;
 }
 
-static void jobs_run_in_their_order(void **state) {
+TEST_WITH(jobs_run_in_their_order, start, stop) {
   gki_worker *worker = *state;
   step steps[100];
   for (int k = 0; k < 100; ++k) {
@@ -47,7 +47,7 @@ static void jobs_run_in_their_order(void **state) {
   assert_false(pthread_equal(steps[0].where, pthread_self()));
 }
 
-static void job_runs_here_if_nothing_is_under_way(void **state) {
+TEST_WITH(job_runs_here_if_nothing_is_under_way, start, stop) {
   gki_worker *worker = *state;
   step ran = {.job.run = run_step, .number = 1}, handed = {.job.run = run_step, .number = 2};
   gki_worker_run(worker, &ran.job);
@@ -57,7 +57,7 @@ static void job_runs_here_if_nothing_is_under_way(void **state) {
   assert_true(pthread_equal(handed.where, pthread_self()));
 }
 
-static void job_queues_behind_what_is_under_way(void **state) {
+TEST_WITH(job_queues_behind_what_is_under_way, start, stop) {
   gki_worker *worker = *state;
   atomic_bool gate = false;
   step held = {.job.run = run_step, .number = 1, .gate = &gate}, handed = {.job.run = run_step, .number = 2};
@@ -78,7 +78,7 @@ static void *run_held(void *at) {
 }
 
 /* While a job runs on one caller's thread, the worker and other callers wait their turn. */
-static void posted_waits_for_a_callers_thread(void **state) {
+TEST_WITH(posted_waits_for_a_callers_thread, start, stop) {
   gki_worker *worker = *state;
   atomic_bool gate = false;
   step held = {.job.run = run_step, .number = 1, .gate = &gate}, posted = {.job.run = run_step, .number = 2};
@@ -108,7 +108,7 @@ static void run_nap(gki_job *job) {
 }
 
 /* Whether the thread, or who waits for it, is awake, about to sleep, or sleeps when something comes. */
-static void whoever_sleeps_is_woken(void **state) {
+TEST_WITH(whoever_sleeps_is_woken, start, stop) {
   gki_worker *worker = *state;
   static const long pauses[] = {0, 20000, 45000, 50000, 60000, 2000000};
   enum { PAUSES = sizeof pauses / sizeof *pauses, ROUNDS = 5 };
@@ -123,8 +123,7 @@ static void whoever_sleeps_is_woken(void **state) {
   }
 }
 
-static void stop_carries_out_what_was_posted(void **state) {
-  (void)state;
+TEST(stop_carries_out_what_was_posted) {
   gki_worker worker;
   atomic_store(&order_count, 0);
   assert_ok(gki_worker_start(&worker));
@@ -156,7 +155,7 @@ static void *use(void *at) {
   return NULL;
 }
 
-static void many_threads_share_one_line(void **state) {
+TEST_WITH(many_threads_share_one_line, start, stop) {
   pthread_t threads[THREADS];
   int numbers[THREADS];
   void *both[THREADS][2];
@@ -178,8 +177,7 @@ static void many_threads_share_one_line(void **state) {
 }
 
 /* Stacks larger than the address space: no thread can be started, and nothing is left behind. */
-static void thread_that_does_not_start_is_told(void **state) {
-  (void)state;
+TEST(thread_that_does_not_start_is_told) {
   gki_worker worker;
   pthread_attr_t usual, huge;
   assert_int_equal(pthread_getattr_default_np(&usual), 0);
@@ -201,16 +199,4 @@ static void thread_that_does_not_start_is_told(void **state) {
   gki_worker_stop(&worker);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-    cmocka_unit_test_setup_teardown(jobs_run_in_their_order, start, stop),
-    cmocka_unit_test_setup_teardown(job_runs_here_if_nothing_is_under_way, start, stop),
-    cmocka_unit_test_setup_teardown(job_queues_behind_what_is_under_way, start, stop),
-    cmocka_unit_test_setup_teardown(posted_waits_for_a_callers_thread, start, stop),
-    cmocka_unit_test_setup_teardown(whoever_sleeps_is_woken, start, stop),
-    cmocka_unit_test(stop_carries_out_what_was_posted),
-    cmocka_unit_test_setup_teardown(many_threads_share_one_line, start, stop),
-    cmocka_unit_test(thread_that_does_not_start_is_told),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return run_all_tests(); }

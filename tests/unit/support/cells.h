@@ -3,7 +3,6 @@
 #ifndef CELLS_H
 #define CELLS_H
 #include "unit/plan/walk_world.h"
-#include <string.h>
 
 enum { CELLS = 32, BIG = 4000 };
 enum { A = 1, B, C, D, E, F, G, H, N, M, K, X, Y, P, Q };
@@ -90,5 +89,4 @@ static void expect_cells(const test *t, size_t count, const int32_t (*pairs)[2],
 #define EXPECT(t, ...) \
   expect_cells(&(t), GK_COUNT(((const int32_t[][2]){__VA_ARGS__})), (const int32_t[][2]){__VA_ARGS__}, __LINE__)
 
-#define TEST(name) cmocka_unit_test(test_##name)
 #endif

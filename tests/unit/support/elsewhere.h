@@ -2,17 +2,9 @@
  * that says what to do, a folder of stand-in libraries in LD_LIBRARY_PATH, and their behaviour in the environment. */
 #ifndef GK_TESTS_ELSEWHERE_H
 #define GK_TESTS_ELSEWHERE_H
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit/support/test.h"
 #include <libgen.h>
 #include <limits.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 

@@ -7,11 +7,7 @@
 #define GATES_DEVICE_H
 #include "gk_gates.h"
 #include "chance.h"
-#include <stdarg.h>
-#include <setjmp.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
+#include "unit/support/test.h"
 
 typedef struct loop_record { uint64_t launch, entry, passes; } loop_record;
 

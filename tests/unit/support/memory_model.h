@@ -6,13 +6,8 @@
  * that file itself. */
 #ifndef MEMORY_MODEL_H
 #define MEMORY_MODEL_H
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <string.h>
-#include <cmocka.h>
+#include "unit/support/test.h"
 
 enum { MODEL_THREADS = 2, MODEL_STORES = 64, MODEL_PLACES = 64 };
 

@@ -2,15 +2,9 @@
 #ifndef OTHERS_SLEEP_H
 #define OTHERS_SLEEP_H
 #include <dirent.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-#include <cmocka.h>
+#include "unit/support/test.h"
 
 static inline bool others_sleep(void) {
   bool all = true;

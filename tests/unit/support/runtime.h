@@ -1,37 +1,11 @@
 /* What the tests of the runtime share: asserts that show gk_error(), an allocator that counts and fails, devices. */
 #ifndef RUNTIME_H
 #define RUNTIME_H
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include "device/awkward.h"
 #include "fake_backend.h"
-
-#define assert_ok(call) \
-  do { \
-    gk_result result_ = (call); \
-    if (result_ != GK_OK) fail_msg("%s: %s, %s", #call, gk_result_name(result_), gk_error()); \
-  } while (0)
-
-/* The call fails with that code, and its message has these words. */
-#define assert_fails(code, words, call) \
-  do { \
-    gk_result result_ = (call); \
-    if (result_ != (code)) fail_msg("%s: %s, not %s; %s", #call, gk_result_name(result_), #code, gk_error()); \
-    assert_says(words); \
-  } while (0)
-
-#define assert_says(words) \
-  do { \
-    if (!strstr(gk_error(), (words))) fail_msg("\"%s\" doesn't say \"%s\"", gk_error(), (words)); \
-  } while (0)
 
 /* ---- an allocator that counts, and fails on request -------------------------------------------------------------- */
 
@@ -94,7 +68,7 @@ static inline void close_fake(gk_device *device) {
   assert_int_equal(awkward_leaks(), 0);
 }
 
-/* A test on a backend: its *state is an open device; with cmocka, `ON(it, test)` is a line of the table of tests. */
+/* The fixture of a test on a backend, which its initial state names. */
 static inline int setup_device(void **state) {
   fake_register();
   fake_reset();
@@ -115,9 +89,9 @@ static inline bool is_fake(const gk_device *device) {
   return strncmp(gk_device_describe(device)->backend, "fake", 4) == 0;
 }
 
-#define ON(backend, test) {#test " on " #backend, test, setup_device, teardown_device, (void *)(uintptr_t)#backend}
-#define ON_FAKES(test) ON(fake_in_process, test), ON(fake_native, test), ON(fake_batched, test)
-#define ON_ALL(test) ON_FAKES(test), ON(openmp, test), ON(awkward, test)
+#define FAKE_BACKENDS "fake_in_process fake_native fake_batched"
+#define ALL_BACKENDS FAKE_BACKENDS " openmp awkward"
+#define TEST_ON(backends, test) DEVICE_TEST_ON(backends, test, setup_device, teardown_device)
 
 static inline int *ints_on(gk_device *device, const int *from, size_t count) {
   int *memory = gk_alloc(device, count * sizeof *memory, GK_DEVICE_MEMORY);
@@ -136,5 +110,42 @@ static inline int int_at(gk_device *device, const void *memory) {
 
 static inline void set_int(gk_device *device, int *memory, int value) {
   assert_ok(gk_upload(device, memory, &value, sizeof value));
+}
+
+/* ---- lists and graphs -------------------------------------------------------------------------------------------- */
+
+/* A list of these tasks over `slots`. */
+#define LIST(name, ...) \
+  static const gk_task name##_tasks[] = {__VA_ARGS__}; \
+  static const gk_list name = GK_LIST(name, name##_tasks, slots)
+
+static inline gk_graph *graph_on(gk_device *device, const gk_list *list, uint32_t bits) {
+  gk_graph *graph = NULL;
+  assert_ok(gk_graph_create(device, list, bits, &graph));
+  return graph;
+}
+
+typedef struct slot_memory { gk_slot slot; void *at; } slot_memory;
+typedef struct slot_number { gk_slot slot; int64_t value; } slot_number;
+
+static inline void bind_slots(gk_graph *graph, const slot_memory *all, size_t count) {
+  for (size_t k = 0; k < count; ++k) assert_ok(gk_bind(graph, all[k].slot, all[k].at));
+}
+static inline void bind_ints(gk_graph *graph, const slot_number *all, size_t count) {
+  for (size_t k = 0; k < count; ++k) assert_ok(gk_bind_int(graph, all[k].slot, all[k].value));
+}
+
+/* BIND(graph, {X, x}, {Y, y}): slots to memory; BIND_INTS(graph, {N, 5}, {A, 3}): slots to numbers. */
+#define BIND(graph, ...) \
+  bind_slots(graph, (const slot_memory[]){__VA_ARGS__}, GK_COUNT(((const slot_memory[]){__VA_ARGS__})))
+#define BIND_INTS(graph, ...) \
+  bind_ints(graph, (const slot_number[]){__VA_ARGS__}, GK_COUNT(((const slot_number[]){__VA_ARGS__})))
+
+/* Launches from `label`, and waits: what became of it. */
+static inline const gk_status *run_to_end(gk_graph *graph, int32_t label) {
+  const gk_status *status = NULL;
+  assert_ok(gk_launch(graph, label));
+  assert_ok(gk_wait(graph, &status));
+  return status;
 }
 #endif

@@ -5,9 +5,7 @@
 #include "bench/harness/harness.c"
 #include "bench/harness/machine.c"
 #include "unit/support/set_clock.h"
-#include <setjmp.h>
-#include <stdarg.h>
-#include <cmocka.h>
+#include "unit/support/test.h"
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -81,15 +79,13 @@ static void assert_first_is_whole(const char *json) {
   assert_string_equal(text + strlen(text) - 4, "}]}\n");
 }
 
-static void what_was_there_outlives_who_writes(void **state) {
-  (void)state;
+TEST(what_was_there_outlives_who_writes) {
   const int status = second_is_cut("killed.json", true);
   assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGXFSZ);
   assert_first_is_whole("killed.json");
 }
 
-static void what_was_there_outlives_a_full_disk(void **state) {
-  (void)state;
+TEST(what_was_there_outlives_a_full_disk) {
   const int status = second_is_cut("full.json", false);
   assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 1);
   assert_non_null(strstr(text_of("said"), "full.json.part can't be written: File too large\n"));
@@ -97,8 +93,7 @@ static void what_was_there_outlives_a_full_disk(void **state) {
   assert_int_equal(access("full.json.part", F_OK), -1);
 }
 
-static void each_table_is_written_at_once(void **state) {
-  (void)state;
+TEST(each_table_is_written_at_once) {
   begin("each.json");
   measure_one("the first");
   assert_first_is_whole("each.json");
@@ -110,8 +105,7 @@ static void each_table_is_written_at_once(void **state) {
 }
 
 /* A link stays one, and a device or a pipe is written to. */
-static void only_files_are_replaced(void **state) {
-  (void)state;
+TEST(only_files_are_replaced) {
   struct stat is;
   write_text("linked.json", "");
   assert_int_equal(symlink("linked.json", "link.json"), 0);
@@ -175,8 +169,7 @@ static void assert_option(char **words, int code, const char *file, const char *
   if (!strstr(text_of(file), wanted)) fail_msg("%s: no \"%s\" in: %s", words[1], wanted, text_of(file));
 }
 
-static void options_are_said(void **state) {
-  (void)state;
+TEST(options_are_said) {
 #define WORDS(...) ((char *[]){(char[]){"bench"}, __VA_ARGS__, NULL})
   assert_option(WORDS((char[]){"--help"}), 0, "printed", "the options are --quick, --json FILE, --only TEXT");
   assert_option(WORDS((char[]){"-h"}), 0, "printed", "--json FILE");
@@ -187,8 +180,7 @@ static void options_are_said(void **state) {
   assert_option(WORDS((char[]){"--quick"}), 0, "printed", "The figures mean nothing.");
 }
 
-static void tables_are_named_by_whole_words(void **state) {
-  (void)state;
+TEST(tables_are_named_by_whole_words) {
   char quick[] = "--quick", only[] = "--only";
   assert_option(WORDS(quick, only, (char[]){"n=1"}), 1, "said",
                 "bench: --only n=1: no table has that id, or these words in its name; there are\n"
@@ -221,8 +213,7 @@ static void call_twice(void *with) {
   bench_run_apart(&apart, 1, &took);
 }
 
-static void a_process_that_ended_is_said(void **state) {
-  (void)state;
+TEST(a_process_that_ended_is_said) {
   const int status = in_a_child(call_twice, NULL);
   assert_true(WIFEXITED(status));
   assert_int_equal(WEXITSTATUS(status), 1);
@@ -252,8 +243,7 @@ static void assert_clocks(const char *wanted) {
   assert_string_equal(text, wanted);
 }
 
-static void clocks_as_the_system_has_them(void **state) {
-  (void)state;
+TEST(clocks_as_the_system_has_them) {
   mkdir("system", 0700);
   mkdir("system/proc", 0700);
   assert_clocks("unknown: neither cpufreq nor /proc/cpuinfo has them");
@@ -276,8 +266,7 @@ static void clocks_as_the_system_has_them(void **state) {
 }
 
 /* Half of what all cores could do between begin and end; nothing where the system doesn't say. */
-static void what_others_took_is_written(void **state) {
-  (void)state;
+TEST(what_others_took_is_written) {
   mkdir("system", 0700);
   mkdir("system/proc", 0700);
   remove("system/proc/stat");
@@ -313,8 +302,7 @@ static bool sluggish(void *with, uint64_t times, bench_took *took) {
 }
 
 /* The table's time is over before its fifth turn; it has five all the same. */
-static void a_table_has_fewer_turns_where_it_says_so(void **state) {
-  (void)state;
+TEST(a_table_has_fewer_turns_where_it_says_so) {
   atomic_store(&clock_runs, false);
   begin("turns.json");
   run.quick = false;
@@ -326,11 +314,5 @@ static void a_table_has_fewer_turns_where_it_says_so(void **state) {
 
 int main(void) {
   atomic_store(&clock_runs, true);
-  const struct CMUnitTest tests[] = {
-    cmocka_unit_test(what_was_there_outlives_who_writes), cmocka_unit_test(what_was_there_outlives_a_full_disk),
-    cmocka_unit_test(each_table_is_written_at_once), cmocka_unit_test(only_files_are_replaced),
-    cmocka_unit_test(options_are_said), cmocka_unit_test(tables_are_named_by_whole_words),
-    cmocka_unit_test(a_process_that_ended_is_said), cmocka_unit_test(clocks_as_the_system_has_them),
-    cmocka_unit_test(what_others_took_is_written), cmocka_unit_test(a_table_has_fewer_turns_where_it_says_so)};
-  return cmocka_run_group_tests(tests, go_to_folder, remove_folder);
+  return run_all_tests_with(go_to_folder, remove_folder);
 }

@@ -1,11 +1,7 @@
 /* obj_test.c - what the soft body makes of OBJ files: the good, the odd and the hostile. */
 #include "docs/examples/softbody/mesh.h"
 #include "docs/examples/softbody/obj.h"
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <cmocka.h>
+#include "unit/support/test.h"
 
 #define FOUR "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\n"
 #define BOX FOUR "f 1 2 3\nf 1 2 4\nf 1 3 4\nf 2 3 4\n"
@@ -21,7 +17,7 @@ static bool parse(const char *text, size_t size, obj *file, complaint *why) {
   return good;
 }
 
-static void reads_what_is_allowed(void **state) {
+TEST(reads_what_is_allowed) {
   static const struct { const char *text; int vertices, triangles, corner; } good[] = {
     {BOX, 4, 4, 3},
     {FOUR "f 1 2 3 4", 4, 2, 3},                                   /* a polygon, no line end behind it */
@@ -36,7 +32,6 @@ static void reads_what_is_allowed(void **state) {
     {"v 0 \\\n0 0\nv 1 0 0\nv 0 1 0\nf 1 \\\r\n2 3\n", 3, 1, 2},   /* lines that go on */
     {"v 1e-300 0 0\nv +1.5E+2 -.5 1.\nv 0 1 0x10\nf 1 2 3\n", 3, 1, 2},
   };
-  (void)state;
   for (size_t k = 0; k < GK_COUNT(good); ++k) {
     obj file;
     complaint why = {""};
@@ -48,7 +43,7 @@ static void reads_what_is_allowed(void **state) {
   }
 }
 
-static void refuses_the_rest_with_its_line(void **state) {
+TEST(refuses_the_rest_with_its_line) {
   static const struct { const char *text, *place, *sentence; } bad[] = {
     {"\n\n# nothing\n", "m.obj:3: ", "without a vertex"},
     {FOUR, "m.obj:4: ", "without a face"},
@@ -86,7 +81,6 @@ static void refuses_the_rest_with_its_line(void **state) {
     {"v 0 0 0\n\xff\xfe\n", "m.obj:2: \"..\"", "not text"},
     {"v 0 0 0\n\x01\x02\n", "m.obj:2: ", "not text"},
   };
-  (void)state;
   for (size_t k = 0; k < GK_COUNT(bad); ++k) {
     obj file = {0};
     complaint why = {""};
@@ -102,13 +96,12 @@ static void refuses_the_rest_with_its_line(void **state) {
   assert_string_equal(why.text, "m.obj:2: there is a byte 0 here; this is not an OBJ file");
 }
 
-static void long_lines_and_words_fit(void **state) {
+TEST(long_lines_and_words_fit) {
   enum { CORNERS = 200000 };
   size_t room = 64 + 8 * CORNERS, size;
   char *text = malloc(room);
   obj file;
   complaint why = {""};
-  (void)state;
   assert_non_null(text);
   size = (size_t)snprintf(text, room, "v 0 0 0\nv 1 0 0\nv 0 1 0\nf");
   for (int k = 0; k < CORNERS; ++k) size += (size_t)snprintf(text + size, room - size, " %d/%d", k % 3 + 1, k % 9 + 1);
@@ -143,13 +136,12 @@ static void try_to_build(const char *text, size_t size) {
   } else assert_true(strlen(why.text) > 0);
 }
 
-static void cut_and_mutated_files_are_survived(void **state) {
+TEST(cut_and_mutated_files_are_survived) {
   static const char text[] =
       "# a\nv 0.5 -1e3 .25\r\nv 1 0 0\nv 0 1 0\nv 0 0 1 \\\n1\nf 1/2/3 2//4 -2\nf 1 2 3 4\nf 2 3 4\n";
   static const char pieces[] = "0123456789-+.e/\\#vf \n\r\t\xff\x01nai";
   char changed[sizeof text];
   uint32_t chance = 12345;
-  (void)state;
   for (size_t size = 0; size < sizeof text; ++size) try_to_build(text, size);
   for (int k = 0; k < 20000; ++k) {
     memcpy(changed, text, sizeof text);
@@ -170,9 +162,8 @@ static void build(const char *text, mesh *body) {
   obj_free(&file);
 }
 
-static void bodies_are_counted(void **state) {
+TEST(bodies_are_counted) {
   mesh body;
-  (void)state;
   build(BOX, &body); /* closed */
   assert_int_equal(body.edge_count, 6);
   assert_int_equal(body.hinge_count, 6);
@@ -195,9 +186,8 @@ static void bodies_are_counted(void **state) {
   mesh_free(&body);
 }
 
-static void bodies_measure_a_metre(void **state) {
+TEST(bodies_measure_a_metre) {
   static const char *const scales[] = {"1e-90", "1e-9", "1", "1e9", "1e90"};
-  (void)state;
   for (size_t k = 0; k < GK_COUNT(scales); ++k) {
     char text[256];
     mesh body;
@@ -211,9 +201,8 @@ static void bodies_measure_a_metre(void **state) {
 }
 
 /* Internal forces can't push a body along: a hinge's weights add up to nothing, and at rest it is at rest. */
-static void hinges_are_at_rest_and_push_nobody(void **state) {
+TEST(hinges_are_at_rest_and_push_nobody) {
   mesh body;
-  (void)state;
   build("v 0 0 0\nv 1 .1 0\nv .3 1 0\nv .2 -.7 .4\nf 1 2 3\nf 2 1 4\n", &body);
   assert_int_equal(body.hinge_count, 1);
   double sum = 0.0;
@@ -229,11 +218,10 @@ static void hinges_are_at_rest_and_push_nobody(void **state) {
   mesh_free(&body);
 }
 
-static void what_is_written_reads_back(void **state) {
+TEST(what_is_written_reads_back) {
   char path[] = "/tmp/gk_obj_testXXXXXX";
   complaint why = {""};
   obj file, again;
-  (void)state;
   int descriptor = mkstemp(path);
   assert_true(descriptor >= 0);
   assert_true(parse(BOX, strlen(BOX), &file, &why));
@@ -252,16 +240,4 @@ static void what_is_written_reads_back(void **state) {
   assert_string_equal(why.text, "/dev/null:1: the file is empty");
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-    cmocka_unit_test(reads_what_is_allowed),
-    cmocka_unit_test(refuses_the_rest_with_its_line),
-    cmocka_unit_test(long_lines_and_words_fit),
-    cmocka_unit_test(cut_and_mutated_files_are_survived),
-    cmocka_unit_test(bodies_are_counted),
-    cmocka_unit_test(bodies_measure_a_metre),
-    cmocka_unit_test(hinges_are_at_rest_and_push_nobody),
-    cmocka_unit_test(what_is_written_reads_back),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return run_all_tests(); }

@@ -2,13 +2,9 @@
 #include "conformance/random.h"
 #include "conformance/random_story.h"
 #include "unit/support/libomp_leaks.h"
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-#include <cmocka.h>
+#include "unit/support/test.h"
 
 static story s;
 
@@ -25,8 +21,7 @@ static bool has_switch_and_resize(void *user, story *of) {
   return resizes && holds_op(&whole_of(of)->list, GK_OP_SWITCH);
 }
 
-static void test_shrinks(void **state) {
-  (void)state;
+TEST(test_shrinks) {
   int found = 0, included = 0, tried = 0;
   for (uint64_t seed = 1; found < 20; ++seed) {
     story_write(&s, seed);
@@ -52,8 +47,7 @@ static void test_shrinks(void **state) {
   assert_true(included > 0);
 }
 
-static void test_lists_are_right(void **state) {
-  (void)state;
+TEST(test_lists_are_right) {
   for (uint64_t seed = 1; seed < 2000; ++seed) {
     story_write(&s, seed);
     if (gk_check(&whole_of(&s)->list, NULL, gk_print, NULL) != GK_OK) fail_msg("seed %llu", (unsigned long long)seed);
@@ -91,8 +85,7 @@ static const char *leak(void) {
   return "";
 }
 
-static void test_names_what_fails(void **state) {
-  (void)state;
+TEST(test_names_what_fails) {
   assert_int_equal(run_and_read("openmp", 5, true, text, sizeof text), 0);
   assert_non_null(strstr(text, "# 1 lists on openmp"));
   random_watch(NULL, crash);
@@ -116,8 +109,4 @@ static void test_names_what_fails(void **state) {
   assert_non_null(strstr(text, "nobody's"));
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_lists_are_right), cmocka_unit_test(test_shrinks),
-                                     cmocka_unit_test(test_names_what_fails)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return run_all_tests(); }

@@ -1,11 +1,7 @@
 /* The reference interpreter against the golden traces of docs/contract.md and cases counted by hand. */
 #include "reference/reference.h"
 #include "gk_kernel.h"
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
+#include "unit/support/test.h"
 
 GK_SOURCE(reference_test)
 GK_STRUCT(pair) { int a, b; };
@@ -70,8 +66,15 @@ static void launch_at(int line, int32_t label, gk_state state, int32_t yielded, 
 
 /* ---- golden traces ----------------------------------------------------------------------------------------------- */
 
-static void test_yield_and_resume(void **state) {
+static int close_last(void **state) {
   (void)state;
+  reference_close(r);
+  r = NULL;
+  return 0;
+}
+#define LAST(test) TEST_WITH(test, NULL, close_last)
+
+LAST(test_yield_and_resume) {
   const gk_task tasks[] = {TICK(A), GK_CHECKPOINT(LB, F), TICK(B), GK_END, TICK(C)};
   OPEN(tasks);
   ints(F)[0] = 1;
@@ -86,8 +89,7 @@ static void test_yield_and_resume(void **state) {
   assert_int_equal(reference_lines(r), 5);
 }
 
-static void test_yield_in_a_loop(void **state) {
-  (void)state;
+LAST(test_yield_in_a_loop) {
   const gk_task tasks[] = {GK_DO_WHILE(N, .label = LX), TICK(A), GK_CHECKPOINT(LB, F), TICK(B), GK_END, TICK(C),
                            DROP(N), GK_END};
   OPEN(tasks);
@@ -102,8 +104,7 @@ static void test_yield_in_a_loop(void **state) {
   assert_string_equal(reference_last(r)->loops[0].name, "LX");
 }
 
-static void test_yield_on_the_last_pass(void **state) {
-  (void)state;
+LAST(test_yield_on_the_last_pass) {
   const gk_task tasks[] = {GK_DO_WHILE(N), DROP(N), GK_CHECKPOINT(LB, F), TICK(B), GK_END, GK_END};
   OPEN(tasks);
   ints(N)[0] = ints(F)[0] = 1;
@@ -112,8 +113,7 @@ static void test_yield_on_the_last_pass(void **state) {
   FINISHES(LB, {N, 0}, {B, 2});
 }
 
-static void test_resume_past_a_loop(void **state) {
-  (void)state;
+LAST(test_resume_past_a_loop) {
   const gk_task tasks[] = {GK_DO_WHILE(N), TICK(X), DROP(N), GK_END, TICK(Y), GK_CHECKPOINT(LZ, F), TICK(A), GK_END};
   OPEN(tasks);
   ints(N)[0] = 2;
@@ -124,8 +124,7 @@ static void test_resume_past_a_loop(void **state) {
   FINISHES(LZ, {X, 2}, {Y, 1}, {A, 2});
 }
 
-static void test_yield_in_nested_loops(void **state) {
-  (void)state;
+LAST(test_yield_in_nested_loops) {
   const gk_task tasks[] = {GK_DO_WHILE(M), GK_FILL(N, GK_ONE, 2), TICK(S), GK_DO_WHILE(N), GK_CHECKPOINT(LP, F),
                            TICK(A), GK_END, DROP(N), GK_END, DROP(M), GK_END};
   OPEN(tasks);
@@ -136,8 +135,7 @@ static void test_yield_in_nested_loops(void **state) {
   FINISHES(LP, {A, 5}, {S, 2}, {M, 0});
 }
 
-static void test_flags_of_checkpoints(void **state) {
-  (void)state;
+LAST(test_flags_of_checkpoints) {
   const gk_task own[] = {GK_CHECKPOINT(LP, A), TICK(A), TICK(B), GK_END, TICK(C)};
   {
     OPEN(own); /* read at the true end */
@@ -155,8 +153,7 @@ static void test_flags_of_checkpoints(void **state) {
   FINISHES(LZ, {A, 1}, {B, 1}, {C, 2});
 }
 
-static void test_joins(void **state) {
-  (void)state;
+LAST(test_joins) {
   const gk_task tasks[] = {GK_DO_WHILE(N),
                            GK_PARALLEL, GK_SECTION, TICK(X), GK_END, GK_SECTION, TICK(Y), TICK(Y), GK_END, GK_END,
                            GK_PARALLEL, GK_SECTION, GK_RUN(move, GK_ONE, A, X), GK_END,
@@ -167,8 +164,7 @@ static void test_joins(void **state) {
   FINISHES(0, {A, 4}, {B, 8});
 }
 
-static void test_while_and_always(void **state) {
-  (void)state;
+LAST(test_while_and_always) {
   const gk_task loop[] = {GK_WHILE(N), TICK(A), DROP(N), GK_END};
   {
     OPEN(loop);
@@ -187,8 +183,7 @@ static void test_while_and_always(void **state) {
 
 /* ---- branches ---------------------------------------------------------------------------------------------------- */
 
-static void test_branches(void **state) {
-  (void)state;
+LAST(test_branches) {
   const gk_task tasks[] = {GK_IF(F), GK_TARGET(LP), GK_END, TICK(A), GK_ELSE, GK_TARGET(LQ), GK_END, TICK(B), GK_END,
                            GK_SWITCH(G, .offset = 4), GK_CASE, TICK(C), GK_END, GK_CASE, GK_TARGET(LZ), GK_END,
                            TICK(D), GK_END, GK_END};
@@ -206,8 +201,7 @@ static void test_branches(void **state) {
 
 /* ---- bounds and entries ------------------------------------------------------------------------------------------ */
 
-static void test_bounds(void **state) {
-  (void)state;
+LAST(test_bounds) {
   const gk_task tasks[] = {GK_DO_WHILE(N, .label = LX, .max_iterations = 3), GK_CHECKPOINT(LP, F),
                            GK_RUN(ask, GK_ONE, F, S), GK_END, TICK(A), GK_END,
                            GK_WHILE(M, .max_iterations = 2), TICK(B), GK_END};
@@ -232,8 +226,7 @@ static void test_bounds(void **state) {
   assert_false(status->loops[1].hit_bound);
 }
 
-static void test_first_bound_of_sections(void **state) {
-  (void)state;
+LAST(test_first_bound_of_sections) {
   const gk_task tasks[] = {GK_PARALLEL, GK_SECTION, GK_DO_WHILE(X), GK_END, GK_END,
                            GK_SECTION, GK_DO_WHILE(N, .max_iterations = 2), TICK(A), GK_END, GK_END,
                            GK_SECTION, GK_DO_WHILE(N, .max_iterations = 1), TICK(B), GK_END, GK_END, GK_END};
@@ -256,8 +249,7 @@ static void cancel_after(long tasks_and_passes) {
   reference_watch(r, count_down, NULL);
 }
 
-static void test_cancel(void **state) {
-  (void)state;
+LAST(test_cancel) {
   const gk_task tasks[] = {GK_CHECKPOINT(LP, F), TICK(A), GK_END, GK_DO_WHILE(N), TICK(B), TICK(C), GK_END, TICK(D),
                            GK_RUN_ALWAYS(tick, GK_ONE, E)};
   OPEN(tasks);
@@ -278,8 +270,7 @@ static void test_cancel(void **state) {
   FINISHES(0, {A, 5}, {B, 4}, {C, 4}, {D, 1}, {E, 5}); /* too late: no loop ends behind it */
 }
 
-static void test_cancel_in_sections(void **state) {
-  (void)state;
+LAST(test_cancel_in_sections) {
   const gk_task tasks[] = {GK_PARALLEL,
                            GK_SECTION, GK_DO_WHILE(N), TICK(A), GK_END, TICK(B), GK_END,
                            GK_SECTION, TICK(C), GK_DO_WHILE(N), TICK(D), GK_END, TICK(E), GK_END, GK_END, TICK(X)};
@@ -297,8 +288,7 @@ static gk_result triple(const gk_value *args, void *native) {
   return *(int32_t *)args[0].ptr == 27 ? GK_ERROR_DEVICE : GK_OK;
 }
 
-static void test_moves_and_calls(void **state) {
-  (void)state;
+LAST(test_moves_and_calls) {
   const gk_task tasks[] = {{.op = GK_OP_FILL, .name = "fill", .items = {N}, .args = {A}, .offset = 4, .pattern = 7},
                            {.op = GK_OP_COPY, .name = "copy", .items = {M}, .args = {B, A}, .offset = 8,
                             .from_offset = 4},
@@ -320,8 +310,7 @@ static void test_moves_and_calls(void **state) {
   assert_int_equal(ints(D)[0], 2);
 }
 
-static void test_counts(void **state) {
-  (void)state;
+LAST(test_counts) {
   const gk_task tasks[] = {{.op = GK_OP_KERNEL, .name = "tick", .kernel = &tick, .items = {N}, .args = {A},
                             .offset = 8}};
   OPEN(tasks);
@@ -343,8 +332,7 @@ static const gk_slot_desc typed[] = {
     GK_OWN(FROM_P, pair, 1),
 };
 
-static void test_types(void **state) {
-  (void)state;
+LAST(test_types) {
   static const gk_task tasks[] = {GK_RUN_3D(box, I32, U32, I64, BOX, I32, I32), GK_RUN(add, I32, SA, SB, SC, SD),
                                   GK_RUN(add, I32, SA, SB, SC, SD), GK_RUN(values, GK_ONE, OUT, P, Q, R32, R64, I64),
                                   GK_COPY(FROM_P, P, GK_ONE)};
@@ -368,8 +356,7 @@ static void test_types(void **state) {
   assert_false(reference_launch(r, 0));
 }
 
-static void test_memory(void **state) {
-  (void)state;
+LAST(test_memory) {
   const gk_task tasks[] = {TICK(A)};
   int32_t mine[2] = {40, 50};
   OPEN(tasks);
@@ -401,8 +388,7 @@ static const gk_task middle_tasks[] = {GK_INCLUDE(inner, 10, TO), GK_INCLUDE_AS(
                                        GK_DO_WHILE(COUNT, .label = 3), DROP(COUNT), GK_END};
 static const gk_list middle = GK_LIST(middle, middle_tasks, middle_slots);
 
-static void test_lists_in_lists(void **state) {
-  (void)state;
+LAST(test_lists_in_lists) {
   const gk_task tasks[] = {GK_INCLUDE_AS(one, middle, 100, A, N), GK_INCLUDE_AS(two, middle, 200, B, M), TICK(C)};
   OPEN(tasks);
   const reference_status *status = reference_last(r);
@@ -426,20 +412,4 @@ static void test_lists_in_lists(void **state) {
   assert_int_equal(reference_lines(r), 2 * (4 + 4 + 3) + 1);
 }
 
-static int close_last(void **state) {
-  (void)state;
-  reference_close(r);
-  r = NULL;
-  return 0;
-}
-
-#define TEST(name) cmocka_unit_test_teardown(test_##name, close_last)
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      TEST(yield_and_resume), TEST(yield_in_a_loop), TEST(yield_on_the_last_pass), TEST(resume_past_a_loop),
-      TEST(yield_in_nested_loops), TEST(flags_of_checkpoints), TEST(joins), TEST(while_and_always), TEST(branches),
-      TEST(bounds), TEST(first_bound_of_sections), TEST(cancel), TEST(cancel_in_sections), TEST(moves_and_calls),
-      TEST(counts), TEST(types), TEST(memory), TEST(lists_in_lists),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return run_all_tests(); }
