@@ -8,6 +8,20 @@ from plot_figures import (NANOSECONDS, ROOT, TITLES, UNITS, against_of, arm_call
                           is_absolute, missing_of, number, outcome, peer_goals, peer_rows, tables_of, verdict_text,
                           ways, why_no_ratio, why_no_ratio_to)
 
+GOALS = """\
+A ratio is gk's time divided by the time of what it is compared with. Less is better. It is the median over rounds of
+each round's median over its turns; the median of each round is beside it. A goal is undecided if rounds are on both
+sides of it. A round is lost in noise if its turns reach from nothing to beyond the goal; it counts on neither side.
+If most rounds are lost in noise, so is the ratio. A ratio below nothing is negative: the longer list took less time.
+The turns' column goes from the lowest 5th to the highest 95th percentile of a round. It is empty against a peer,
+whose turns are its rounds. A ratio differs from the ratio of two medians, which the bars of a plot show. If that one
+is on the goal's other side, the last column says so. In a plot, a ratio is a diamond beneath its arm. The line
+through it shows its turns (of a peer: its rounds), and a dashed line its goal. Green is met, red missed, amber
+undecided, grey lost in noise or not judged. An arrow means that a line goes on."""
+FLOOR = """\
+No task can be faster than these times. Each program measures them first. A loop that is compiled as a whole has no
+tasks, so it can be faster."""
+
 
 def row(*cells):
     return "| " + " | ".join(str(cell).replace("|", "\\|") for cell in cells) + " |"
@@ -100,7 +114,7 @@ def peer_verdict_lines(table, reports):
 
 def verdict_lines(reports):
     """Every ratio with a goal, peers' included."""
-    yield from head("table", "what", "held against", "ratio", "rounds", "5 % to 95 % of turns", "goal", "")
+    yield from head("table", "what", "compared with", "ratio", "rounds", "5 % to 95 % of turns", "goal", "")
     for table in tables_of(reports):
         unit = UNITS.get(table["unit"], table["unit"])
         for ratio in table["ratios"]:
@@ -298,28 +312,17 @@ def write_readme(folder, reports, pictures):
     """pictures: their names; None where they can't be drawn."""
     goals = list(verdict_lines(reports))
     lines = [f"# {folder.name}", "",
-             "Written by `bench/tools/plot.py` from the JSON files beside it; `./configure.py bench` measures anew.",
-             f"How that is done and what each table asks: {link_to_docs(folder, 'docs/performance.md')}.", "",
+             "`bench/tools/plot.py` writes this page from the JSON files beside it. `./configure.py bench` measures",
+             f"again. How to read it, and what each table asks: {link_to_docs(folder, 'docs/performance.md')}.", "",
              *machine_lines(reports), *(["- no plots: there was no matplotlib"] if pictures is None else []), "",
              *in_short(reports), "## Goals", "", plot_goals.tally(goals), "",
-             "A ratio is of what something takes to what is held against it, so less is better: the median over",
-             "rounds of each round's median over its turns, with each round's beside it. Rounds on both sides of",
-             "the goal leave it undecided. A round whose turns reach from nothing to beyond the goal is lost in",
-             "noise and counts on neither side; where most rounds are, so is the ratio. Below nothing is a negative",
-             "ratio, where the longer list took less time. Turns go from the lowest 5th to the highest 95th",
-             "percentile of a round; against a peer, whose turns are its rounds, there are none. A ratio isn't that",
-             "of two medians, which bars of a plot show, and where that one is on the goal's other side, it is said.",
-             "What is judged is a diamond beneath its arm there, with its turns (of a peer: its rounds) as its line",
-             "and a dashed line at its goal; green is met, red missed, amber undecided, grey lost in noise or not",
-             "judged. A line that ends in an arrow goes on.", "",
+             GOALS, "",
              *goals, ""]
     floor, missing = list(floor_lines(reports)), list(missing_lines(reports))
     if missing:
         lines += ["## Not measured", "", *missing, ""]
     if floor:
-        lines += ["## Floor", "",
-                  "What no task can be faster than, measured first by each program. A loop that is compiled as a whole",
-                  "has no tasks, so it can be.", "", *floor]
+        lines += ["## Floor", "", FLOOR, "", *floor]
     peers = list(peer_lines(reports))
     if peers:
         lines += ["## Peers", "", *peers, ""]
