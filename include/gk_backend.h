@@ -1,19 +1,17 @@
 /** @file gk_backend.h
- * For those who write a backend; users need gk.h only. docs/backend-author.md says in which order to fill it in.
+ * For authors of backends; programs need only gk.h. docs/backend-author.md says in which order to implement it.
  *
- * A backend is one constant gk_backend. It gets plans that are known to be right and never checks them again. There
- * are three ways to run one, and a backend chooses in `lower`, for each plan:
- * - native: `lower` builds the whole plan, `launch` starts it, and loops and checkpoints are decided on the device with
- *   nobody in between (CUDA);
- * - batched: `lower` prepares the plan's runs, its straight pieces. Common walks the plan on the device's worker
- *   thread, calls `submit` for a run and `read_flag` where a decision is due (HIP, Vulkan, old CUDA drivers). `loop`
- *   may take many passes in one go;
- * - in process: `run` carries out a whole launch on the device's worker thread and returns when it is done (OpenMP).
+ * A backend is one constant gk_backend. It gets plans that have passed all checks and doesn't check them again. For
+ * each plan, `lower` chooses one of three modes:
+ * - native: `lower` builds the whole plan and `launch` starts it. The device decides loops and checkpoints (CUDA).
+ * - batched: `lower` prepares the plan's runs. Common walks the plan on the device's worker thread: it calls `submit`
+ *   for a run, `read_flag` for a decision, and `loop` for many passes at once (HIP, Vulkan, old CUDA drivers).
+ * - in process: `run` executes a whole launch on the device's worker thread (OpenMP).
  *
- * Entries stand in order of use; an optional one may be NULL, its default is said beside it and lives in common. State
- * is yours: allocated and zeroed by common, freed after close or drop, which must cope with what open or lower left
- * half done. No two entries of one graph run at once, but cancel; those of one device may. Fail by
- * `return gk_fail(code, "...")`; never print, never abort. */
+ * Entries are in order of use. An optional entry may be NULL; its comment says what common does then. Common allocates
+ * the zeroed state of devices and graphs and frees it after close or drop, which must accept what a failed open or
+ * lower has left. Of one graph, only cancel runs at the same time as another entry; of one device, any two entries may.
+ * An entry fails by `return gk_fail(code, "...")`; it never prints or aborts. */
 #ifndef GK_BACKEND_H
 #define GK_BACKEND_H
 
@@ -28,179 +26,179 @@ extern "C" {
 #pragma GCC visibility push(default)
 #endif
 
-#define GK_BACKEND_ABI 1 /**< While it stays, entries and fields are only appended. */
+#define GK_BACKEND_ABI 1 /**< With the same number, entries and fields are only appended. */
 
-/* ---- the plan: a tree, made once in common; constant, and alive as long as the graph ----------------------------- */
+/* ---- the plan: a constant tree, which common makes once; it lives as long as the graph --------------------------- */
 
-/** A node of a plan: a task or a block. Numbers of slots are indices into gk_plan.slots; 0: none. */
+/** A node of a plan: a task or a block. Slots are indices into gk_plan.slots; 0: none. */
 typedef struct gk_node {
   gk_op op;                /**< Never NONE, LIST or END; nodes[0] is the root, a SECTION. */
-  uint32_t end;            /**< What is inside lies from its own index + 1 to end - 1. */
-  uint32_t parent;         /**< Index of the block around; the root's own for the root. */
-  uint32_t otherwise;      /**< IF: index of its ELSE, which is its last child, or 0. ELSE: of its IF. */
-  uint32_t source;         /**< The task's index in the user's list; of the INCLUDE, for one of an included list. */
+  uint32_t end;            /**< The nodes inside are those from its own index + 1 to end - 1. */
+  uint32_t parent;         /**< Index of the block around; for the root, its own index. */
+  uint32_t otherwise;      /**< IF: index of its ELSE, which is its last child, or 0. ELSE: index of its IF. */
+  uint32_t source;         /**< Index in the user's list: of the task, or of the INCLUDE that contains it. */
   uint32_t loop;           /**< DO_WHILE, WHILE: its number among the plan's loops. */
   uint32_t checkpoint;     /**< CHECKPOINT: its number among the plan's checkpoints. */
-  uint32_t run;            /**< The run it is in: tasks, and blocks that lie wholly in one; else UINT32_MAX. */
-  uint32_t args;           /**< Where its slots begin in gk_plan.args. */
-  uint32_t arg_count;      /**< How many. */
-  uint32_t items[3];       /**< Slots of its extents; 0: one. A PTR is read on the device, KERNEL's x at `offset`. */
+  uint32_t run;            /**< The run that contains the whole task or block; UINT32_MAX: none. */
+  uint32_t args;           /**< Index of its first argument's slot in gk_plan.args. */
+  uint32_t arg_count;      /**< Number of arguments. */
+  uint32_t items[3];       /**< Slots of its extents; 0: the extent is 1. The device reads the extent of a PTR slot from
+                            * memory; a KERNEL's x extent is at `offset` there. */
   uint32_t flag;           /**< Slot of its flag; 0: none. */
   uint32_t offset;         /**< As in gk_task. */
   uint32_t from_offset;    /**< As in gk_task. */
   uint32_t pattern;        /**< As in gk_task. */
   uint32_t max_iterations; /**< As in gk_task. */
-  int32_t label;           /**< As composed; 0: none. */
-  bool can_yield;          /**< Holds, or is, a checkpoint with a flag. */
-  bool has_target;         /**< Holds, or is, a checkpoint. */
-  bool always;             /**< GK_ALWAYS. */
-  bool handwritten;        /**< KERNEL: it has code by hand for the backend that the plan is for (gk_backend.code). */
-  const char *name;        /**< Never NULL: a block's: of its label or flag; in an included list "contacts.scale". */
-  const gk_kernel *kernel; /**< KERNEL. */
-  gk_call call;            /**< CALL. */
+  int32_t label;           /**< The checkpoint's label in the whole plan; 0: none. */
+  bool can_yield;          /**< Is or contains a checkpoint with a flag. */
+  bool has_target;         /**< Is or contains a checkpoint. */
+  bool always;             /**< An always-task: its gk_task has GK_ALWAYS. */
+  bool handwritten;        /**< KERNEL: it has handwritten code for the plan's backend (gk_backend.code). */
+  const char *name;        /**< Never NULL. A block's: of its label or flag. In an included list: "contacts.scale". */
+  const gk_kernel *kernel; /**< KERNEL: its kernel. */
+  gk_call call;            /**< CALL: its function. */
 } gk_node;
 
-/** A straight piece of a plan: nodes begin to end - 1, tasks and whole PARALLEL blocks of straight sections. An
- * always-task is a run of its own. */
+/** A run, a straight piece of a plan: nodes begin to end - 1. It consists of tasks and whole PARALLEL blocks of
+ * straight sections. An always-task is a separate run. */
 typedef struct gk_plan_run {
   uint32_t begin; /**< First node. */
-  uint32_t end;   /**< One past the last. */
+  uint32_t end;   /**< One past the last node. */
 } gk_plan_run;
 
-/** A list that was found right, as a tree in list order, included lists written out. Empty sections are left out, and
- * so is a PARALLEL with fewer than two others: then what is in it stands in its place. */
+/** A checked list as a tree in list order, with included lists expanded. It has no empty sections. The contents of a
+ * PARALLEL with fewer than two other sections take its place. */
 typedef struct gk_plan {
-  const char *name;            /**< The list's. */
+  const char *name;            /**< Name of the list. */
   uint32_t node_count;         /**< Length of nodes. */
   uint32_t run_count;          /**< Length of runs. */
   uint32_t slot_count;         /**< Length of slots. */
   uint32_t loop_count;         /**< Length of loops. */
   uint32_t checkpoint_count;   /**< Length of checkpoints. */
   uint32_t always_count;       /**< Length of always. */
-  uint32_t bits;               /**< GK_HOST_GATED, GK_ISOLATE (then each run is one task), GK_CANCELLABLE. */
-  bool can_yield;              /**< The root's. */
-  const gk_node *nodes;        /**< In the list's order; [0] is the root. */
-  const gk_plan_run *runs;          /**< In the list's order. */
-  const uint32_t *args;        /**< Slots of all tasks, one after the other. */
-  const gk_slot_desc *slots;   /**< [0] is unused; first the list's own, by number, then those of included lists. */
-  const uint32_t *loops;       /**< Their nodes. */
-  const uint32_t *checkpoints; /**< Their nodes. */
-  const uint32_t *by_label;    /**< The same, by their labels, the smallest first. */
+  uint32_t bits;               /**< GK_HOST_GATED, GK_ISOLATE (each run is one task), GK_CANCELLABLE. */
+  bool can_yield;              /**< The list has a checkpoint with a flag. */
+  const gk_node *nodes;        /**< In list order; [0] is the root. */
+  const gk_plan_run *runs;     /**< In list order. */
+  const uint32_t *args;        /**< Slots of the arguments of all tasks, one task after the other. */
+  const gk_slot_desc *slots;   /**< [0] is unused. The list's own slots by number, then those of included lists. */
+  const uint32_t *loops;       /**< Nodes of the loops. */
+  const uint32_t *checkpoints; /**< Nodes of the checkpoints. */
+  const uint32_t *by_label;    /**< Nodes of the checkpoints, in ascending order of labels. */
   const uint32_t *always;      /**< Nodes of the always-tasks. */
 } gk_plan;
 
 /* ---- one launch -------------------------------------------------------------------------------------------------- */
 
-/** What a launch is told. */
+/** The arguments of a launch. */
 typedef struct gk_launch_args {
-  uint64_t launch;         /**< Its number. */
+  uint64_t launch;         /**< Number of the launch. */
   uint32_t target;         /**< Node of the checkpoint to resume at; 0: from the top. */
   uint32_t changed_count;  /**< Length of changed. */
-  const gk_value *values;  /**< Of every slot, by index; BYTES: where a host copy is. Yours until the launch ends. */
-  const uint32_t *changed; /**< Slots bound since the launch before; for the first launch, all. */
-  bool on_stream;          /**< gk_launch_on; else the device's own. */
-  void *stream;            /**< With on_stream. */
-  uint64_t *entries;       /**< Per loop: passes of the entry that waits; kept by common from launch to launch. */
-  const int32_t *cancel;   /**< Not 0 once the launch shall stop; for the walker, or to be read atomically. */
-  gk_applied *applied;     /**< Of the record; `launch` may say another way than GK_BY_TABLE here. */
-  const size_t *room;      /**< Of every slot that a COPY or FILL with a count has, by index: bytes that are known to
-                            * lie behind its address; SIZE_MAX: that isn't known. NULL: the plan has no such slot. Yours
-                            * until the launch ends. A slot's changes only where the slot is among those changed. */
+  const gk_value *values;  /**< By slot; BYTES: address of a copy on the host. Valid until the launch ends. */
+  const uint32_t *changed; /**< Slots bound since the last launch; in the first launch, all. */
+  bool on_stream;          /**< Launched by gk_launch_on, on `stream`; else on the device's stream. */
+  void *stream;            /**< The caller's stream. */
+  uint64_t *entries;       /**< Per loop: passes since it was entered. Common keeps them from launch to launch. */
+  const int32_t *cancel;   /**< Not 0: the launch must stop. For the walker, or for atomic reads. */
+  gk_applied *applied;     /**< gk_launch_result.applied. `launch` may set another value than GK_BY_TABLE. */
+  const size_t *room;      /**< By index, for slots of a COPY or FILL with a count: size in bytes of the memory from the
+                            * slot's address on; SIZE_MAX: not known. NULL: there is no such slot. Only the sizes of
+                            * changed slots change. Valid until the launch ends. */
 } gk_launch_args;
 
-/** Judges the count of a KERNEL, COPY or FILL that was reached (docs/contract.md, rule 12). Never allocates.
- * @param plan    The launch's.
+/** Checks the count of a KERNEL, COPY or FILL before it runs (docs/contract.md, rule 12). Never allocates. Thread-safe.
+ * @param plan    Plan of the launch.
  * @param node    Index of the task.
- * @param launch  `room` is used.
- * @param extent  What its extents are just now; 1 where node.items has no slot.
- * @param items   What there is to do: items of a kernel, elements of a COPY or FILL; perhaps 0.
- * @return GK_OK; GK_ERROR_INVALID after gk_fail: there are too many, the task must do nothing, and the launch fails. */
+ * @param launch  Only `room` is used.
+ * @param extent  Present values of the extents; 1 where gk_node.items has no slot.
+ * @param items   Receives the number of items of a kernel, or of elements of a COPY or FILL; may be 0.
+ * @return GK_OK; GK_ERROR_INVALID, with a message: too many. Then the task must do nothing, and the launch fails. */
 gk_result gk_judge_count(const gk_plan *plan, uint32_t node, const gk_launch_args *launch, const int64_t extent[3],
                          uint64_t *items);
 
-/** What became of a launch; filled by `wait`, `run` or the walker. The arrays are there already, zeroed. */
+/** The result of a launch, filled by `wait`, `run` or the walker. Common provides the arrays, zeroed. */
 typedef struct gk_launch_result {
   gk_state state;     /**< How it ended. */
-  uint32_t yielded;   /**< Node of the checkpoint; 0: none. */
+  uint32_t yielded;   /**< Node of the checkpoint that yielded; 0: none. */
   uint32_t limit;     /**< Node of the first loop that hit its bound; 0: none. */
   gk_applied applied; /**< How rebound slots reached the device. */
-  uint64_t *passes;   /**< Per loop. */
-  uint8_t *hit_bound; /**< Per loop: 0 or 1. */
-  uint8_t *ran;       /**< Per checkpoint: 0 or 1. */
+  uint64_t *passes;   /**< Per loop: passes in this launch. */
+  uint8_t *hit_bound; /**< Per loop: 1 if it hit its bound. */
+  uint8_t *ran;       /**< Per checkpoint: 1 if it ran. */
 } gk_launch_result;
 
-/* ---- the walker: the contract as a state machine, for all who have no conditional nodes ------------------------- */
+/* ---- the walker: the contract as a state machine, for backends without conditional nodes ------------------------- */
 
-/** What the walker wants done. */
+/** Kinds of the walker's steps. */
 typedef enum gk_step_kind {
   GK_STEP_RUN,  /**< Execute runs[at]. */
-  GK_STEP_FLAG, /**< Answer the flag of node `at`, read after all that came before. */
-  GK_STEP_LOOP, /**< Run up to `passes` passes of the loop at node `at`, which is at its head (WHILE: its flag is still
-                 * to be read if its `entries` are 0), adding to the record what comes of it, and to `entries` of the
-                 * loops in it if it stops inside. Answer 1 if it has ended, 0 if it goes on, before another section has
-                 * such a step; 0 without a pass: the walker takes that pass step by step. */
-  GK_STEP_FORK, /**< The PARALLEL at node `at` holds loops or branches: gk_walk_fork each section, walk them in any
-                 * order or all at once, gk_walk_join each. Any answer will do. */
+  GK_STEP_FLAG, /**< Answer the flag of node `at`. Read it after all steps before. */
+  GK_STEP_LOOP, /**< Run up to `passes` passes of the loop at node `at` from its head. A WHILE whose `entries` are 0
+                 * reads its flag first. Add the results to the record, and to the `entries` of inner loops if the
+                 * launch stops in one. Answer 1 if the loop has ended, else 0, before another section gets such a
+                 * step. After an answer of 0 without a pass, the walker gives that pass step by step. */
+  GK_STEP_FORK, /**< The PARALLEL at node `at` contains loops or branches. Call gk_walk_fork for each section, walk them
+                 * in any order or at the same time, then call gk_walk_join for each. The answer is ignored. */
   GK_STEP_END,  /**< The launch is over and the record complete. */
-  GK_STEP_CHECKPOINT, /**< Execute runs[at], then answer the flag of `node`, the checkpoint around it: a RUN and a FLAG
-                       * in one. */
+  GK_STEP_CHECKPOINT, /**< A RUN and a FLAG: execute runs[at], then answer the flag of the checkpoint `node`. */
 } gk_step_kind;
 
-/** One thing to do. */
+/** A step of a walk. */
 typedef struct gk_step {
-  gk_step_kind kind; /**< What. */
-  uint32_t at;       /**< A run's or node's index. */
-  uint32_t passes;   /**< LOOP: at most. */
-  uint32_t node;     /**< CHECKPOINT: the node whose flag it is. */
+  gk_step_kind kind; /**< What to do. */
+  uint32_t at;       /**< Index of a run or node. */
+  uint32_t passes;   /**< LOOP: the most passes to run. */
+  uint32_t node;     /**< CHECKPOINT: the node whose flag to answer. */
 } gk_step;
 
-/** One walk over a plan, or over a section of it. Yours to hold, the walker's to touch. */
+/** A walk over a plan or over one of its sections. The backend provides the memory; only the walker uses the fields. */
 typedef struct gk_walk {
-  const gk_plan *plan;   /**< What is walked. */
-  gk_launch_result *record;     /**< What is filled. */
+  const gk_plan *plan;   /**< The plan. */
+  gk_launch_result *record; /**< The result to fill. */
   uint64_t *entries;     /**< As in gk_launch_args. */
   const int32_t *cancel; /**< As in gk_launch_args. */
-  uint32_t takes;        /**< As given to gk_walk_start. */
-  uint32_t root;         /**< The block that is walked: the plan's, or a section. */
-  uint32_t at;           /**< Where it is. */
+  uint32_t takes;        /**< As in gk_walk_start. */
+  uint32_t root;         /**< The walked block: the plan's root or a section. */
+  uint32_t at;           /**< The current node. */
   uint32_t phase;        /**< What it waits for there. */
-  uint32_t target;       /**< Still to be reached; 0: none. */
-  uint32_t always;       /**< The next of plan->always that hasn't run. */
+  uint32_t target;       /**< Checkpoint that it hasn't reached yet; 0: none. */
+  uint32_t always;       /**< Index in plan->always of the next one to run. */
   uint32_t limit;        /**< First loop that hit its bound in this walk; 0: none. */
   bool stopped;          /**< It yielded or was cancelled. */
-  uint32_t block;        /**< The block that it is in. */
-  uint32_t sections;     /**< Bit n: of the PARALLEL in n others, a section of this walk's own was cancelled. */
-  uint64_t before;       /**< LOOP: its passes before that step. */
+  uint32_t block;        /**< The current block. */
+  uint32_t sections;     /**< Bit n: a section of the PARALLEL inside n others was cancelled. */
+  uint64_t before;       /**< LOOP: passes of the loop before that step. */
   uint32_t reserved[4];  /**< Zero. */
 } gk_walk;
 
 /** Begins a walk.
- * @param walk      Anything before.
- * @param plan      To be walked.
+ * @param walk      Needs no initialization.
+ * @param plan      The plan to walk.
  * @param launch    Target, entries and cancel are used, and must live as long as the walk.
- * @param takes     1 << kind for each of GK_STEP_LOOP, GK_STEP_FORK, GK_STEP_CHECKPOINT that you can do; of the others
- *                  the parts come one by one.
- * @param record    Zeroed; belongs to the walk until it has ended. */
+ * @param takes     1 << kind for each of GK_STEP_LOOP, GK_STEP_FORK, GK_STEP_CHECKPOINT that the backend takes. The
+ *                  walker splits the others into simpler steps.
+ * @param record    Zeroed. Only the walk may write it until the walk ends. */
 void gk_walk_start(gk_walk *walk, const gk_plan *plan, const gk_launch_args *launch, uint32_t takes,
                    gk_launch_result *record);
 
-/** The next step. Never allocates, never blocks; the time of one is bounded by the depth of the list.
- * @param walk    Has been started and has not ended.
- * @param answer  To the step before; 0 at first. */
+/** The next step. Never allocates or blocks. Its time is bounded by the depth of the list.
+ * @param walk    A walk that has begun and not ended.
+ * @param answer  Answer to the last step; 0 at first. */
 gk_step gk_walk_next(gk_walk *walk, int64_t answer);
 
-/** Begins the walk of a section after a GK_STEP_FORK. Sections may be walked by different threads.
- * @param walk          Waits at the fork.
+/** Begins the walk of a section after a GK_STEP_FORK. Different threads may walk different sections.
+ * @param walk          The walk that waits at the fork.
  * @param section       Index of the SECTION node, a child of the PARALLEL.
- * @param section_walk  Anything before; ends with GK_STEP_END. */
+ * @param section_walk  Needs no initialization. It ends with GK_STEP_END. */
 void gk_walk_fork(const gk_walk *walk, uint32_t section, gk_walk *section_walk);
 
-/** Takes back a section's walk that has ended; in the sections' order, on the thread of `walk`. */
+/** Joins a section's walk that has ended. Call it in the order of the sections, on the thread of `walk`. */
 void gk_walk_join(gk_walk *walk, const gk_walk *section_walk);
 
 /* ---- the backend ------------------------------------------------------------------------------------------------- */
 
-/** How a plan is run. */
+/** How a plan runs. Each mode needs the entries named. */
 typedef enum gk_mode {
   GK_MODE_NATIVE,     /**< launch, wait, cancel. */
   GK_MODE_BATCHED,    /**< launch, submit, read_flag, loop. */
@@ -211,192 +209,198 @@ typedef enum gk_mode {
 typedef enum gk_direction {
   GK_TO_DEVICE, /**< From the host. */
   GK_TO_HOST,   /**< From the device. */
-  GK_ON_DEVICE, /**< From device to device; the two may overlap. */
-  GK_ZERO,      /**< From nothing: zeros. */
+  GK_ON_DEVICE, /**< From device to device; the ranges may overlap. */
+  GK_ZERO,      /**< No source: writes zeros. */
 } gk_direction;
 
-/** gk_backend.bits. */
+/** Bits of gk_backend. */
 enum {
-  GK_BACKEND_STREAMS = 1, /**< gk_launch_on is possible. */
-  GK_BACKEND_FORKED = 2,  /**< drop, unload, free and close may be called in a child process, which has none of its
-                           * parent's threads; else what they would free there is left. */
+  GK_BACKEND_STREAMS = 1, /**< gk_launch_on is supported. */
+  GK_BACKEND_FORKED = 2,  /**< drop, unload, free and close may be called in a forked child, which has none of its
+                           * parent's threads. Without this bit, common frees nothing in such a child. */
 };
 
-/** A backend. What its entries say is checked: a number that is no gk_result, a description without strings or with
- * numbers that can't be, memory that isn't aligned, a record with other arrays, or that names no node of its kind, are
+/** A backend. Common checks what its entries return: that results are a gk_result, descriptions have strings and
+ * possible numbers, memory is aligned, and records keep their arrays and name nodes of the right kind. A violation is
  * GK_ERROR_DEVICE, or GK_ERROR_INVALID for a launch, with the backend's name. */
 typedef struct gk_backend {
   uint32_t abi;          /**< GK_BACKEND_ABI. */
   uint32_t bytes;        /**< sizeof(gk_backend). */
-  const char *name;      /**< For gk_device_desc. */
+  const char *name;      /**< Name for gk_device_desc. */
   uint32_t bits;         /**< GK_BACKEND_STREAMS, GK_BACKEND_FORKED or 0. */
-  uint32_t device_bytes; /**< Of the state of a device. */
-  uint32_t graph_bytes;  /**< Of the state of a graph. */
+  uint32_t device_bytes; /**< Size of a device's state. */
+  uint32_t graph_bytes;  /**< Size of a graph's state. */
 
-  /** Loads the driver, finds the device, tries what must be tried. GK_ERROR_NO_DEVICE and a sentence: the next one.
-   * Also how gk_device_list counts: ordinals are opened from 0 until one is answered so; GK_ERROR_DEVICE is for
-   * one that is there and failed. desc->backend is never NULL. */
+  /** Loads the driver, finds the device and tests what it supports. GK_ERROR_NO_DEVICE, with a message: there is no
+   * such device, and common tries the next backend. GK_ERROR_DEVICE: the device exists and failed. gk_device_list opens
+   * ordinals from 0 until GK_ERROR_NO_DEVICE. desc->backend is never NULL. */
   gk_result (*open)(void *device, const gk_device_desc *desc);
-  /** Frees what open took. */
+  /** Frees what open allocated. */
   void (*close)(void *device);
-  /** Strings and the array are yours; `backend` is filled in already. */
+  /** The backend keeps the strings and the array until close. `backend` is set already. */
   void (*describe)(void *device, gk_device_info *info);
 
-  /** bytes > 0; aligned to 256; needn't be zeroed. */
+  /** Allocates bytes > 0, aligned to 256; they needn't be zeroed. */
   gk_result (*alloc)(void *device, size_t bytes, gk_memory kind, void **memory);
-  /** Frees what alloc gave; nothing that was launched uses it any more. */
+  /** Frees memory of alloc. No launch uses it any more. */
   void (*free)(void *device, void *memory);
-  /** Blocks until done; follows earlier launches and submits. */
+  /** Copies after all earlier launches and submits. Blocks until the copy is done. */
   gk_result (*copy)(void *device, gk_direction direction, void *to, const void *from, size_t bytes);
-  /** Where the host can touch it, or NULL; fresh memory is zeroed there, else by copy. Optional: it can touch none. */
+  /** The address at which the host can access the memory, or NULL. Common zeroes new memory there, else by copy.
+   * Optional: NULL. */
   void *(*host_address)(void *device, void *memory);
 
-  /** Whether a kernel has code for this backend; needs no device. Optional: it has if it has portable text, or `code`
-   * answers some. */
+  /** Whether a kernel has code for this backend. Needs no device. Optional: it has if it has portable text, or if
+   * `code` returns some. */
   bool (*takes)(const gk_kernel *kernel);
-  /** Makes a kernel ready. Common keeps code by kernel: each comes once per device. Optional: no code. */
+  /** Prepares a kernel. Common keeps the code, so it is called once per kernel and device. Optional: no code. */
   gk_result (*load)(void *device, const gk_kernel *kernel, void **code);
-  /** With load. */
+  /** Frees code of load. Required with load. */
   void (*unload)(void *device, void *code);
 
-  /** code: per node, NULL but for KERNEL. Sets *mode. The plan lives until drop. */
+  /** Makes the backend's own form of the plan. code: per node; NULL for nodes other than KERNEL. Sets *mode. The plan
+   * lives until drop. */
   gk_result (*lower)(void *device, void *graph, const gk_plan *plan, void *const *code, gk_mode *mode);
-  /** Frees what lower made; nothing of the graph runs any more. */
+  /** Frees what lower made. No launch of the graph runs any more. */
   void (*drop)(void *graph);
 
-  /** Native: starts the plan. Batched: takes the values over, and submits follow. Neither blocks nor allocates, but to
-   * make the device's own graph where that isn't there: for the first target, and for calls whose slots changed. */
+  /** Native: starts the plan. Batched: applies the values; submits follow. Must not block or allocate, except to make
+   * the device's graph for the first target, or again for calls whose slots have changed. */
   gk_result (*launch)(void *graph, const gk_launch_args *launch);
-  /** Native only. Launches are waited for in their order. GK_NOT_READY if it would block and mustn't; GK_ERROR_BUSY,
-   * after gk_fail, if nothing can be asked now: the call fails, and the launch is asked for again by the next. Another
-   * failure is the launch's. */
+  /** Native only. Fills the record of the oldest launch. GK_NOT_READY: it isn't over, and `block` is false.
+   * GK_ERROR_BUSY, with a message: the device can't be asked now; the caller's call fails, and the next call asks
+   * again. Any other failure is that of the launch. */
   gk_result (*wait)(void *graph, bool block, gk_launch_result *record);
-  /** Native only, from any thread, also when nothing is under way: later launches aren't concerned. Optional: gk_cancel
-   * is refused. */
+  /** Native only. Stops the launches under way, not later ones. Called on any thread, also without a launch. Optional:
+   * gk_cancel is refused. */
   gk_result (*cancel)(void *graph);
 
-  /** In process only: the whole launch, on the device's worker thread. Doesn't allocate. */
+  /** In process only. Executes a whole launch, on the device's worker thread. Must not allocate. */
   gk_result (*run)(void *graph, const gk_launch_args *launch, gk_launch_result *record);
 
-  /** Batched only: a run, to follow what was submitted before; may return at once. */
+  /** Batched only. Submits a run, which follows all earlier submits. May return before the run has ended. */
   gk_result (*submit)(void *graph, uint32_t run);
-  /** Batched only: waits for what that flag depends on, then reads it; node 0: waits for everything. */
+  /** Batched only. Waits for the tasks that the node's flag depends on, then reads it. node 0: waits for all
+   * submits. */
   gk_result (*read_flag)(void *graph, uint32_t node, int32_t *flag);
-  /** Batched only: up to `limit` passes of a loop with all that is in it, gated on the device, in one go. Adds to the
-   * record what came of it and says whether the loop has ended. Of a plan with GK_CANCELLABLE it looks at `cancel` at
-   * the end of each pass, of inner loops too. Optional: pass by pass. */
+  /** Batched only. Runs up to `limit` passes of a loop, gated on the device. Adds the results to the record and sets
+   * *ended. With GK_CANCELLABLE it reads `cancel` at the end of each pass, also of inner loops. Optional: the walker
+   * gives pass by pass. */
   gk_result (*loop)(void *graph, uint32_t node, uint32_t limit, gk_launch_result *record, bool *ended);
 
-  /** What lower made, in "text", "dot" or "json"; freed by free(). NULL: not in this format. Optional: the plan alone.
-   */
+  /** Describes the backend's form of the plan as "text", "dot" or "json". The caller frees it by free(). NULL: no such
+   * format. Optional: only the plan is dumped. */
   char *(*dump)(void *graph, const char *format);
-  /** What only this backend has: tables of functions, by name. Optional: nothing. */
+  /** Tables of functions that only this backend has, by name. Optional: NULL. */
   const void *(*query)(const char *name);
-  /** Whether users put work of their own on the stream that the device works on: then gk_launch, as gk_launch_on, calls
-   * `launch`, or the walk, before it returns, not in the device's line of work. Optional: no. */
+  /** Whether programs put their own work on the device's stream. Then gk_launch, like gk_launch_on, calls `launch` or
+   * the walker itself, not through the device's queue. Optional: no. */
   bool (*shares)(void *device);
-  /** Whether the device can touch memory that `alloc` didn't give; asked when a slot is bound to it, on any thread.
-   * GK_OK, or gk_fail with what to bind instead. Optional: it can. */
+  /** Whether the device can access memory that isn't of `alloc`. Called on any thread, when a slot is bound to it.
+   * GK_OK, or gk_fail with advice on what to bind instead. Optional: GK_OK. */
   gk_result (*reaches)(void *device, const void *memory);
-  /** Once a device is lost: GK_ERROR_DEVICE, and gk_fail with what that began with; gk_launch answers it. Asked at each
-   * launch, on the caller's thread, so what is known is told, and no driver is asked. Optional: GK_OK. */
+  /** GK_ERROR_DEVICE, with the first failure as its message, if the device is lost. gk_launch returns it. Called at
+   * each launch, on the caller's thread, so it must not call the driver. Optional: GK_OK. */
   gk_result (*alive)(void *device);
 
-  /** Memory that the graph owns, of bytes > 0, aligned as that of `alloc`. from: NULL, or what it had; then this waits
-   * for the launches of this graph, which may use that, and copies the first `kept` bytes. The others are zeroed. Waits
-   * for no other graph's launches. On any thread, while no launch of this graph is being started. Optional, with
-   * disown: alloc, copy and free. */
+  /** Allocates bytes > 0 that the graph owns, aligned like those of `alloc`. from: NULL, or the memory to replace: then
+   * this waits for the graph's launches, but for no other graph's, and copies the first `kept` bytes. The other bytes
+   * are zeroed. Called on any thread, while no launch of the graph starts. Optional, together with disown: alloc, copy
+   * and free. */
   gk_result (*own)(void *graph, const void *from, size_t kept, size_t bytes, void **memory);
-  /** Takes back memory of own or alloc that no launch uses any more, and waits for none if it can. What own gave may
-   * also go back by `free`. */
+  /** Frees memory of own or alloc that no launch uses any more, without waiting for other launches if possible. Memory
+   * of own may also be freed by `free`. */
   void (*disown)(void *device, void *memory);
 
-  /** The code that a kernel has by hand for this backend, or NULL; needs no device. Unless `beyond` is NULL, *beyond
-   * becomes what of it is beyond the backend's limits, as a sentence about the code goes on ("has more than 64 threads
-   * along z in a block"), or NULL. Optional: no kernel has any. */
+  /** A kernel's handwritten code for this backend, or NULL. Needs no device. beyond: NULL, or receives how the code
+   * exceeds the backend's limits ("has more than 64 threads along z in a block"), or NULL. Optional: no kernel has
+   * any. */
   const gk_code *(*code)(const gk_kernel *kernel, const char **beyond);
 } gk_backend;
 
-/** Puts a backend before those in gk. It must live as long as the process uses gk. Another ABI, a second one of the
- * same name, or one that lacks an entry it needs is refused. Thread-safe. */
+/** Registers a backend, which is tried before gk's own. It must live as long as the process uses gk. Thread-safe.
+ * @return GK_OK; GK_ERROR_INVALID: another ABI, a name in use, a missing entry, or too many backends.
+ * \sa gk_backend_load */
 gk_result gk_backend_register(const gk_backend *backend);
 
-/** The same for a shared library with `const gk_backend *gk_backend_export(void)`; it stays loaded. $GK_MODULES lists
- * such, ':' in between; they are loaded when the first device is opened or listed. A set-user-id program ignores that,
- * as it does all of gk's environment variables. */
+/** Loads a shared library with `const gk_backend *gk_backend_export(void)` and registers that backend. The library
+ * stays loaded. When the first device is opened or listed, gk loads the libraries that $GK_MODULES lists, separated by
+ * ':'. A set-user-id program ignores all of gk's environment variables. Thread-safe. */
 gk_result gk_backend_load(const char *path);
 
-/** In the order in which they are tried; NULL: no more. */
+/** The backends in the order in which they are tried; NULL: no more. Thread-safe. */
 const gk_backend *gk_backend_at(size_t index);
 
-/** Sets this thread's message, unless the call at hand has set one (the first error wins). @return code */
+/** Sets this thread's message, unless the current call has set one (the first error wins). @return code */
 #if defined(__GNUC__)
 __attribute__((format(printf, 2, 3)))
 #endif
 gk_result gk_fail(gk_result code, const char *format, ...);
 
-/** Says a line to whoever listens (gk_set_log). */
+/** Writes a line to the log (gk_set_log). */
 #if defined(__GNUC__)
 __attribute__((format(printf, 2, 3)))
 #endif
 void gk_log(gk_log_level level, const char *format, ...);
 
-/** Memory from the allocator hook, zeroed; NULL: none is left. */
+/** Zeroed memory from the allocator hook; NULL: out of memory. The caller frees it by gk_host_free. */
 void *gk_host_alloc(size_t bytes);
 
-/** Gives gk_host_alloc's back; NULL is fine. */
+/** Frees memory of gk_host_alloc. NULL is allowed. */
 void gk_host_free(void *memory);
 
-/** A kernel's portable text composed for "cuda", "hip" or "glsl"; gk_free_text frees it. NULL: it has none, or a part
- * of it can't be said in that language; gk_error() says which. */
+/** Composes a kernel's portable text for "cuda", "hip" or "glsl". The caller frees it by gk_free_text. NULL: the kernel
+ * has no text, or the language lacks something in it; gk_error() says what. */
 char *gk_compose(const gk_kernel *kernel, const char *target);
 
-/* ---- direct access: for backends with calls of their own, as gk_cuda.h has --------------------------------------- */
+/* ---- direct access: for backends with public calls, such as those of gk_cuda.h ----------------------------------- */
 
-/** A device's state, if it is one of the backend of that name. Fails in the name of the public `call`.
- * @return GK_OK; GK_ERROR_INVALID: no device, closed, or another backend's; GK_ERROR_DEVICE: opened before a fork. */
+/** The state of a device of the backend with that name. Messages name the public `call`.
+ * @return GK_OK; GK_ERROR_INVALID: NULL, closed, or another backend's; GK_ERROR_DEVICE: opened before a fork. */
 gk_result gk_device_state(gk_device *device, const char *backend, const char *call, void **state);
 
-/** Visits the backend's state of a graph in the order of the device's work, as no two entries of a graph run at once.
- * The graph must be of the backend of that name, and have a checkpoint of that label, unless it is 0.
- * @return What `visit` answers; its message is the calling thread's. */
+/** Calls `visit` with the backend's state of a graph, in the order of the device's work, since no two entries of a
+ * graph run at once. The graph must belong to the backend with that name and, unless label is 0, have a checkpoint with
+ * it.
+ * @return The result of `visit`, whose message the calling thread gets. */
 gk_result gk_graph_state(gk_graph *graph, const char *backend, const char *call, int32_t label,
                          gk_result (*visit)(void *state, void *data), void *data);
 
-/** How a list becomes part of a graph of the caller's, who launches that. */
+/** How a list becomes part of a graph that the caller launches. */
 typedef struct gk_lower_into {
   gk_result (*lower)(void *device, void *state, const gk_plan *plan, void *const *code, gk_mode *mode,
                      void *data);  /**< As gk_backend.lower. */
-  void *data;                      /**< For it. */
-  const char *arm;                 /**< The public call that arms the graph, for messages; stays. */
+  void *data;                      /**< Argument of `lower`. */
+  const char *arm;                 /**< Name of the public call that arms the graph, for messages. Not copied. */
 } gk_lower_into;
 
-/** As gk_graph_create, lowered by `into`: the graph is armed, not launched. `bits` and pointers were checked. */
+/** Like gk_graph_create, but lowered by `into`: the graph is armed, not launched. The caller has checked `bits` and the
+ * pointers. */
 gk_result gk_graph_create_into(gk_device *device, const gk_list *list, uint32_t bits, const gk_lower_into *into,
                                gk_graph **graph);
 
-/** As gk_launch, of a graph made by gk_graph_create_into: `arm` gets what a launch is told, on the calling thread. */
+/** Like gk_launch, for a graph of gk_graph_create_into. `arm` gets the arguments of a launch, on the calling thread. */
 gk_result gk_graph_arm(gk_graph *graph, const char *backend, const char *call, int32_t label,
                        gk_result (*arm)(void *state, const gk_launch_args *launch, void *data), void *data);
 
-/** Takes armings back that the caller didn't launch: `disarm` lowers *launched to the last one, beyond `over`, that
- * there was. What was bound for those since is handed over again. */
+/** Takes back arms that the caller didn't launch. `disarm` lowers *launched to the number of the last launch that took
+ * place, at least `over`. The slots that were bound for the others are sent again. */
 gk_result gk_graph_disarm(gk_graph *graph, const char *backend, const char *call,
                           gk_result (*disarm)(void *state, uint64_t over, uint64_t *launched));
 
 /* ---- facts of a backend (gk_info.h) ------------------------------------------------------------------------------ */
 
-#define GK_FACTS "gk_facts" /**< For gk_backend.query, which answers a constant gk_fact_source. */
+#define GK_FACTS "gk_facts" /**< Name for gk_backend.query, which returns a constant gk_fact_source. */
 
-/** Where the facts of a backend come from. An entry may be NULL: then there are none. */
+/** The facts of a backend. An entry may be NULL: it has no such facts. */
 typedef struct gk_fact_source {
   uint32_t bytes;                                                     /**< sizeof(gk_fact_source). */
-  void (*of_backend)(gk_fact_visit visit, void *user);                /**< Its libraries; no device is open. */
-  void (*of_device)(void *device, gk_fact_visit visit, void *user);   /**< Of an open device, by its state. */
-  void (*of_environment)(gk_fact_visit visit, void *user);            /**< Variables that it reads; among gk_facts. */
+  void (*of_backend)(gk_fact_visit visit, void *user);                /**< About its libraries; needs no device. */
+  void (*of_device)(void *device, gk_fact_visit visit, void *user);   /**< About an open device, by its state. */
+  void (*of_environment)(gk_fact_visit visit, void *user);            /**< Environment variables that it reads. */
 } gk_fact_source;
 
-/** Facts of a backend of gk_backend_at; it loads its libraries for that, and which can't be used is a fact, too.
+/** Visits the facts of a backend of gk_backend_at. It loads its libraries; a library that can't be used is a fact, too.
  * Thread-safe. */
 gk_result gk_backend_facts(const gk_backend *backend, gk_fact_visit visit, void *user);
 
