@@ -12,7 +12,7 @@
 enum {
   GKI_CUDA_HOST_GATED = 1 << 0,        /* no conditional nodes at all */
   GKI_CUDA_NO_SWITCH = 1 << 1,         /* one IF node per case; without GK_WITH_SWITCH */
-  GKI_CUDA_CHAIN_BRANCHES = 1 << 2,    /* branches of a PARALLEL that decide come one behind the other */
+  GKI_CUDA_CHAIN_BRANCHES = 1 << 2,    /* branches of a PARALLEL that decide run in sequence */
   GKI_CUDA_PASS_ON_PER_LEVEL = 1 << 3, /* a kernel sets handles of its own body and of that body's loop only; a kernel
                                         * behind each body passes a stop on */
   GKI_CUDA_SET_AT_ENTRY = 1 << 4,      /* handles in a body are set by a kernel at its beginning, not from outside */
@@ -23,7 +23,7 @@ enum {
   GKI_CUDA_CLOSE_FROM_OUTSIDE = 1 << 9, /* no kernel sets the handle of an IF or SWITCH that it is in */
   GKI_CUDA_LOOP_END_LAST = 1 << 10,    /* the last node of a loop's body is a kernel that sets the loop's handle */
   GKI_CUDA_TARGET_BY_COPY = 1 << 11,   /* no node is updated; the target is copied to the device */
-  GKI_CUDA_CODE_ON_HOST = 1 << 12,     /* no graph with conditional nodes holds kernels with handwritten code */
+  GKI_CUDA_CODE_ON_HOST = 1 << 12,     /* no graph with conditional nodes has handwritten kernels */
 };
 enum { GKI_CUDA_CONDITIONAL_SINCE = 12040 }; /* drivers for 12.3 have the nodes, with faults */
 
@@ -97,7 +97,7 @@ typedef struct gki_cuda_caps {
   bool conditional;   /* false: everything is host-gated; `why` has the reason */
   bool is_final;      /* false: a call failed for a reason that may pass; the next call probes again */
   bool hangs;         /* a graph didn't end: a wait for the device, or the end of its context, may never return */
-  bool busy;          /* other work kept a plain kernel from running: the same holds until that work ends */
+  bool busy;          /* other work kept a plain kernel from running; the same as `hangs` until that work ends */
   bool broke;         /* the context failed permanently */
   int driver_version; /* 12040 is 12.4 */
   uint32_t quirks;

@@ -275,7 +275,7 @@ static const char *target_in(const char *options) {
   return NULL;
 }
 
-/* The text's options, behind the target unless they contain one. NULL: out of memory. */
+/* The text's options, and the compiler's target in front if they have none. NULL: out of memory. */
 static const char **split_options(const char *target, const char *options, char *copy, int *count) {
   const char **words = gk_host_alloc((strlen(options) / 2 + 2) * sizeof *words);
   if (!words) return NULL;

@@ -108,8 +108,8 @@ gk_result gki_cuda_enter_to_launch(const gki_cuda_device *device, const gk_launc
                                    const gki_cuda_stream_id *last, gki_cuda_stream_id *now, bool *pushed);
 /* GK_ERROR_DEVICE, with the first failure, if the device is known to be lost. Doesn't call the driver. Any thread. */
 gk_result gki_cuda_refuse_lost(const gki_cuda_device *device);
-/* Waits for all work in the context, also other programs' parts. GK_ERROR_INVALID, as a failure of `call`, while a
- * stream of the context is being captured: CUDA allows no wait for the context then. In the device's context. */
+/* Waits for all work in the context, also the caller's. GK_ERROR_INVALID, as a failure of `call`, while a stream of the
+ * context is being captured: CUDA allows no wait for the context then. In the device's context. */
 gk_result gki_cuda_await_all(const gki_cuda_device *device, const gk_plan *plan, const char *call);
 /* Whether the device still works, so that a failure was due to the call. In the device's context. */
 bool gki_cuda_is_alive(const gki_cuda_device *device);

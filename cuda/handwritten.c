@@ -126,7 +126,7 @@ size_t gki_cuda_handwritten_bytes(const gk_param *param) {
   }
 }
 
-/* Drivers before 12.4 can't tell a function's parameters. */
+/* Only drivers from 12.4 on report a function's parameters. */
 static gk_result check_parameters(const gki_cuda_device *device, const gk_kernel *kernel, CUfunction function) {
   const gki_cuda_driver *driver = device->driver;
   for (uint32_t k = 0; driver->cuFuncGetParamInfo; ++k) {

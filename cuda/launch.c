@@ -10,7 +10,7 @@
 /* Drops both variants, after a wait for the launches that run them. */
 static gk_result drop_variants(gki_cuda_graph *graph) {
   const gki_cuda_device *device = graph->device;
-  gk_result result = gki_cuda_graph_result(device, graph->plan, gki_cuda_catch_up(graph->device, &graph->order),
+  gk_result result = gki_cuda_graph_result(device, graph->plan, gki_cuda_order_drain(graph->device, &graph->order),
                                           "waiting for its launches");
   if (result != GK_OK) graph->order.busy_until = UINT64_MAX;
   gki_cuda_relax(device);
@@ -22,7 +22,7 @@ static gk_result drop_variants(gki_cuda_graph *graph) {
 
 /* A launch whose wait failed may still read memory that the next one overwrites. */
 static gk_result repeat_failed_wait(gki_cuda_graph *graph) {
-  const CUresult result = graph->wait_failed ? gki_cuda_catch_up(graph->device, &graph->order) : CUDA_SUCCESS;
+  const CUresult result = graph->wait_failed ? gki_cuda_order_drain(graph->device, &graph->order) : CUDA_SUCCESS;
   if (result == CUDA_SUCCESS) graph->wait_failed = false;
   return gki_cuda_graph_result(graph->device, graph->plan, result, "waiting for its launches");
 }
@@ -115,7 +115,7 @@ gk_result gki_cuda_launch(gki_cuda_graph *graph, const gk_launch_args *launch) {
   result = start(graph, launch, &on);
   if (result != GK_OK) graph->order.busy_until = UINT64_MAX; /* part of it may be on the stream */
   if (result != GK_OK && graph->order.current_stream != device->stream)
-    (void)gki_cuda_catch_up(graph->device, &graph->order); /* the caller may destroy that stream afterwards */
+    (void)gki_cuda_order_drain(graph->device, &graph->order); /* the caller may destroy that stream afterwards */
   graph->order.current_stream = device->stream;
   if (pushed) gki_cuda_leave_unrelaxed(device);
   return result;
@@ -149,7 +149,7 @@ static gk_result find_event(gki_cuda_graph *graph, uint64_t number, CUevent *eve
 }
 
 /* While a shared stream is captured, gk can't query the launch. */
-static gk_result enter_to_ask(const gki_cuda_device *device) {
+static gk_result enter_to_query(const gki_cuda_device *device) {
   const gk_result result = gki_cuda_enter(device);
   return result == GK_ERROR_INVALID ? GK_ERROR_BUSY : result;
 }
@@ -157,7 +157,7 @@ static gk_result enter_to_ask(const gki_cuda_device *device) {
 static gk_result wait_for_event(gki_cuda_graph *graph, uint64_t number, bool block) {
   const gki_cuda_driver *driver = graph->device->driver;
   CUevent event;
-  gk_result result = enter_to_ask(graph->device);
+  gk_result result = enter_to_query(graph->device);
   if (result != GK_OK) return result;
   result = find_event(graph, number, &event);
   if (result == GK_OK) {
@@ -217,7 +217,7 @@ static bool is_superseded(const gki_cuda_graph *graph, uint64_t number) {
 /* The caller launches the graph, so only the device's post shows whether a launch was made and is over. */
 static gk_result ask_driver(const gki_cuda_graph *graph, uint64_t number, bool block) {
   const gki_cuda_device *device = graph->device;
-  gk_result result = enter_to_ask(device);
+  gk_result result = enter_to_query(device);
   if (result != GK_OK) return result;
   if (block) result = gki_cuda_await_all(device, graph->plan, "waiting for its launch");
   else if (!gki_cuda_is_alive(device))

@@ -156,7 +156,7 @@ static gk_result make_nodes(gki_cuda_graph *graph, gki_cuda_variant *variant) {
 
 void gki_cuda_variant_drop(gki_cuda_graph *graph, gki_cuda_variant *variant) {
   const gki_cuda_driver *driver = graph->device->driver;
-  if (graph->order.busy_until > graph->waited) (void)gki_cuda_catch_up(graph->device, &graph->order);
+  if (graph->order.busy_until > graph->waited) (void)gki_cuda_order_drain(graph->device, &graph->order);
   graph->order.busy_until = 0;
   if (variant->exec) (void)driver->cuGraphExecDestroy(variant->exec);
   if (variant->graph) (void)driver->cuGraphDestroy(variant->graph);

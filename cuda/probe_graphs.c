@@ -51,7 +51,7 @@ static CUgraphNode append(gki_probe_trial *t, body *to, CUgraphNodeParams *param
 }
 
 /* `count` consecutive new counters; returns the first. */
-static uint32_t take_counters(gki_probe_trial *t, uint32_t count) {
+static uint32_t alloc_counters(gki_probe_trial *t, uint32_t count) {
   const uint32_t first = t->counter_count;
   if (count > GKI_PROBE_COUNTERS - first) gki_probe_check(t, CUDA_ERROR_OUT_OF_MEMORY, "a counter of the probe");
   else t->counter_count += count;
@@ -86,7 +86,7 @@ static CUgraphNodeParams kernel_parameters(CUfunction function, void **parameter
 /* Adds a kernel that counts its runs and sets handles in the runs of given numbers, modulo `period` unless that is 0.
  * Returns its counter. */
 static uint32_t step_of(gki_probe_trial *t, body *in, uint32_t period, const setting *settings, size_t count) {
-  const uint32_t counter = take_counters(t, 1);
+  const uint32_t counter = alloc_counters(t, 1);
   CUdeviceptr runs = counter_at(t, counter), list = keep_settings(t, settings, count);
   uint32_t length = (uint32_t)count;
   void *values[] = {&runs, &period, &list, &length};
@@ -213,7 +213,7 @@ static void ask_update(gki_probe_trial *t, body *root) {
 
 /* A kernel that runs so often per launch, and counts with another counter in the second launch. */
 static void ask_changed(gki_probe_trial *t, gki_cuda_question question, body *in, uint32_t runs, bool swaps) {
-  const uint32_t before = step(t, in, NOTHING), after = take_counters(t, swaps ? 3 : 1);
+  const uint32_t before = step(t, in, NOTHING), after = alloc_counters(t, swaps ? 3 : 1);
   change(t, in, after, swaps);
   expect(t, question, before, runs, 0);
   expect(t, question, after, 0, runs);
@@ -363,7 +363,7 @@ static void ask_branches(gki_probe_trial *t, body *in, gki_cuda_question questio
     before[k] = (setting){handles[k], ALWAYS, k & 1};
   }
   step(t, in, before, different);
-  const uint32_t counters = take_counters(t, 3);
+  const uint32_t counters = alloc_counters(t, 3);
   if (t->overlap_count == GKI_PROBE_OVERLAPS) gki_probe_check(t, CUDA_ERROR_OUT_OF_MEMORY, "a count of the probe");
   else t->overlaps[t->overlap_count++] = (gki_probe_overlap){question, counters + 2};
   const body fork = *in;

@@ -15,7 +15,7 @@ gk_result gki_cuda_follow(gki_cuda_device *device) {
   return result;
 }
 
-CUresult gki_cuda_catch_up(const gki_cuda_device *device, const gki_cuda_order *order) {
+CUresult gki_cuda_order_drain(const gki_cuda_device *device, const gki_cuda_order *order) {
   const gki_cuda_driver *driver = device->driver;
   const bool by_event = order->current_stream == device->stream && order->end;
   gki_cuda_relax(device);
@@ -86,7 +86,7 @@ static CUresult mark_end_on_own(gki_cuda_device *device, gki_cuda_order *order, 
     return CUDA_SUCCESS;
   }
   const CUresult marked = device->driver->cuEventRecord(event, order->current_stream);
-  return marked == CUDA_SUCCESS ? marked : gki_cuda_catch_up(device, order);
+  return marked == CUDA_SUCCESS ? marked : gki_cuda_order_drain(device, order);
 }
 
 /* For a stream on which callers may put work. gk doesn't use that stream afterwards, since the caller may capture or
@@ -105,7 +105,7 @@ static CUresult mark_end_on_shared(gki_cuda_device *device, gki_cuda_order *orde
   if (result == CUDA_SUCCESS) return result;
   order->last_stream = (gki_cuda_stream_id){device->stream, 0};
   order->end = NULL;
-  return gki_cuda_catch_up(device, order);
+  return gki_cuda_order_drain(device, order);
 }
 
 static gk_result launch_and_mark(gki_cuda_device *device, gki_cuda_order *order, CUgraphExec exec,
@@ -141,11 +141,11 @@ CUresult gki_cuda_order_wait(gki_cuda_device *device, gki_cuda_order *order) {
   }
   pthread_mutex_unlock(&device->lock);
   if (order->busy_until == UINT64_MAX) { /* a failed launch may have no event */
-    result = gki_cuda_catch_up(device, order);
+    result = gki_cuda_order_drain(device, order);
     if (result == CUDA_SUCCESS) order->busy_until = 0;
     return result;
   }
   if (result == CUDA_SUCCESS && launched)
     result = driver->cuEventSynchronize(order->end ? order->end : gki_cuda_event_of(order, launched));
-  return result == CUDA_SUCCESS ? result : gki_cuda_catch_up(device, order);
+  return result == CUDA_SUCCESS ? result : gki_cuda_order_drain(device, order);
 }

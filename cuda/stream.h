@@ -57,7 +57,7 @@ gk_result gki_cuda_mark_last(gki_cuda_device *device);
 void gki_cuda_mark_joined(gki_cuda_device *device, gki_cuda_order *order);
 
 /* Waits until all work of the graph is over. Its current stream is the device's own, or that of a starting launch. */
-CUresult gki_cuda_catch_up(const gki_cuda_device *device, const gki_cuda_order *order);
+CUresult gki_cuda_order_drain(const gki_cuda_device *device, const gki_cuda_order *order);
 
 /* Makes the device's own stream wait for all launches on other streams. */
 gk_result gki_cuda_join_streams(gki_cuda_device *device);
