@@ -51,8 +51,8 @@ gk_result gki_cuda_counts_check(gki_cuda_counts *counts, uint64_t number) {
                                                         : gki_slot_table_number(&slots->table, slot, launch.values);
   }
   uint64_t items;
-  gk_result result = gk_judge_count(plan, post->node, &launch, extent, &items);
-  if (result == GK_OK) result = gki_cuda_parameters_judge(counts->parameters, post->node, launch.values);
+  gk_result result = gk_check_count(plan, post->node, &launch, extent, &items);
+  if (result == GK_OK) result = gki_cuda_parameters_check(counts->parameters, post->node, launch.values);
   if (!counts->fixed) return result;
   if (result == GK_OK) return GK_OK; /* a later launch, which is under way, posted it */
   gki_cuda_counts_skip(counts);

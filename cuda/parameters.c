@@ -253,7 +253,7 @@ static bool is_up_to_date(const gki_cuda_updates *u, const gki_cuda_parameters *
          memcmp(u->given.bytes + task->at, p->wanted.bytes + task->at, task->bytes) == 0;
 }
 
-gk_result gki_cuda_parameters_judge(const gki_cuda_parameters *p, uint32_t node, const gk_value *values) {
+gk_result gki_cuda_parameters_check(const gki_cuda_parameters *p, uint32_t node, const gk_value *values) {
   const uint32_t number = number_of(p, node);
   int64_t grid[3];
   if (number == p->count || p->tasks[number].node != node) return GK_OK;

@@ -49,7 +49,7 @@ gk_result gki_cuda_parameters_find(gki_cuda_parameters *parameters, const gki_cu
 void gki_cuda_parameters_take(gki_cuda_parameters *parameters, const gk_launch_args *launch);
 
 /* Of a node that posted: GK_ERROR_INVALID if it is the blocks that are too many. */
-gk_result gki_cuda_parameters_judge(const gki_cuda_parameters *parameters, uint32_t node, const gk_value *values);
+gk_result gki_cuda_parameters_check(const gki_cuda_parameters *parameters, uint32_t node, const gk_value *values);
 
 gk_result gki_cuda_updates_make(gki_cuda_updates *updates, const gki_cuda_parameters *parameters);
 void gki_cuda_updates_drop(gki_cuda_updates *updates);

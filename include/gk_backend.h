@@ -114,7 +114,7 @@ typedef struct gk_launch_args {
  * @param extent  Present values of the extents; 1 where gk_node.items has no slot.
  * @param items   Receives the number of items of a kernel, or of elements of a COPY or FILL; may be 0.
  * @return GK_OK; GK_ERROR_INVALID, with a message: too many. Then the task must do nothing, and the launch fails. */
-gk_result gk_judge_count(const gk_plan *plan, uint32_t node, const gk_launch_args *launch, const int64_t extent[3],
+gk_result gk_check_count(const gk_plan *plan, uint32_t node, const gk_launch_args *launch, const int64_t extent[3],
                          uint64_t *items);
 
 /** The result of a launch, filled by `wait`, `run` or the walker. Common provides the arrays, zeroed. */

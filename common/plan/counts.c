@@ -41,7 +41,7 @@ static gk_result refuse_long(const gk_plan *plan, const gk_node *node, uint32_t 
                  (unsigned)slot, plan->slots[slot].name, launch->room[slot]);
 }
 
-gk_result gk_judge_count(const gk_plan *plan, uint32_t at, const gk_launch_args *launch, const int64_t extent[3],
+gk_result gk_check_count(const gk_plan *plan, uint32_t at, const gk_launch_args *launch, const int64_t extent[3],
                          uint64_t *items) {
   const gk_node *node = &plan->nodes[at];
   uint64_t all = 1;

@@ -92,7 +92,7 @@ static gk_result count(const gk_plan *plan, const gk_launch_args *launch, uint32
   const gk_node moves = {.items = {node->items[0]}}; /* in a COPY or FILL the offset is the memory's, not the count's */
   for (int d = 0; d < 3; ++d)
     extent[d] = extent_of(plan, launch->values, node->op == GK_OP_KERNEL ? node : &moves, d);
-  return gk_judge_count(plan, at, launch, extent, items);
+  return gk_check_count(plan, at, launch, extent, items);
 }
 
 static gk_result run_kernel(const gk_plan *plan, const gk_value *values, const gk_node *node, const int64_t extent[3],

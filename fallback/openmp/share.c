@@ -362,7 +362,7 @@ static gk_result check_count(const gki_runner *runner, const gki_op *op, gk_rang
   uint64_t items;
   gki_begin();
   gki_openmp_extents(runner->program, op, runner->launch->values, extent);
-  gk_result result = gk_judge_count(runner->program->plan, op->node, runner->launch, extent, &items);
+  gk_result result = gk_check_count(runner->program->plan, op->node, runner->launch, extent, &items);
   *range = (gk_range){0, (size_t)items, {(uint32_t)extent[0], (uint32_t)extent[1], (uint32_t)extent[2]}};
   return result;
 }

@@ -45,7 +45,7 @@ static gk_result read_extents(const far_tasks *t, uint32_t at, uint32_t extent[3
     result = read_extent(t, &t->plan->nodes[at], k, &items[k]);
     extent[k] = (uint32_t)items[k];
   }
-  if (result == GK_OK) result = gk_judge_count(t->plan, at, &(gk_launch_args){.room = t->room}, items, &all);
+  if (result == GK_OK) result = gk_check_count(t->plan, at, &(gk_launch_args){.room = t->room}, items, &all);
   *count = (size_t)all;
   return result;
 }
