@@ -75,7 +75,7 @@ static const gk_capability native[] = {
   {"CANCEL", GK_NATIVE, "Seen at the next loop end or checkpoint, by a word in the host's memory."},
   {"LAUNCH_ON", GK_NATIVE, "On any stream of the device's context, with an event behind the launch."},
 };
-_Static_assert(GK_COUNT(native) == GKI_CUDA_CAPABILITIES, "room in the device");
+_Static_assert(GK_COUNT(native) == GKI_CUDA_CAPABILITIES, "the device has an entry for each");
 
 /* The lines that differ if the host decides. describe_gated writes the reason for DO_WHILE. */
 static const gk_capability gated[] = {

@@ -10,7 +10,7 @@ void gki_cuda_counts_make(gki_cuda_counts *counts, const gki_cuda_parameters *pa
 
 void gki_cuda_counts_expect(gki_cuda_counts *counts, const gk_launch_args *launch, uint64_t number) {
   counts->launches[place_of(number)].values = launch->values;
-  counts->launches[place_of(number)].room = launch->room;
+  counts->launches[place_of(number)].capacity = launch->capacity;
 }
 
 gk_result gki_cuda_counts_renumber(gki_cuda_counts *counts, CUstream stream) {
@@ -42,7 +42,7 @@ gk_result gki_cuda_counts_check(gki_cuda_counts *counts, uint64_t number) {
                    "device", plan->name, (unsigned)post->node);
   const gk_node *node = &plan->nodes[post->node];
   const gk_launch_args launch = {.values = counts->launches[place_of(number)].values,
-                               .room = counts->launches[place_of(number)].room};
+                               .capacity = counts->launches[place_of(number)].capacity};
   int64_t extent[3];
   for (int axis = 0; axis < 3; ++axis) {
     const uint32_t slot = node->items[axis];

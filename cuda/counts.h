@@ -14,7 +14,7 @@ typedef struct gki_cuda_counts {
   gki_cuda_posts *posts;
   uint64_t fixed; /* without an epilogue: the number of all launches until a count is bad; 0: each launch has its own */
   bool changed;     /* `fixed` has grown since it was last copied to the control block */
-  struct { const gk_value *values; const size_t *room; } launches[GKI_LAUNCH_RING]; /* by place in the ring */
+  struct { const gk_value *values; const size_t *capacity; } launches[GKI_LAUNCH_RING]; /* by place in the ring */
 } gki_cuda_counts;
 
 /* @param uncounted  No epilogue counts launches. */

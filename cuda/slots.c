@@ -24,6 +24,6 @@ gk_result gki_cuda_slots_hand(const gki_cuda_slots *slots, const gk_launch_args 
   const unsigned char *table = gki_slot_table_changed(&slots->table, launch, place, &begin, &end);
   const gki_cuda_driver *driver = slots->device->driver;
   const CUresult result = driver->cuMemcpyHtoDAsync(slots->table.at + begin, table + begin, end - begin, stream);
-  if (result != CUDA_SUCCESS) gki_slot_table_forget_rooms(&slots->table);
+  if (result != CUDA_SUCCESS) gki_slot_table_forget_capacities(&slots->table);
   return gki_cuda_result(driver, result, "cuMemcpyHtoDAsync of %zu bytes of slots", end - begin);
 }

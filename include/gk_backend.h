@@ -102,7 +102,7 @@ typedef struct gk_launch_args {
   uint64_t *entries;       /**< Per loop: passes since it was entered. Common keeps them from launch to launch. */
   const int32_t *cancel;   /**< Not 0: the launch must stop. For the walker, or for atomic reads. */
   gk_applied *applied;     /**< gk_launch_result.applied. `launch` may set another value than GK_BY_TABLE. */
-  const size_t *room;      /**< By index, for slots of a COPY or FILL with a count: size in bytes of the memory from the
+  const size_t *capacity;  /**< By index, for slots of a COPY or FILL with a count: size in bytes of the memory from the
                             * slot's address on; SIZE_MAX: not known. NULL: there is no such slot. Only the sizes of
                             * changed slots change. Valid until the launch ends. */
 } gk_launch_args;
@@ -110,7 +110,7 @@ typedef struct gk_launch_args {
 /** Checks the count of a KERNEL, COPY or FILL before it runs (docs/contract.md, rule 12). Never allocates. Thread-safe.
  * @param plan    Plan of the launch.
  * @param node    Index of the task.
- * @param launch  Only `room` is used.
+ * @param launch  Only `capacity` is used.
  * @param extent  Present values of the extents; 1 where gk_node.items has no slot.
  * @param items   Receives the number of items of a kernel, or of elements of a COPY or FILL; may be 0.
  * @return GK_OK; GK_ERROR_INVALID, with a message: too many. Then the task must do nothing, and the launch fails. */

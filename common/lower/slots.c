@@ -13,7 +13,7 @@ static gk_result place_structs(gki_slot_table *slots, gki_arena *arena) {
   const gk_plan *plan = slots->plan;
   slots->structs = gki_arena_alloc(arena, plan->slot_count, sizeof *slots->structs);
   if (!slots->structs) return gki_fail_memory("a graph's table of slots", plan->slot_count * sizeof *slots->structs);
-  size_t bytes = ((size_t)plan->slot_count + slots->room_count) * sizeof(uint64_t);
+  size_t bytes = ((size_t)plan->slot_count + slots->capacity_count) * sizeof(uint64_t);
   for (uint32_t k = 1; k < plan->slot_count; ++k) {
     if (plan->slots[k].type != GK_BYTES) continue;
     slots->structs[k] = (bytes + GKI_STRUCT_ALIGNMENT - 1) / GKI_STRUCT_ALIGNMENT * GKI_STRUCT_ALIGNMENT;
@@ -23,23 +23,24 @@ static gk_result place_structs(gki_slot_table *slots, gki_arena *arena) {
   return GK_OK;
 }
 
-void gki_slot_table_forget_rooms(const gki_slot_table *slots) {
-  for (uint32_t k = 0; k < slots->plan->slot_count; ++k) slots->known[k] = SIZE_MAX - 1; /* differs from any room */
+void gki_slot_table_forget_capacities(const gki_slot_table *slots) {
+  for (uint32_t k = 0; k < slots->plan->slot_count; ++k) slots->known[k] = SIZE_MAX - 1; /* differs from any capacity */
 }
 
-/* Copies and fills with a count check the room behind their addresses. */
-static gk_result place_rooms(gki_slot_table *slots, gki_arena *arena) {
+/* Copies and fills with a count check the capacity behind their addresses. */
+static gk_result place_capacities(gki_slot_table *slots, gki_arena *arena) {
   const gk_plan *plan = slots->plan;
-  slots->rooms = gki_arena_alloc(arena, plan->slot_count, sizeof *slots->rooms);
+  slots->capacities = gki_arena_alloc(arena, plan->slot_count, sizeof *slots->capacities);
   slots->known = gki_arena_alloc(arena, plan->slot_count, sizeof *slots->known);
-  if (!slots->rooms || !slots->known)
+  if (!slots->capacities || !slots->known)
     return gki_fail_memory("a graph's table of slots", plan->slot_count * sizeof *slots->known);
-  gki_slot_table_forget_rooms(slots);
+  gki_slot_table_forget_capacities(slots);
   for (uint32_t k = 0; k < plan->node_count; ++k) {
     const gk_node *node = &plan->nodes[k];
     if ((node->op != GK_OP_COPY && node->op != GK_OP_FILL) || !node->items[0]) continue;
     for (uint32_t a = node->args; a < node->args + node->arg_count; ++a)
-      if (!slots->rooms[plan->args[a]]) slots->rooms[plan->args[a]] = plan->slot_count + slots->room_count++;
+      if (!slots->capacities[plan->args[a]])
+        slots->capacities[plan->args[a]] = plan->slot_count + slots->capacity_count++;
   }
   return GK_OK;
 }
@@ -47,7 +48,7 @@ static gk_result place_rooms(gki_slot_table *slots, gki_arena *arena) {
 gk_result gki_slot_table_make(gki_slot_table *slots, const gk_plan *plan, uint32_t depth, gki_arena *arena,
                               size_t *ring_bytes) {
   *slots = (gki_slot_table){.plan = plan, .depth = depth};
-  gk_result result = place_rooms(slots, arena);
+  gk_result result = place_capacities(slots, arena);
   if (result == GK_OK) result = place_structs(slots, arena);
   if (result == GK_OK && !gki_multiply(slots->bytes, depth, ring_bytes)) result = refuse_size(plan);
   return result;
@@ -80,9 +81,9 @@ static unsigned char *write_table(const gki_slot_table *slots, const gk_launch_a
   for (uint32_t k = (uint32_t)(begin / sizeof(uint64_t)); k < plan->slot_count && k * sizeof(uint64_t) < end; ++k)
     if (k) write_number(slots, table, k, launch->values);
   for (uint32_t k = 1; end > plan->slot_count * sizeof(uint64_t) && k < plan->slot_count; ++k) {
-    if (slots->rooms[k]) {
-      const uint64_t room = slots->known[k] = launch->room[k];
-      memcpy(table + slots->rooms[k] * sizeof room, &room, sizeof room);
+    if (slots->capacities[k]) {
+      const uint64_t capacity = slots->known[k] = launch->capacity[k];
+      memcpy(table + slots->capacities[k] * sizeof capacity, &capacity, sizeof capacity);
     }
     if (slots->structs[k] && slots->structs[k] < end)
       memcpy(table + slots->structs[k], launch->values[k].ptr, plan->slots[k].element_bytes);
@@ -102,8 +103,8 @@ const unsigned char *gki_slot_table_changed(const gki_slot_table *slots, const g
     uint32_t slot = launch->changed[k];
     size_t from = slot * sizeof(uint64_t), to = from + sizeof(uint64_t);
     if (plan->slots[slot].type == GK_BYTES) to = slots->structs[slot] + plan->slots[slot].element_bytes;
-    else if (slots->rooms[slot] && slots->known[slot] != launch->room[slot])
-      to = ((size_t)plan->slot_count + slots->room_count) * sizeof(uint64_t);
+    else if (slots->capacities[slot] && slots->known[slot] != launch->capacity[slot])
+      to = ((size_t)plan->slot_count + slots->capacity_count) * sizeof(uint64_t);
     if (from < *begin) *begin = from;
     if (to > *end) *end = to;
   }
@@ -126,7 +127,7 @@ gki_task gki_task_of(const gki_slot_table *slots, uint32_t at) {
     return task;
   }
   for (uint32_t k = 0; node->items[0] && k < GKI_TASK_ROOMS; ++k)
-    task.args[GKI_TASK_ROOMS + k] = slots->rooms[task.args[k < node->arg_count ? k : 0]];
+    task.args[GKI_TASK_ROOMS + k] = slots->capacities[task.args[k < node->arg_count ? k : 0]];
   task.to_offset = node->offset;
   task.from_offset = node->from_offset;
   if (plan->slots[task.args[0]].element_bytes) task.element = plan->slots[task.args[0]].element_bytes;

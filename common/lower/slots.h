@@ -8,15 +8,15 @@
 
 typedef struct gki_slot_table {
   const gk_plan *plan;
-  uint64_t at;          /* the table on the device: 8 bytes per slot; 8 per slot whose room tasks read; structs */
+  uint64_t at;          /* the table on the device: 8 bytes per slot; 8 per slot whose capacity tasks read; structs */
   uint64_t control;     /* the address of gki_task_control on the device */
   size_t bytes;         /* of the table; a multiple of GKI_STRUCT_ALIGNMENT */
   size_t *structs;      /* by slot: offset of its struct; 0: none */
   unsigned char *ring;  /* `depth` copies of the table */
   uint32_t depth;
-  uint32_t *rooms;      /* by slot: index of its room in the table, in units of 8 bytes; 0: none */
-  uint32_t room_count;
-  size_t *known;        /* by slot: the room in the table, after copies under way */
+  uint32_t *capacities; /* by slot: index of its capacity in the table, in units of 8 bytes; 0: none */
+  uint32_t capacity_count;
+  size_t *known;        /* by slot: the capacity in the table, after copies under way */
 } gki_slot_table;
 
 /* Makes all but `at`, `control` and `ring`, which must have *ring_bytes. `depth` launches may be under way. */
@@ -27,8 +27,8 @@ gk_result gki_slot_table_make(gki_slot_table *slots, const gk_plan *plan, uint32
  * to `end` of the place to the same bytes of the table. `place` is the launch's number minus 1. @return the place */
 const unsigned char *gki_slot_table_changed(const gki_slot_table *slots, const gk_launch_args *launch, uint64_t place,
                                             size_t *begin, size_t *end);
-/* After that copy failed: later launches send the rooms again. */
-void gki_slot_table_forget_rooms(const gki_slot_table *slots);
+/* After that copy failed: later launches send the capacities again. */
+void gki_slot_table_forget_capacities(const gki_slot_table *slots);
 
 /* Writes the whole table to the launch's place in the ring. */
 void gki_slot_table_write(const gki_slot_table *slots, const gk_launch_args *launch, uint64_t place);

@@ -23,11 +23,11 @@ static gk_result refuse_many(const gk_plan *plan, const gk_node *node, const int
 }
 
 /* Whether so many bytes from the argument's offset on end beyond the known memory of its slot. */
-static bool is_beyond_room(const gk_plan *plan, const gk_node *node, uint32_t arg, const gk_launch_args *launch,
+static bool is_beyond_capacity(const gk_plan *plan, const gk_node *node, uint32_t arg, const gk_launch_args *launch,
                         uint64_t bytes) {
-  const size_t room = launch->room ? launch->room[plan->args[node->args + arg]] : SIZE_MAX;
+  const size_t capacity = launch->capacity ? launch->capacity[plan->args[node->args + arg]] : SIZE_MAX;
   const uint32_t offset = arg ? node->from_offset : node->offset;
-  return room != SIZE_MAX && (offset > room || bytes > room - offset);
+  return capacity != SIZE_MAX && (offset > capacity || bytes > capacity - offset);
 }
 
 static gk_result refuse_long(const gk_plan *plan, const gk_node *node, uint32_t arg, const gk_launch_args *launch,
@@ -38,7 +38,7 @@ static gk_result refuse_long(const gk_plan *plan, const gk_node *node, uint32_t 
                  "has %zu bytes; mend the count, or give that slot more memory",
                  (unsigned)node->source, node->name, (long long)count, count == 1 ? "" : "s", (unsigned)unit,
                  (unsigned)by, plan->slots[by].name, (unsigned)(arg ? node->from_offset : node->offset),
-                 (unsigned)slot, plan->slots[slot].name, launch->room[slot]);
+                 (unsigned)slot, plan->slots[slot].name, launch->capacity[slot]);
 }
 
 gk_result gk_check_count(const gk_plan *plan, uint32_t at, const gk_launch_args *launch, const int64_t extent[3],
@@ -53,7 +53,7 @@ gk_result gk_check_count(const gk_plan *plan, uint32_t at, const gk_launch_args 
   if (node->op != GK_OP_KERNEL && node->items[0]) {
     const uint32_t own = plan->slots[plan->args[node->args]].element_bytes, unit = own ? own : 1;
     for (uint32_t arg = 0; arg < node->arg_count; ++arg)
-      if (is_beyond_room(plan, node, arg, launch, all * unit))
+      if (is_beyond_capacity(plan, node, arg, launch, all * unit))
         return refuse_long(plan, node, arg, launch, extent[0], unit);
   }
   *items = all;

@@ -57,7 +57,7 @@ static void note_node(gk_graph *graph, uint32_t at) {
   }
 }
 
-/* Notes the slots whose room a launch must know: those of copies and fills of a number of elements. */
+/* Notes the slots whose capacity a launch must know: those of copies and fills of a number of elements. */
 static gk_result find_measured(gk_graph *graph) {
   const gk_plan *plan = &graph->planned.plan;
   graph->measured = gki_arena_alloc(&graph->arena, plan->slot_count, sizeof *graph->measured);
@@ -89,7 +89,7 @@ static gk_result lay_out_bytes(gk_graph *graph) {
   for (uint32_t k = 1; k < plan->slot_count; ++k) {
     if (plan->slots[k].type != GK_BYTES) continue;
     graph->slots[k].value.ptr = graph->bytes + graph->slots[k].bytes_at;
-    graph->slots[k].room = plan->slots[k].element_bytes;
+    graph->slots[k].capacity = plan->slots[k].element_bytes;
   }
   return GK_OK;
 }
@@ -215,14 +215,14 @@ static gk_result refuse_unreachable(const gk_graph *graph, uint32_t slot, const 
 static gk_result bind_memory(gk_graph *graph, uint32_t slot, void *memory) {
   gki_bound *at = &graph->slots[slot];
   uint64_t block = 0;
-  size_t room = memory ? gki_device_room(graph->device, graph, memory, &block) : 0;
+  size_t capacity = memory ? gki_device_capacity(graph->device, graph, memory, &block) : 0;
   gk_result result = memory && !block && at->used ? refuse_unreachable(graph, slot, memory) : GK_OK;
   if (result != GK_OK) {
     if (!gki_device_ends_block(graph->device, memory)) return result;
     gki_begin(); /* an empty range at the end, which nothing touches */
-    room = 0;
+    capacity = 0;
   }
-  at->room = room;
+  at->capacity = capacity;
   at->block = block;
   bind_value(graph, slot, (gk_value){.ptr = memory}, memory != NULL);
   return GK_OK;

@@ -79,7 +79,7 @@ static gk_result refuse_freed(gk_graph *graph, const char *call) {
     uint32_t slot = graph->by_address[k];
     const gki_bound *bound = &graph->slots[slot];
     uint64_t number = 0;
-    if (bound->block) gki_device_room(graph->device, graph, bound->value.ptr, &number);
+    if (bound->block) gki_device_capacity(graph->device, graph, bound->value.ptr, &number);
     if (number == bound->block) continue;
     const gk_node *node = user_of(plan, slot, 0);
     char title[GKI_TITLE_BYTES];
@@ -102,12 +102,12 @@ static gk_result refuse_short(const gk_graph *graph, const char *call) {
   const gk_plan *plan = &graph->planned.plan;
   for (uint32_t k = 1; k < plan->slot_count; ++k) {
     const gki_bound *bound = &graph->slots[k];
-    if (plan->slots[k].type != GK_PTR || bound->reach <= bound->room) continue;
+    if (plan->slots[k].type != GK_PTR || bound->reach <= bound->capacity) continue;
     const gk_node *node = &plan->nodes[bound->reached_by];
     char title[GKI_TITLE_BYTES];
     return gk_fail(GK_ERROR_INVALID,
                    "%s: slot %u (%s) has %zu bytes, and %s touches byte %zu; mend its offset, or %s", call,
-                   (unsigned)k, plan->slots[k].name, bound->room, gki_node_title(node, title, sizeof title),
+                   (unsigned)k, plan->slots[k].name, bound->capacity, gki_node_title(node, title, sizeof title),
                    bound->reach - 1, larger(bound));
   }
   return GK_OK;

@@ -15,7 +15,7 @@ typedef struct gki_launch {
   gk_value *values;
   unsigned char *bytes;   /* BYTES slots */
   uint32_t *changed;
-  size_t *room;           /* NULL: no slot is measured */
+  size_t *capacity;       /* NULL: no slot is measured */
   int32_t cancel;         /* set atomically, by any thread */
   gk_launch_result record, blank; /* blank: the arrays of the result, where the backend can't change them */
   gk_result result;
@@ -28,7 +28,7 @@ typedef struct gki_bound {
   size_t bytes_at;     /* BYTES: the offset of its copy, in graph->bytes and in each launch's bytes */
   void *owned;         /* the graph's own memory; NULL: none */
   size_t owned_count;  /* elements of it */
-  size_t room;         /* PTR: bytes known to be behind its address; SIZE_MAX: unknown. BYTES: its size */
+  size_t capacity;     /* PTR: bytes known to be behind its address; SIZE_MAX: unknown. BYTES: its size */
   uint64_t block;      /* PTR: number of the device's block that holds its address; 0: none */
   size_t reach;        /* bytes from its address on that flags, counts, copies and fills always touch */
   uint32_t reached_by; /* the node that touches the last of them */
@@ -59,7 +59,7 @@ struct gk_graph {
   bool dirty;          /* something was bound since the last check of the bindings */
   uint64_t freed;      /* the device's bound_freed at the last successful check */
   uint32_t *by_address; uint32_t pointer_count; /* PTR slots in use; sorted at a check */
-  uint32_t *measured; uint32_t measured_count; /* slots whose room a launch must know */
+  uint32_t *measured; uint32_t measured_count; /* slots whose capacity a launch must know */
   uint32_t failed_count; /* slots whose bind or resize failed */
   uint32_t failed_slot;  /* whose message is kept */
   char *failed_message;

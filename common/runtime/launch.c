@@ -64,9 +64,9 @@ gk_result gki_queue_make(gk_graph *graph) {
     launch->blank.passes = gki_arena_alloc(arena, plan->loop_count, sizeof *launch->blank.passes);
     launch->blank.hit_bound = gki_arena_alloc(arena, plan->loop_count, 1);
     launch->blank.ran = gki_arena_alloc(arena, plan->checkpoint_count, 1);
-    if (graph->measured_count) launch->room = gki_arena_alloc(arena, plan->slot_count, sizeof *launch->room);
+    if (graph->measured_count) launch->capacity = gki_arena_alloc(arena, plan->slot_count, sizeof *launch->capacity);
     if (!launch->values || !launch->bytes || !launch->changed || !launch->blank.passes || !launch->blank.hit_bound ||
-        !launch->blank.ran || (graph->measured_count && !launch->room))
+        !launch->blank.ran || (graph->measured_count && !launch->capacity))
       return gki_fail_memory("a graph's queue of launches", plan->slot_count * sizeof *launch->values);
   }
   return GK_OK;
@@ -128,7 +128,7 @@ static void fill(gk_graph *graph, gki_launch *launch, uint32_t target) {
     graph->slots[graph->changed[k]].changed = false;
   }
   for (uint32_t k = 0; k < graph->measured_count; ++k)
-    launch->room[graph->measured[k]] = graph->slots[graph->measured[k]].room;
+    launch->capacity[graph->measured[k]] = graph->slots[graph->measured[k]].capacity;
   gk_launch_result *record = &launch->record;
   *record = launch->blank;
   record->applied = graph->changed_count ? GK_BY_TABLE : GK_UNCHANGED;
@@ -144,7 +144,7 @@ static void fill(gk_graph *graph, gki_launch *launch, uint32_t target) {
                                   .entries = graph->entries,
                                   .cancel = &launch->cancel,
                                   .applied = &record->applied,
-                                  .room = launch->room};
+                                  .capacity = launch->capacity};
   graph->changed_count = 0;
 }
 

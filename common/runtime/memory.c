@@ -29,15 +29,15 @@ static gki_block *block_of(const gk_device *device, uintptr_t address) {
   return block && (address - block->begin < block->bytes || address == block->begin) ? block : NULL;
 }
 
-size_t gki_device_room(gk_device *device, const void *graph, const void *address, uint64_t *number) {
+size_t gki_device_capacity(gk_device *device, const void *graph, const void *address, uint64_t *number) {
   pthread_mutex_lock(&device->lock);
   gki_block *block = block_of(device, (uintptr_t)address);
-  size_t room = block ? block->bytes - ((uintptr_t)address - block->begin) : SIZE_MAX;
+  size_t capacity = block ? block->bytes - ((uintptr_t)address - block->begin) : SIZE_MAX;
   *number = block ? block->number : 0;
   if (block) block->bound = true;
   if (block && block->owner && block->owner != graph) block->lent = true;
   pthread_mutex_unlock(&device->lock);
-  return room;
+  return capacity;
 }
 
 bool gki_device_ends_block(gk_device *device, const void *address) {
@@ -59,9 +59,9 @@ bool gki_device_is_lent(gk_device *device, const void *memory) {
 
 static gk_result note_block(gk_device *device, void *memory, size_t bytes, const void *owner) {
   pthread_mutex_lock(&device->lock);
-  const bool room = gki_grow((void **)&device->blocks, &device->block_capacity, device->block_count + 1,
+  const bool grown = gki_grow((void **)&device->blocks, &device->block_capacity, device->block_count + 1,
                              sizeof *device->blocks, "the table of memory blocks");
-  if (room) {
+  if (grown) {
     size_t at = block_behind(device, (uintptr_t)memory);
     memmove(&device->blocks[at + 1], &device->blocks[at], (device->block_count - at) * sizeof *device->blocks);
     device->blocks[at] =
@@ -69,7 +69,7 @@ static gk_result note_block(gk_device *device, void *memory, size_t bytes, const
     ++device->block_count;
   }
   pthread_mutex_unlock(&device->lock);
-  return room ? GK_OK : GK_ERROR_MEMORY;
+  return grown ? GK_OK : GK_ERROR_MEMORY;
 }
 
 /* Checks the result of a backend's allocation. */

@@ -15,7 +15,7 @@ bool gki_device_is_lent(gk_device *device, const void *memory);
 bool gki_device_free(gk_device *device, void *memory, const void *owner, bool disowns);
 /* Bytes from the address to the end of its block; marks the block as bound by the graph. SIZE_MAX: the address is in no
  * block of the device. *number: the block's; 0: none. */
-size_t gki_device_room(gk_device *device, const void *graph, const void *address, uint64_t *number);
+size_t gki_device_capacity(gk_device *device, const void *graph, const void *address, uint64_t *number);
 /* Whether a block of the device ends at the address. */
 bool gki_device_ends_block(gk_device *device, const void *address);
 /* Copies in the order of the device's work, and waits for the end. */

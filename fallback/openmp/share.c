@@ -344,16 +344,16 @@ static gki_outcome call(gki_runner *runner, const gki_op *op) {
   return gki_openmp_fail(program, result);
 }
 
-/* Whether memory has room for the known number of elements of a COPY or FILL, so that no check is left. */
-static bool has_room(const gki_runner *runner, const gki_op *op) {
+/* Whether the known number of elements of a COPY or FILL fits into memory, so that no check is left. */
+static bool fits(const gki_runner *runner, const gki_op *op) {
   const gk_plan *plan = runner->program->plan;
   const gk_node *node = &plan->nodes[op->node];
   const uint32_t *slots = plan->args + node->args, element = plan->slots[*slots].element_bytes;
   const uint64_t bytes = op->range.end * (element ? element : 1);
-  const size_t *room = runner->launch->room;
-  if (!room) return true;
-  return bytes + node->offset <= room[slots[0]] &&
-         (op->kind == GKI_FILL || bytes + node->from_offset <= room[slots[1]]);
+  const size_t *capacity = runner->launch->capacity;
+  if (!capacity) return true;
+  return bytes + node->offset <= capacity[slots[0]] &&
+         (op->kind == GKI_FILL || bytes + node->from_offset <= capacity[slots[1]]);
 }
 
 /* Checks a count that may be too large: read from memory now, above INT32_MAX, or beyond the end of memory. */
@@ -373,7 +373,7 @@ static gk_result make_job(const gki_runner *runner, const gki_op *op, task_job *
   const gk_node *node = &program->plan->nodes[op->node];
   *job = (task_job){.program = program, .args = program->args + op->args, .arg_count = node->arg_count,
                    .host = op->host, .range = op->range, .team_job.work = run_part};
-  if (op->bits & (GKI_READS | GKI_TOO_MANY) || (op->kind > GKI_KERNEL && node->items[0] && !has_room(runner, op))) {
+  if (op->bits & (GKI_READS | GKI_TOO_MANY) || (op->kind > GKI_KERNEL && node->items[0] && !fits(runner, op))) {
     gk_result result = check_count(runner, op, &job->range);
     if (result != GK_OK) return result;
   }

@@ -457,7 +457,7 @@ static gk_result launch(void *state, const gk_launch_args *hand_over) {
     broken_if(!is_same(g, k, &hand_over->values[k]), "launch: a slot changed that is not among those changed");
   g->host_entries = hand_over->entries;
   g->cancel = hand_over->cancel;
-  g->room = hand_over->room;
+  g->capacity = hand_over->capacity;
   g->late = GK_OK;
   if (late != GK_OK) awkward_post(d, &(command){.kind = COMMAND_FAIL, .graph = g, .code = late});
   return leave(g, GK_OK);

@@ -45,7 +45,7 @@ static gk_result read_extents(const far_tasks *t, uint32_t at, uint32_t extent[3
     result = read_extent(t, &t->plan->nodes[at], k, &items[k]);
     extent[k] = (uint32_t)items[k];
   }
-  if (result == GK_OK) result = gk_check_count(t->plan, at, &(gk_launch_args){.room = t->room}, items, &all);
+  if (result == GK_OK) result = gk_check_count(t->plan, at, &(gk_launch_args){.capacity = t->capacity}, items, &all);
   *count = (size_t)all;
   return result;
 }
@@ -147,9 +147,9 @@ const char *far_bad_hand_over(const gk_plan *plan, const gk_launch_args *launch,
   if (launch->target && plan->nodes[launch->target].op != GK_OP_CHECKPOINT) return "target: no checkpoint";
   if (!launch->cancel) return "cancel: nowhere to read";
   if (plan->loop_count && !launch->entries) return "entries: nowhere to count";
-  for (uint32_t k = 0; k < plan->node_count && !launch->room; ++k) {
+  for (uint32_t k = 0; k < plan->node_count && !launch->capacity; ++k) {
     const gk_node *node = &plan->nodes[k];
-    if ((node->op == GK_OP_COPY || node->op == GK_OP_FILL) && node->items[0]) return "room: a count has none";
+    if ((node->op == GK_OP_COPY || node->op == GK_OP_FILL) && node->items[0]) return "capacity: a count has none";
   }
   return NULL;
 }

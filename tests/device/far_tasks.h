@@ -7,7 +7,7 @@
 typedef struct far_tasks {
   const gk_plan *plan;
   const gk_value *values;
-  const size_t *room; /* as in gk_launch_args */
+  const size_t *capacity; /* as in gk_launch_args */
   void *(*here)(void *user, const void *address, size_t bytes); /* where it really is; NULL: nowhere */
   void *user;
   uint64_t *random; /* kernels are called for parts of their items, in any order; NULL: for halves, in order */

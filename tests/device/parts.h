@@ -59,7 +59,7 @@ typedef struct graph {
   unsigned char *bytes; /* structs */
   uint64_t *host_entries;
   const int32_t *cancel;
-  const size_t *room; /* of the launch at hand */
+  const size_t *capacity; /* of the launch at hand */
   gk_result late; /* of what was submitted */
   char late_message[600];
   int32_t flag;

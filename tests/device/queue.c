@@ -13,7 +13,7 @@
 static bool run_blocks(graph *g, uint32_t at, uint32_t end);
 
 static far_tasks tasks_of(graph *g) {
-  return (far_tasks){g->plan, g->values, g->room, awkward_here, g->device, &g->device->device_random};
+  return (far_tasks){g->plan, g->values, g->capacity, awkward_here, g->device, &g->device->device_random};
 }
 
 static void fail_late(graph *g, gk_result code) {

@@ -316,7 +316,7 @@ static void fake_unload(void *state, void *code) {
 static void *here_for(void *state, const void *address, size_t bytes) { return here(state, address, bytes); }
 
 static far_tasks tasks_of(graph *g, const gk_launch_args *launch) {
-  return (far_tasks){g->plan, launch->values, launch->room, here_for, g->device, NULL};
+  return (far_tasks){g->plan, launch->values, launch->capacity, here_for, g->device, NULL};
 }
 
 static gk_result run_run(graph *g, const gk_launch_args *launch, uint32_t run) {
