@@ -134,9 +134,10 @@ static bench_bound floor_of(int n) {
 
 /* ---- M: the machine ---------------------------------------------------------------------------------------------- */
 
-/* Arithmetic that needs no memory: on as many threads, each as much. A core of a virtual machine may be half of one,
- * and only now and then. */
-static bool arithmetic(uint64_t times, bench_took *took, int threads) {
+/* Arithmetic without memory, the same amount on each thread. A core of a virtual machine may be half a core at times.
+ * with: the number of threads. */
+static bool arithmetic(void *with, uint64_t times, bench_took *took) {
+  const int threads = *(const int *)with;
   uint32_t sums[2 * 64] = {0}; /* lines apart */
   double begin = bench_now();
 #pragma omp parallel num_threads(threads) if (threads > 1)
@@ -148,18 +149,10 @@ static bool arithmetic(uint64_t times, bench_took *took, int threads) {
   took->all += bench_now() - begin;
   return sums[0] != 0 && (threads == 1 || sums[64] == sums[0] || bench_cpu_threads() == 1);
 }
-static bool on_one(void *with, uint64_t times, bench_took *took) {
-  (void)with;
-  return arithmetic(times, took, 1);
-}
-static bool on_two(void *with, uint64_t times, bench_took *took) {
-  (void)with;
-  return arithmetic(times, took, 2);
-}
 
 static void machine(void) {
   bench_measure(&(bench_table){"M", "two cores at once", "do two cores do as much each as one does alone?", "ns",
-    .arms = {{"one thread", on_one, NULL, 0, 0},
+    .arms = {{"one thread", arithmetic, &(int){1}, 0, 0},
              {"two threads, each as much", bench_run_apart, &apart_two, 0, BENCH_SETTLE_MS}},
     .ratios = {{"two threads against one", "two threads, each as much", {"one thread"}, 0}}});
 }
@@ -269,15 +262,13 @@ static entry *entries;
 
 /* Of this process's x and y. */
 static void write_entries(const two *t) {
-  static size_t count;
-  static int n;
-  if (count == t->count && n == t->n) return;
+  static two written;
+  if (written.count == t->count && written.n == t->n) return;
   free(entries);
-  count = t->count;
-  n = t->n;
-  entries = aligned_alloc(_Alignof(entry), count * sizeof *entries);
+  written = *t;
+  entries = aligned_alloc(_Alignof(entry), t->count * sizeof *entries);
   if (!entries) bench_fail("out of memory");
-  for (size_t k = 0; k < count; ++k) entries[k] = (entry){by_pointer, k < count / 2 ? x : y, 0, n};
+  for (size_t k = 0; k < t->count; ++k) entries[k] = (entry){by_pointer, k < t->count / 2 ? x : y, 0, t->n};
 }
 
 static bool one_chain(void *with, uint64_t times, bench_took *took) {
@@ -328,10 +319,7 @@ static void pairs(int n, size_t count) {
            "%zu tasks over %d item%s, too small to share: do two sections use two cores? (launch and wait included)",
            count, n, n > 1 ? "s" : "");
   if (!bench_wants("F7", what)) return;
-  list->straight = chain(count, n);
-  list->split = sections(count, n);
-  list->count = count;
-  list->n = n;
+  *list = (two){chain(count, n), sections(count, n), count, n};
   bench_table table = {"F7", what, question, "ns",
     .arms = {{"gk, one chain", one_chain, list, 0, 0},
              {"gk, two sections", two_sections, list, 0, 0},
@@ -384,7 +372,9 @@ static void passes(void) {
 /* Of each kind a list, and one that is twice as long. */
 typedef struct silent { gk_graph *marked[2], *plain[2]; } silent;
 
-static bool more_of(gk_graph *const lists[2], uint64_t times, bench_took *took) {
+/* with: the two lists of one kind. */
+static bool more_of(void *with, uint64_t times, bench_took *took) {
+  gk_graph *const *lists = with;
   int first = x[0];
   for (uint64_t k = 0; k < times; ++k) {
     took->all += launch(lists[1]) / CHECKPOINTS;
@@ -393,17 +383,10 @@ static bool more_of(gk_graph *const lists[2], uint64_t times, bench_took *took) 
   return added(x, 1, first, first, 3 * CHECKPOINTS * times);
 }
 
-static bool task_and_checkpoint(void *with, uint64_t times, bench_took *took) {
-  return more_of(((silent *)with)->marked, times, took);
-}
-
-static bool task_alone(void *with, uint64_t times, bench_took *took) {
-  return more_of(((silent *)with)->plain, times, took);
-}
-
 static bool checkpoint_alone(void *with, uint64_t times, bench_took *took) {
+  silent *s = with;
   bench_took marked = {0}, plain = {0};
-  bool right = task_and_checkpoint(with, times, &marked) && task_alone(with, times, &plain);
+  bool right = more_of(s->marked, times, &marked) && more_of(s->plain, times, &plain);
   took->all += marked.all + plain.less;
   took->less += plain.all + marked.less;
   return right;
@@ -414,8 +397,8 @@ static void silence(void) {
   for (int k = 0; k < 2; ++k) s.marked[k] = checkpoints(true, k + 1), s.plain[k] = checkpoints(false, k + 1);
   bench_measure(&(bench_table){"F8", "silent checkpoint", "what does a checkpoint whose flag is 0 cost?", "ns",
     .arms = {{"gk, the checkpoint alone", checkpoint_alone, &s, 0, 0},
-             {"gk, one more task with a checkpoint", task_and_checkpoint, &s, 0, 0},
-             {"gk, one more task", task_alone, &s, 0, 0}},
+             {"gk, one more task with a checkpoint", more_of, s.marked, 0, 0},
+             {"gk, one more task", more_of, s.plain, 0, 0}},
     .ratios = {{"the checkpoint alone, in ns", "gk, the checkpoint alone", {NULL}, 20},
                {"a task with a checkpoint against one without", "gk, one more task with a checkpoint",
                 {"gk, one more task"}, 0}}});
@@ -484,7 +467,7 @@ int main(int argc, char **argv) {
   bench_cpu_floor();
   by_hand = bench_shared(sizeof *by_hand);
   list = bench_shared(sizeof *list);
-  apart_two = bench_start_apart(on_two, NULL);
+  apart_two = bench_start_apart(arithmetic, &(int){2});
   apart_team = bench_start_apart(team, by_hand);
   apart_for = bench_start_apart(parallel_for, by_hand);
   apart_again = bench_start_apart(parallel_for, by_hand);
@@ -507,11 +490,8 @@ int main(int argc, char **argv) {
   passes();
   silence();
   round_trip();
-  bench_end_apart(&apart_two);
-  bench_end_apart(&apart_team);
-  bench_end_apart(&apart_for);
-  bench_end_apart(&apart_again);
-  bench_end_apart(&apart_sections);
+  bench_apart *const apart[] = {&apart_two, &apart_team, &apart_for, &apart_again, &apart_sections};
+  for (size_t k = 0; k < GK_COUNT(apart); ++k) bench_end_apart(apart[k]);
   gk_free(device, x);
   gk_free(device, y);
   gk_device_close(device);

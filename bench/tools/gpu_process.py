@@ -4,13 +4,13 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import threading
 import time
 from pathlib import Path
 
 ROOT = Path(os.path.abspath(__file__)).parents[2]
 LOGS = ROOT / "build/gpu-logs"
+DRY = os.environ.get("GK_GPU_DRY") == "1"
 
 
 class Stop(Exception):

@@ -19,6 +19,7 @@ sys.path.insert(0, str(tap.ROOT / "bench/tools"))
 import gpu  # noqa: E402
 import gpu_carry  # noqa: E402
 import gpu_process  # noqa: E402
+import gpu_suite  # noqa: E402
 
 # In place of compute-sanitizer: what it does with the program that it is given.
 CONTENT = '#!/bin/sh\ncase "$*" in *--host-gated*) off=0;; *) off=;; esac\n[ "$GK_CUDA_PROBE" = "$off" ] || exit 3\n' \
@@ -238,9 +239,9 @@ def logs(folder):
 def cases():
     """The list that the script works by is the suite's."""
     listed = subprocess.run(["build/tests/conformance/conformance", "--list"], stdout=subprocess.PIPE, text=True)
-    found = gpu.all_cases()
+    found = gpu_suite.all_cases()
     some = ["loops/counter", "sections/two"]  # parts of other names
-    again = subprocess.run(["build/tests/conformance/conformance", "--list", *gpu.filters(some)],
+    again = subprocess.run(["build/tests/conformance/conformance", "--list", *gpu_suite.filters(some)],
                            stdout=subprocess.PIPE, text=True)
     if again.stdout.split() != some:
         return again.stdout
