@@ -2,7 +2,7 @@
  * range, one thread, in cache; what they computed is compared. Time is the thread's own. For other compilers build it
  * by hand; it needs no library:
  * cc -O3 -falign-loops=64 -D_GNU_SOURCE -fopenmp -Iinclude -I. bench/cpu/kernel_host.c bench/harness/harness.c \
- *   bench/harness/machine.c bench/harness/apart.c bench/harness/cpu_floor.c -lm */
+ *   bench/harness/report.c bench/harness/machine.c bench/harness/apart.c bench/harness/cpu_floor.c -lm */
 #include "bench/harness/cpu_floor.h"
 #include "bench/harness/harness.h"
 #include "gk_kernel.h"

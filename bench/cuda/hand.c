@@ -24,28 +24,28 @@ const char bench_hand_text[] =
   "extern \"C\" __global__ void copy(int4 *to, const int4 *from, unsigned n) {\n"
   "  for (unsigned i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) to[i] = from[i];\n"
   "}\n"
-  /* A checkpoint: its gate, and what looks at its flag behind it. */
+  /* A checkpoint: its gate, and the kernel after it that reads its flag. */
   "extern \"C\" __global__ void gate(const int *yielded, unsigned long long handle) {\n"
   "  cudaGraphSetConditional(handle, *yielded == 0);\n"
   "}\n"
   "extern \"C\" __global__ void note(const int *flag, int *yielded, int label) {\n"
   "  if (*flag != 0 && *yielded == 0) *yielded = label;\n"
   "}\n"
-  /* Every other time it asks for a yield, and the host sees at once that it is there. */
+  /* Asks for a yield every other time. The host sees at once that the kernel ran. */
   "extern \"C\" __global__ void ask(int *count, int *flag, volatile int *host) {\n"
   "  *count += 1;\n"
   "  *flag = *count & 1;\n"
   "  *host = *count;\n"
   "}\n"
-  /* Arithmetic that no compiler makes shorter. */
+  /* Arithmetic that compilers can't shorten. */
   "extern \"C\" __global__ void mix(int *x, int rounds) {\n"
   "  const unsigned at = blockIdx.x * blockDim.x + threadIdx.x;\n"
   "  unsigned v = (unsigned)x[at];\n"
   "  for (int k = 0; k < rounds; ++k) { v ^= v << 13; v ^= v >> 17; v ^= v << 5; }\n"
   "  x[at] = (int)v;\n"
   "}\n"
-  /* A grid that stays: its blocks meet behind each kernel, by counting in met[0]. Whether there is another pass is in
-   * met[1] and met[2] by turns, so that nobody writes what others haven't read yet. */
+  /* A grid that stays: its blocks meet after each kernel, by counting in met[0]. met[1] and met[2] say in turns whether
+   * there is another pass, so that no block overwrites a value that another block has yet to read. */
   "extern \"C\" __global__ void stay(int *left, int *x, int kernels, volatile unsigned *met) {\n"
   "  __shared__ unsigned again;\n"
   "  unsigned meetings = 0;\n"
@@ -76,7 +76,7 @@ static gk_device *opened;
 int bench_hand_multiprocessors;
 static gki_cuda_compiler compiler;
 
-/* Entries that gk itself has no use for. */
+/* Entries that gk itself doesn't use. */
 static CUresult (*launch_kernel)(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
                                  CUstream, void **, void **);
 static CUresult (*launch_cooperative)(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,

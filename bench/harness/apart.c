@@ -17,7 +17,7 @@ void *bench_shared(size_t bytes) {
   return memory;
 }
 
-/* As the OpenMP backend's alloc. */
+/* The same as alloc of the OpenMP backend. */
 void *bench_large(size_t bytes) {
   enum { ALIGNMENT = 256, PAGE = 2 << 20 };
   const size_t alignment = bytes >= (size_t)PAGE ? PAGE : ALIGNMENT, units = (bytes + alignment - 1) / alignment;
@@ -28,7 +28,7 @@ void *bench_large(size_t bytes) {
 
 static _Noreturn void serve(bool (*run)(void *, uint64_t, bench_took *), void *with, int orders, int answers) {
   uint64_t times;
-  /* Processes started later hold the other end, too: that it closes is no sign that this one isn't needed. */
+  /* Processes that start later hold the other end, too. So an end of file doesn't show that the parent is gone. */
   while (read(orders, &times, sizeof times) == (ssize_t)sizeof times && times > 0) {
     answer a = {0};
     a.right = run(with, times, &a.took);
@@ -50,7 +50,7 @@ bench_apart bench_start_apart(bool (*run)(void *with, uint64_t times, bench_took
   }
   close(orders[0]);
   close(answers[1]);
-  signal(SIGPIPE, SIG_IGN); /* who has ended is known by what write() returns, and is named */
+  signal(SIGPIPE, SIG_IGN); /* write() returns the error, and the message names the process */
   return (bench_apart){process, orders[1], answers[0]};
 }
 

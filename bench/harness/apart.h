@@ -1,11 +1,11 @@
-/* Arms in a process of their own. libgomp counts the threads that it has started in a process, and where they are more
- * than cores it lets them go to sleep at once when they wait: teams by hand in one process slow each other down. */
+/* Arms in a process of their own. libgomp counts the threads of the process. If there are more threads than cores, each
+ * one sleeps as soon as it waits, so several teams in one process would slow each other down. */
 #ifndef BENCH_APART_H
 #define BENCH_APART_H
 #include "bench/harness/harness.h"
 #include <sys/types.h>
 
-/* An arm's settle_ms where a team works for it: libgomp lets threads spin for some milliseconds behind their work. */
+/* The settle_ms of an arm with a team: libgomp's threads spin for some milliseconds after their work. */
 enum { BENCH_SETTLE_MS = 12 };
 
 typedef struct bench_apart {
@@ -13,17 +13,17 @@ typedef struct bench_apart {
   int to, from; /* pipes */
 } bench_apart;
 
-/* Starts the process, in which `run` will be called as an arm's is. To be called before anything in this one starts
- * threads; what the two are to share afterwards lies in memory from bench_shared. */
+/* Starts the process, which calls `run` as the harness calls an arm's. Call this before anything in the current process
+ * starts threads. The two processes share memory from bench_shared only. */
 bench_apart bench_start_apart(bool (*run)(void *with, uint64_t times, bench_took *took), void *with);
-/* An arm's `run`, its `with` being the bench_apart. */
+/* The `run` of an arm whose `with` is the bench_apart. */
 bool bench_run_apart(void *apart, uint64_t times, bench_took *took);
 void bench_end_apart(bench_apart *apart);
 
-/* Zeroed memory that processes started later share with this one; freed when the last of them ends. */
+/* Zeroed memory, shared with processes that start later. It is freed when the last of them ends. */
 void *bench_shared(size_t bytes);
-/* What an arm by hand works on: this process's alone, and from 2 MiB on in large pages, as gk's memory on the CPU is.
- * Shared memory can't have them as a rule, and what a process began with loses them where it is written. NULL: there is
- * none; free() gives it back. */
+/* Memory for an arm by hand: private to this process, and in large pages from 2 MiB on, like gk's memory on the CPU.
+ * Shared memory rarely gets large pages, and memory from before a fork loses them when it is written. free() frees it.
+ * @return NULL: out of memory */
 void *bench_large(size_t bytes);
 #endif

@@ -9,10 +9,10 @@ int bench_cpu_threads(void) {
   return most < limit ? most : limit;
 }
 
-enum { ITEMS = 1 << 22, BYTES = 4 * ITEMS, PAGE = 2 << 20 /* a large one, as gk's memory is in */ };
+enum { ITEMS = 1 << 22, BYTES = 4 * ITEMS, PAGE = 2 << 20 /* a large page, like those of gk's memory */ };
 static int *x;
 
-/* Vectorised, whatever a program's flags are. */
+/* Vectorised with any flags of the program. */
 static void add(int *to, int begin, int end) {
 #pragma omp simd
   for (int i = begin; i < end; ++i) to[i] += 1;
@@ -24,7 +24,7 @@ static void nothing(void) {}
 static void last(void) { ++called; }
 static void (*volatile tasks[])(void) = {last, nothing};
 
-/* Nothing is handed over, and the pointer stays in a register: no task costs less. */
+/* No arguments, and the pointer stays in a register: no task can cost less. */
 static bool a_call(void *with, uint64_t times, bench_took *took) {
   (void)with;
   void (*const empty)(void) = tasks[1];
@@ -52,7 +52,7 @@ static bool meetings(void *with, uint64_t times, bench_took *took) {
   return met == 2 || bench_cpu_threads() == 1;
 }
 
-/* with: the items of an array of which a thread has its share, from 1 MiB on. */
+/* with: the items of the array. From 1 MiB on, a thread adds to its share of the array. */
 static bool additions(void *with, uint64_t times, bench_took *took) {
   const int whole = *(const int *)with, n = whole < 1 << 18 ? whole : whole / bench_cpu_threads();
   const uint64_t passes = times * (uint64_t)(ITEMS / n);
@@ -65,7 +65,7 @@ static bool additions(void *with, uint64_t times, bench_took *took) {
 
 void bench_cpu_floor(void) {
   bench_apart meeting = bench_start_apart(meetings, NULL);
-  /* Not by malloc, which keeps more from the system behind the free of something large, and so is another for gk. */
+  /* Not from malloc: a large free() changes its thresholds, so gk would run with another malloc. */
   char *room = mmap(NULL, BYTES + PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (room == MAP_FAILED) bench_fail("out of memory");
   x = (int *)(void *)(room + (PAGE - (uintptr_t)room % PAGE) % PAGE);

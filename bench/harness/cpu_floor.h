@@ -1,5 +1,6 @@
-/* The floor on the CPU, in ns: what a table's .floor is so many of. It is measured before anything of gk's. Of a large
- * array a thread is given its share: what several threads have each may lie in a nearer cache than the whole. */
+/* The floor on the CPU: the least times of simple operations, in ns. A table's .floor is a multiple of one of them.
+ * They are measured before gk's first call. Of a large array only a thread's share is measured: the shares may fit into
+ * nearer caches than the whole array. */
 #ifndef BENCH_CPU_FLOOR_H
 #define BENCH_CPU_FLOOR_H
 
@@ -9,9 +10,9 @@
 #define CPU_LARGE "one thread, a mebibyte of its share of 4 MiB added to"
 #define CPU_LARGEST "one thread, a mebibyte of its share of 16 MiB added to"
 
-/* To be called behind bench_begin, before anything starts threads. */
+/* Call it after bench_begin, before anything starts threads. */
 void bench_cpu_floor(void);
 
-/* As many as a parallel region here has. */
+/* The number of threads of a parallel region. */
 int bench_cpu_threads(void);
 #endif

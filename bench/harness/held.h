@@ -1,4 +1,4 @@
-/* An allocator hook that counts: what gk holds of the host's memory, beside a driver. */
+/* An allocator hook that counts the bytes of host memory that gk holds. A driver's memory isn't included. */
 #ifndef BENCH_HELD_H
 #define BENCH_HELD_H
 #include "gk_info.h"

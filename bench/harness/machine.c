@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #ifndef BENCH_ROOT
-#define BENCH_ROOT "" /* where /proc and /sys are; a test has its own */
+#define BENCH_ROOT "" /* the folder of /proc and /sys; the test has another */
 #endif
 
 void bench_machine_name(char *name, size_t bytes) {

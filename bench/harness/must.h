@@ -1,4 +1,4 @@
-/* What fails in gk ends a benchmark with gk's message. */
+/* For calls of gk that can't fail here: an error ends the program with gk's message. */
 #ifndef BENCH_MUST_H
 #define BENCH_MUST_H
 #include "bench/harness/harness.h"

@@ -4,6 +4,7 @@
 #include "bench/harness/apart.c"
 #include "bench/harness/harness.c"
 #include "bench/harness/machine.c"
+#include "bench/harness/report.c"
 #include "unit/support/set_clock.h"
 #include "unit/support/test.h"
 #include <signal.h>
@@ -23,7 +24,7 @@ static void measure_one(const char *what) {
 }
 
 static void begin(const char *json) {
-  memset(&run, 0, sizeof run);
+  memset(&bench_run, 0, sizeof bench_run);
   bench_begin(4, (char *[]){"bench", "--quick", "--json", (char *)(uintptr_t)json}, "bench");
 }
 
@@ -156,7 +157,7 @@ static void begin_with(void *with) {
   char **words = with;
   int count = 1;
   while (words[count]) ++count;
-  memset(&run, 0, sizeof run);
+  memset(&bench_run, 0, sizeof bench_run);
   bench_begin(count, words, "bench");
   measure_one("one more task n=1024");
   measure_one("the second");
@@ -238,7 +239,7 @@ static void core_runs_at(int core, const char *khz) {
 }
 
 static void assert_clocks(const char *wanted) {
-  char text[TEXT];
+  char text[BENCH_TEXT];
   bench_machine_clocks(text, sizeof text);
   assert_string_equal(text, wanted);
 }
@@ -305,7 +306,7 @@ static bool sluggish(void *with, uint64_t times, bench_took *took) {
 TEST(a_table_has_fewer_turns_where_it_says_so) {
   atomic_store(&clock_runs, false);
   begin("turns.json");
-  run.quick = false;
+  bench_run.quick = false;
   bench_measure(&(bench_table){"T", "long", "?", "units", .arms = {{"gk", sluggish, NULL, 1}}, .tries = 1, .turns = 5});
   assert_int_equal(bench_end(), 0);
   atomic_store(&clock_runs, true);
