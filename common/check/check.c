@@ -13,7 +13,7 @@
 
 /* One walk through the lines, with what is open at each of them. */
 typedef struct walk {
-  gki_checker judge;
+  gki_checker checker;
   gki_races races;
   uint32_t block;        /* the innermost open block's line; of an IF's second half, the ELSE */
   uint32_t depth;
@@ -25,14 +25,14 @@ typedef struct walk {
   size_t labels_size;
 } walk;
 
-static const gk_task *task_at(const walk *w, uint32_t line) { return w->judge.blocks->lines[line].task; }
+static const gk_task *task_at(const walk *w, uint32_t line) { return w->checker.blocks->lines[line].task; }
 
 static gk_op op_at(const walk *w, uint32_t line) { return line == GKI_NONE ? GK_OP_NONE : task_at(w, line)->op; }
 
 static void leave_block(walk *w) {
   uint32_t line = w->block;
   gk_op op = op_at(w, line);
-  w->block = w->judge.blocks->lines[line].parent;
+  w->block = w->checker.blocks->lines[line].parent;
   if (op != GK_OP_ELSE) --w->depth;
   if (op == GK_OP_PARALLEL) gki_races_leave(&w->races);
   if (w->checkpoint == line) w->checkpoint = GKI_NONE;
@@ -44,9 +44,9 @@ static void enter_block(walk *w, uint32_t line) {
   gk_op op = op_at(w, line);
   w->block = line;
   if (op != GK_OP_ELSE && ++w->depth == GK_MAX_DEPTH + 1)
-    gki_report(&w->judge, GKI_BLOCKS_TOO_DEEP, gki_format_int(&w->judge, GK_MAX_DEPTH), NULL);
+    gki_report(&w->checker, GKI_BLOCKS_TOO_DEEP, gki_format_int(&w->checker, GK_MAX_DEPTH), NULL);
   if (op == GK_OP_PARALLEL) gki_races_enter(&w->races, line);
-  if (op == GK_OP_SECTION && op_at(w, w->judge.blocks->lines[line].parent) == GK_OP_PARALLEL)
+  if (op == GK_OP_SECTION && op_at(w, w->checker.blocks->lines[line].parent) == GK_OP_PARALLEL)
     gki_races_section(&w->races, line);
   if (op == GK_OP_CHECKPOINT && w->checkpoint == GKI_NONE) w->checkpoint = line;
   if (op == GK_OP_PARALLEL && w->parallel == GKI_NONE) w->parallel = line;
@@ -64,42 +64,42 @@ static const kin children[GK_OP_END + 1] = {
     [GK_OP_PARALLEL] = {GK_OP_SECTION, GKI_TASK_IN_PARALLEL},
 };
 
-static void check_else(gki_checker *judge, const gki_line *at, gk_op around) {
+static void check_else(gki_checker *c, const gki_line *at, gk_op around) {
   if (at->otherwise != GKI_NONE) return;
-  if (around == GK_OP_ELSE) gki_report(judge, GKI_ELSE_TWICE, gki_line_word(judge, at->parent), NULL);
-  else gki_report(judge, GKI_ELSE_WITHOUT_IF, NULL);
+  if (around == GK_OP_ELSE) gki_report(c, GKI_ELSE_TWICE, gki_line_word(c, at->parent), NULL);
+  else gki_report(c, GKI_ELSE_WITHOUT_IF, NULL);
 }
 
 static void check_checkpoint(walk *w) {
-  gki_checker *judge = &w->judge;
+  gki_checker *c = &w->checker;
   if (w->checkpoint != GKI_NONE)
-    gki_report(judge, GKI_CHECKPOINT_IN_CHECKPOINT, gki_line_word(judge, w->checkpoint), NULL);
+    gki_report(c, GKI_CHECKPOINT_IN_CHECKPOINT, gki_line_word(c, w->checkpoint), NULL);
   const uint32_t section = w->parallel != GKI_NONE ? w->parallel : w->section;
-  if (section != GKI_NONE) gki_report(judge, GKI_CHECKPOINT_IN_SECTION, gki_line_word(judge, section), NULL);
+  if (section != GKI_NONE) gki_report(c, GKI_CHECKPOINT_IN_SECTION, gki_line_word(c, section), NULL);
 }
 
 static void check_place(walk *w, uint32_t line) {
-  gki_checker *judge = &w->judge;
-  const gki_line *at = &judge->blocks->lines[line];
+  gki_checker *c = &w->checker;
+  const gki_line *at = &c->blocks->lines[line];
   const gk_op op = at->task->op, around = op_at(w, at->parent);
-  if (op == GK_OP_END && at->mate == GKI_NONE) gki_report(judge, GKI_END_WITHOUT_BLOCK, NULL);
-  if (op == GK_OP_ELSE) check_else(judge, at, around);
+  if (op == GK_OP_END && at->mate == GKI_NONE) gki_report(c, GKI_END_WITHOUT_BLOCK, NULL);
+  if (op == GK_OP_ELSE) check_else(c, at, around);
   if (op == GK_OP_END || op == GK_OP_ELSE) return;
   if (op == GK_OP_NONE || !gki_op_name(op)) return; /* reported with its fields */
   const kin parent = parents[op], child = children[around];
-  if (parent.op && around != parent.op) gki_report(judge, parent.problem, NULL);
-  if (child.op && op != child.op) gki_report(judge, child.problem, gki_line_word(judge, at->parent), NULL);
-  if (gki_op_opens(op) && at->mate == GKI_NONE) gki_report(judge, GKI_END_MISSING, NULL);
+  if (parent.op && around != parent.op) gki_report(c, parent.problem, NULL);
+  if (child.op && op != child.op) gki_report(c, child.problem, gki_line_word(c, at->parent), NULL);
+  if (gki_op_opens(op) && at->mate == GKI_NONE) gki_report(c, GKI_END_MISSING, NULL);
   if (op == GK_OP_CHECKPOINT) check_checkpoint(w);
 }
 
 static void check_always(walk *w, uint32_t line) {
-  gki_checker *judge = &w->judge;
-  const gki_line *at = &judge->blocks->lines[line];
+  gki_checker *c = &w->checker;
+  const gki_line *at = &c->blocks->lines[line];
   gk_op op = at->task->op;
   if (!(at->task->bits & GK_ALWAYS) || op == GK_OP_NONE || !gki_op_name(op)) return;
-  if (op > GK_OP_CALL) gki_report(judge, GKI_ALWAYS_ON_BLOCK, gki_op_name(op), NULL);
-  else if (at->parent != GKI_NONE) gki_report(judge, GKI_ALWAYS_IN_BLOCK, gki_line_word(judge, at->parent), NULL);
+  if (op > GK_OP_CALL) gki_report(c, GKI_ALWAYS_ON_BLOCK, gki_op_name(op), NULL);
+  else if (at->parent != GKI_NONE) gki_report(c, GKI_ALWAYS_IN_BLOCK, gki_line_word(c, at->parent), NULL);
 }
 
 /* ---- labels ------------------------------------------------------------------------------------------------------ */
@@ -110,7 +110,7 @@ static bool has_label(const gk_task *task) {
 
 static gk_result make_room_for_labels(walk *w) {
   size_t count = 0;
-  for (uint32_t k = 0; k < w->judge.blocks->line_count; ++k) count += has_label(task_at(w, k));
+  for (uint32_t k = 0; k < w->checker.blocks->line_count; ++k) count += has_label(task_at(w, k));
   if (!count) return GK_OK;
   for (w->labels_size = 16; w->labels_size < 2 * count;) w->labels_size *= 2;
   w->labels = gki_array(w->labels_size, sizeof *w->labels, "checking labels");
@@ -119,40 +119,40 @@ static gk_result make_room_for_labels(walk *w) {
 
 static uint32_t *place_of_label(walk *w, int64_t label) {
   size_t at = (size_t)(((uint64_t)label * UINT64_C(0x9e3779b97f4a7c15)) >> 32) & (w->labels_size - 1);
-  while (w->labels[at] && gki_label_of(w->judge.blocks, w->labels[at] - 1) != label)
+  while (w->labels[at] && gki_label_of(w->checker.blocks, w->labels[at] - 1) != label)
     at = (at + 1) & (w->labels_size - 1);
   return &w->labels[at];
 }
 
 static void check_label(walk *w, uint32_t line) {
-  gki_checker *judge = &w->judge;
+  gki_checker *c = &w->checker;
   const gk_task *task = task_at(w, line);
-  if (task->op == GK_OP_CHECKPOINT && !task->label) gki_report(judge, GKI_LABEL_MISSING, NULL);
+  if (task->op == GK_OP_CHECKPOINT && !task->label) gki_report(c, GKI_LABEL_MISSING, NULL);
   if (!has_label(task)) return;
-  int64_t label = gki_label_of(judge->blocks, line);
-  if (!label) gki_report(judge, GKI_LABEL_ZERO, gki_format_int(judge, task->label), NULL);
-  if (label < INT32_MIN || label > INT32_MAX) gki_report(judge, GKI_LABEL_RANGE, gki_format_int(judge, label), NULL);
+  int64_t label = gki_label_of(c->blocks, line);
+  if (!label) gki_report(c, GKI_LABEL_ZERO, gki_format_int(c, task->label), NULL);
+  if (label < INT32_MIN || label > INT32_MAX) gki_report(c, GKI_LABEL_RANGE, gki_format_int(c, label), NULL);
   if (!label) return;
   uint32_t *place = place_of_label(w, label);
-  if (*place) gki_report(judge, GKI_LABEL_REUSED, gki_format_int(judge, label), gki_line_word(judge, *place - 1), NULL);
+  if (*place) gki_report(c, GKI_LABEL_REUSED, gki_format_int(c, label), gki_line_word(c, *place - 1), NULL);
   else *place = line + 1;
 }
 
 /* ---- races ------------------------------------------------------------------------------------------------------- */
 
 static gk_result check_races(walk *w, uint32_t line) {
-  gki_checker *judge = &w->judge;
+  gki_checker *c = &w->checker;
   gki_touch touches[GKI_MAX_TOUCHES];
   gki_clash clashes[GK_MAX_DEPTH];
-  uint32_t clash_count, count = gki_touches_of_line(judge->blocks, line, touches);
+  uint32_t clash_count, count = gki_touches_of_line(c->blocks, line, touches);
   for (uint32_t k = 0; k < count; ++k) {
     if (!gki_races_touch(&w->races, touches[k], line, clashes, &clash_count)) return GK_ERROR_MEMORY;
     for (uint32_t j = 0; j < clash_count; ++j) {
       char parallel[GKI_WORD_BYTES];
-      gki_line_name(judge->blocks, clashes[j].parallel, parallel, sizeof parallel);
-      const gk_slot_desc *slot = &judge->blocks->slots[touches[k].slot];
-      gki_report(judge, GKI_RACE, gki_touch_word(touches[k].kind), gki_desc_word(judge, slot),
-              gki_line_word(judge, clashes[j].who), gki_touch_word(clashes[j].kind), parallel, NULL);
+      gki_line_name(c->blocks, clashes[j].parallel, parallel, sizeof parallel);
+      const gk_slot_desc *slot = &c->blocks->slots[touches[k].slot];
+      gki_report(c, GKI_RACE, gki_touch_word(touches[k].kind), gki_desc_word(c, slot),
+                 gki_line_word(c, clashes[j].who), gki_touch_word(clashes[j].kind), parallel, NULL);
     }
   }
   return GK_OK;
@@ -162,34 +162,34 @@ static gk_result check_races(walk *w, uint32_t line) {
 
 /* Lists that begin before a line, and their tables; each table once. */
 static gk_result check_inclusions(walk *w, uint32_t line) {
-  gki_checker *judge = &w->judge;
-  const gki_blocks *blocks = judge->blocks;
+  gki_checker *c = &w->checker;
+  const gki_blocks *blocks = c->blocks;
   gk_result result = GK_OK;
   for (; w->next_inclusion < blocks->inclusion_count && !result; ++w->next_inclusion) {
     uint32_t inclusion = w->next_inclusion;
     if (blocks->inclusions[inclusion].begin > line) break;
     const gki_inclusion *in = &blocks->inclusions[inclusion];
-    judge->line = GKI_NONE;
-    judge->named = inclusion;
-    judge->inclusion = in->around;
-    gki_check_task(judge, in->at);
-    if (in->at->bits & GK_ALWAYS) gki_report(judge, GKI_ALWAYS_ON_BLOCK, gki_op_name(GK_OP_LIST), NULL);
-    if (in->list && in->first == inclusion) result = gki_check_slots(judge, inclusion);
+    c->line = GKI_NONE;
+    c->named = inclusion;
+    c->inclusion = in->around;
+    gki_check_task(c, in->at);
+    if (in->at->bits & GK_ALWAYS) gki_report(c, GKI_ALWAYS_ON_BLOCK, gki_op_name(GK_OP_LIST), NULL);
+    if (in->list && in->first == inclusion) result = gki_check_slots(c, inclusion);
   }
   return result;
 }
 
 static gk_result check_line(walk *w, uint32_t line) {
-  gki_checker *judge = &w->judge;
-  const gki_line *at = &judge->blocks->lines[line];
+  gki_checker *c = &w->checker;
+  const gki_line *at = &c->blocks->lines[line];
   gk_result result = check_inclusions(w, line);
   if (result) return result;
   while (w->block != at->parent) leave_block(w);
-  judge->line = line;
-  judge->inclusion = at->inclusion;
+  c->line = line;
+  c->inclusion = at->inclusion;
   check_place(w, line);
   check_always(w, line);
-  gki_check_task(judge, at->task);
+  gki_check_task(c, at->task);
   check_label(w, line);
   if (w->races.depth) result = check_races(w, line);
   if (gki_op_opens(at->task->op) || at->otherwise != GKI_NONE) enter_block(w, line);
@@ -204,26 +204,26 @@ static gk_result stopped_for_memory(void) {
 
 gk_result gki_check(const gki_blocks *blocks, const gk_backend *backend, gk_report report, void *user) {
   walk w = {
-      .judge = {.blocks = blocks, .backend = backend, .report = report, .user = user, .line = GKI_NONE},
+      .checker = {.blocks = blocks, .backend = backend, .report = report, .user = user, .line = GKI_NONE},
       .block = GKI_NONE,
       .checkpoint = GKI_NONE,
       .parallel = GKI_NONE,
       .section = GKI_NONE,
       .next_inclusion = 1,
   };
-  gk_result result = gki_check_slots(&w.judge, 0);
+  gk_result result = gki_check_slots(&w.checker, 0);
   if (!result) result = make_room_for_labels(&w);
   if (!result) {
     w.races.tops = gki_array(blocks->slot_count, sizeof *w.races.tops, "finding races between sections");
     if (!w.races.tops) result = GK_ERROR_MEMORY;
   }
-  for (uint32_t line = 0; line < blocks->line_count && !result && !gki_check_is_done(&w.judge); ++line)
+  for (uint32_t line = 0; line < blocks->line_count && !result && !gki_check_is_done(&w.checker); ++line)
     result = check_line(&w, line);
   if (!result) result = check_inclusions(&w, GKI_NONE);
   gki_races_free(&w.races);
   gk_host_free(w.labels);
-  if (result == GK_ERROR_MEMORY && w.judge.problem_count) return stopped_for_memory();
-  return result ? result : w.judge.problem_count ? GK_ERROR_INVALID : GK_OK;
+  if (result == GK_ERROR_MEMORY && w.checker.problem_count) return stopped_for_memory();
+  return result ? result : w.checker.problem_count ? GK_ERROR_INVALID : GK_OK;
 }
 
 /* ---- the public calls -------------------------------------------------------------------------------------------- */

@@ -8,16 +8,16 @@
 
 enum { MAX_BLOCK = 1024 }; /* threads in a block, on every GPU */
 
-static void check_sum(gki_checker *judge, const gk_kernel *kernel, const gk_param *param) {
-  const char *name = gki_word(judge, kernel->name), *of = gki_word(judge, param->name);
+static void check_sum(gki_checker *c, const gk_kernel *kernel, const gk_param *param) {
+  const char *name = gki_word(c, kernel->name), *of = gki_word(c, param->name);
   const gk_type type = gki_number_type(param->element);
   if (type == GK_NO_TYPE || type == GK_I64)
-    gki_report(judge, GKI_KERNEL_SUM, name, gki_word(judge, param->element), of, NULL);
+    gki_report(c, GKI_KERNEL_SUM, name, gki_word(c, param->element), of, NULL);
   else if (param->element_bytes != (type == GK_F64 ? 8 : 4))
-    gki_report(judge, GKI_KERNEL_PARAM, name, of, "is a sum, and doesn't have the size of its element's type", NULL);
+    gki_report(c, GKI_KERNEL_PARAM, name, of, "is a sum, and doesn't have the size of its element's type", NULL);
 }
 
-static void check_param(gki_checker *judge, const gk_kernel *kernel, uint32_t place) {
+static void check_param(gki_checker *c, const gk_kernel *kernel, uint32_t place) {
   const gk_param *param = &kernel->params[place];
   const char *what = NULL;
   bool is_value = param->access == GK_ACCESS_VALUE;
@@ -30,9 +30,9 @@ static void check_param(gki_checker *judge, const gk_kernel *kernel, uint32_t pl
   else if (param->element && strchr(param->element, '*'))
     what = "has pointers for elements, which not every device has; give the memory as a parameter of its own";
   if (what)
-    gki_report(judge, GKI_KERNEL_PARAM, gki_word(judge, kernel->name),
-            param->name && *param->name ? gki_word(judge, param->name) : gki_format_int(judge, place), what, NULL);
-  else if (param->access == GK_ACCESS_SUM) check_sum(judge, kernel, param);
+    gki_report(c, GKI_KERNEL_PARAM, gki_word(c, kernel->name),
+               param->name && *param->name ? gki_word(c, param->name) : gki_format_int(c, place), what, NULL);
+  else if (param->access == GK_ACCESS_SUM) check_sum(c, kernel, param);
 }
 
 /* The field beyond the limits of its backend; NULL: none, or the backend isn't in this build. */
@@ -44,7 +44,7 @@ static const char *beyond_limits(const gk_kernel *kernel, const char *name) {
 }
 
 /* @return Whether there is code for that backend. */
-static bool check_code(gki_checker *judge, const gk_kernel *kernel, const gki_code_place *place) {
+static bool check_code(gki_checker *c, const gk_kernel *kernel, const gki_code_place *place) {
   const gk_code *code = *(const gk_code *const *)((const char *)kernel + place->at);
   if (!code) return false;
   int forms = !!code->text + !!code->image + !!code->function;
@@ -60,7 +60,7 @@ static bool check_code(gki_checker *judge, const gk_kernel *kernel, const gki_co
   else if (threads > MAX_BLOCK) what = "has more than 1024 threads in a block";
   else if (code->reserved[0] | code->reserved[1] | code->reserved[2]) what = "has a .reserved that isn't zero";
   else what = beyond_limits(kernel, place->backend);
-  if (what) gki_report(judge, GKI_KERNEL_CODE, gki_word(judge, kernel->name), place->backend, what, NULL);
+  if (what) gki_report(c, GKI_KERNEL_CODE, gki_word(c, kernel->name), place->backend, what, NULL);
   return true;
 }
 
@@ -73,7 +73,7 @@ static void warn_of_host_code(const gk_kernel *kernel, const gk_source *part) {
          (int)(word.end - word.at), word.at);
 }
 
-static void check_source(gki_checker *judge, const gk_kernel *kernel) {
+static void check_source(gki_checker *c, const gk_kernel *kernel) {
   const gk_source *source = kernel->source;
   if (!source) return;
   const char *what = !source->text                           ? ".text"
@@ -81,54 +81,54 @@ static void check_source(gki_checker *judge, const gk_kernel *kernel) {
                      : source->use_count && !source->uses    ? ".uses"
                                                              : NULL;
   if (what) {
-    gki_report(judge, GKI_KERNEL_SOURCE, gki_word(judge, kernel->name), what, NULL);
+    gki_report(c, GKI_KERNEL_SOURCE, gki_word(c, kernel->name), what, NULL);
     return;
   }
   for (uint32_t k = 0; k <= source->use_count; ++k) {
     const gk_source *part = k < source->use_count ? source->uses[k] : source;
     const char *other = part ? gki_source_of_other(part) : NULL;
     if (other)
-      gki_report(judge, GKI_KERNEL_TEXT, gki_word(judge, kernel->name), gki_word(judge, part->file),
-              gki_format_int(judge, part->line), gki_word(judge, other), NULL);
+      gki_report(c, GKI_KERNEL_TEXT, gki_word(c, kernel->name), gki_word(c, part->file),
+                 gki_format_int(c, part->line), gki_word(c, other), NULL);
     else warn_of_host_code(kernel, part);
   }
 }
 
-static bool has_code(const gki_checker *judge, const gk_kernel *kernel, bool is_handwritten) {
-  const gk_backend *backend = judge->backend;
+static bool has_code(const gki_checker *c, const gk_kernel *kernel, bool is_handwritten) {
+  const gk_backend *backend = c->backend;
   if (!backend) return kernel->source || kernel->host || is_handwritten;
   return backend->takes ? backend->takes(kernel) : kernel->source || gki_backend_code(backend, kernel);
 }
 
 /* Lists use few kernels often: a kernel that passed isn't checked again. */
-static const gk_kernel **place_of(gki_checker *judge, const gk_kernel *kernel) {
+static const gk_kernel **place_of(gki_checker *c, const gk_kernel *kernel) {
   uint64_t hash = (uint64_t)(uintptr_t)kernel * UINT64_C(0x9e3779b97f4a7c15);
-  return &judge->sound[(hash >> 32) % GK_COUNT(judge->sound)];
+  return &c->sound[(hash >> 32) % GK_COUNT(c->sound)];
 }
 
-void gki_check_kernel(gki_checker *judge, const gk_kernel *kernel) {
-  if (*place_of(judge, kernel) == kernel) return;
-  size_t before = judge->problem_count;
-  const char *name = gki_word(judge, kernel->name);
-  if (!kernel->name || !*kernel->name) gki_report(judge, GKI_KERNEL_NAMELESS, NULL);
-  if (kernel->reserved[0] | kernel->reserved[1]) gki_report(judge, GKI_KERNEL_RESERVED, name, NULL);
+void gki_check_kernel(gki_checker *c, const gk_kernel *kernel) {
+  if (*place_of(c, kernel) == kernel) return;
+  size_t before = c->problem_count;
+  const char *name = gki_word(c, kernel->name);
+  if (!kernel->name || !*kernel->name) gki_report(c, GKI_KERNEL_NAMELESS, NULL);
+  if (kernel->reserved[0] | kernel->reserved[1]) gki_report(c, GKI_KERNEL_RESERVED, name, NULL);
   if (kernel->dimensions > 3)
-    gki_report(judge, GKI_KERNEL_DIMENSIONS, name, gki_format_count(judge, kernel->dimensions, "dimension"), NULL);
+    gki_report(c, GKI_KERNEL_DIMENSIONS, name, gki_format_count(c, kernel->dimensions, "dimension"), NULL);
   if (kernel->param_count > GK_MAX_ARGS)
-    gki_report(judge, GKI_KERNEL_PARAMS, name, gki_format_count(judge, kernel->param_count, "parameter"),
-            "a task has at most 16 arguments", NULL);
+    gki_report(c, GKI_KERNEL_PARAMS, name, gki_format_count(c, kernel->param_count, "parameter"),
+               "a task has at most 16 arguments", NULL);
   else if (kernel->param_count && !kernel->params)
-    gki_report(judge, GKI_KERNEL_PARAMS, name, gki_format_count(judge, kernel->param_count, "parameter"),
+    gki_report(c, GKI_KERNEL_PARAMS, name, gki_format_count(c, kernel->param_count, "parameter"),
                ".params is NULL", NULL);
   else
-    for (uint32_t k = 0; k < kernel->param_count; ++k) check_param(judge, kernel, k);
-  check_source(judge, kernel);
+    for (uint32_t k = 0; k < kernel->param_count; ++k) check_param(c, kernel, k);
+  check_source(c, kernel);
   bool is_handwritten = false;
   for (const gki_code_place *place = gki_code_places; place->backend; ++place)
-    is_handwritten |= check_code(judge, kernel, place);
-  if (judge->problem_count == before && !has_code(judge, kernel, is_handwritten)) {
-    const char *backend = judge->backend ? judge->backend->name : "any backend";
-    gki_report(judge, GKI_KERNEL_NO_CODE, gki_word(judge, kernel->name), backend, NULL);
+    is_handwritten |= check_code(c, kernel, place);
+  if (c->problem_count == before && !has_code(c, kernel, is_handwritten)) {
+    const char *backend = c->backend ? c->backend->name : "any backend";
+    gki_report(c, GKI_KERNEL_NO_CODE, gki_word(c, kernel->name), backend, NULL);
   }
-  if (judge->problem_count == before) *place_of(judge, kernel) = kernel;
+  if (c->problem_count == before) *place_of(c, kernel) = kernel;
 }

@@ -4,5 +4,5 @@
 #include "check/report.h"
 
 /* Checks a kernel alone, and whether it has code for the backend at hand. */
-void gki_check_kernel(gki_checker *judge, const gk_kernel *kernel);
+void gki_check_kernel(gki_checker *c, const gk_kernel *kernel);
 #endif

@@ -25,26 +25,24 @@ typedef struct gki_checker {
 #if defined(__GNUC__)
 __attribute__((sentinel))
 #endif
-void gki_report(gki_checker *judge, gki_problem problem, ...);
+void gki_report(gki_checker *c, gki_problem problem, ...);
 
 /* The same with a finished sentence. */
-void gki_report_text(gki_checker *judge, gki_problem problem, const char *text);
+void gki_report_text(gki_checker *c, gki_problem problem, const char *text);
 
 /* True when no more problems are wanted. */
-static inline bool gki_check_is_done(const gki_checker *judge) { return !judge->report && judge->problem_count; }
+static inline bool gki_check_is_done(const gki_checker *c) { return !c->report && c->problem_count; }
 
 /* Words for a sentence. They stay valid until seven more were made. */
-const char *gki_format_int(gki_checker *judge, int64_t number);
-const char *gki_format_bits(gki_checker *judge, uint32_t bits);                    /* "0x6" */
-const char *gki_format_count(gki_checker *judge, int64_t number, const char *what); /* "1 slot", "2 slots" */
-const char *gki_word(gki_checker *judge, const char *text);                 /* cut to the length that fits in a message
-                                                                             * */
-const char *gki_desc_word(gki_checker *judge, const gk_slot_desc *desc);    /* "3 (velocity)" */
-const char *gki_slot_word(gki_checker *judge, gk_slot slot);                /* the same, by the table at hand */
-const char *gki_type_word(gki_checker *judge, gk_type type);                /* "GK_PTR" */
-const char *gki_line_word(gki_checker *judge, uint32_t line);               /* "task 3 (scale)"; valid until the next
-                                                                             * call */
+const char *gki_format_int(gki_checker *c, int64_t number);
+const char *gki_format_bits(gki_checker *c, uint32_t bits);                     /* "0x6" */
+const char *gki_format_count(gki_checker *c, int64_t number, const char *what); /* "1 slot", "2 slots" */
+const char *gki_word(gki_checker *c, const char *text);                         /* cut to fit in a message */
+const char *gki_desc_word(gki_checker *c, const gk_slot_desc *desc);            /* "3 (velocity)" */
+const char *gki_slot_word(gki_checker *c, gk_slot slot);                        /* the same, by the table at hand */
+const char *gki_type_word(gki_checker *c, gk_type type);                        /* "GK_PTR" */
+const char *gki_line_word(gki_checker *c, uint32_t line); /* "task 3 (scale)"; valid until the next call */
 
 /* The entry of a slot in the table of the list at hand; NULL: it isn't in the table. */
-const gk_slot_desc *gki_desc_of(const gki_checker *judge, gk_slot slot);
+const gk_slot_desc *gki_desc_of(const gki_checker *c, gk_slot slot);
 #endif

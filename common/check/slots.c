@@ -10,41 +10,41 @@ static bool is_zero(const uintptr_t *words, size_t count) {
   return !all;
 }
 
-static void check_type(gki_checker *judge, const gk_slot_desc *desc) {
+static void check_type(gki_checker *c, const gk_slot_desc *desc) {
   size_t limit = PTRDIFF_MAX, unit = desc->element_bytes ? desc->element_bytes : 1;
-  const char *type = gki_type_word(judge, desc->type);
+  const char *type = gki_type_word(c, desc->type);
   if (desc->type <= GK_NO_TYPE || desc->type > GK_HOST_PTR) {
-    gki_report(judge, GKI_SLOT_TYPE, gki_desc_word(judge, desc), type, NULL);
+    gki_report(c, GKI_SLOT_TYPE, gki_desc_word(c, desc), type, NULL);
     return;
   }
   if (desc->bits & GK_HAS_VALUE && (desc->type == GK_PTR || desc->type == GK_BYTES))
-    gki_report(judge, GKI_SLOT_VALUE, gki_desc_word(judge, desc), type,
+    gki_report(c, GKI_SLOT_VALUE, gki_desc_word(c, desc), type,
                desc->type == GK_PTR ? "gk_bind" : "gk_bind_bytes", NULL);
   if (desc->type == GK_BYTES && !desc->element_bytes)
-    gki_report(judge, GKI_SLOT_BYTES, gki_desc_word(judge, desc), NULL);
-  if (desc->type != GK_PTR && desc->count) gki_report(judge, GKI_SLOT_COUNT, gki_desc_word(judge, desc), type, NULL);
+    gki_report(c, GKI_SLOT_BYTES, gki_desc_word(c, desc), NULL);
+  if (desc->type != GK_PTR && desc->count) gki_report(c, GKI_SLOT_COUNT, gki_desc_word(c, desc), type, NULL);
   if (desc->type == GK_PTR && desc->count > limit / unit) {
     char count[24];
     snprintf(count, sizeof count, "%zu", desc->count);
-    gki_report(judge, GKI_SLOT_TOO_LARGE, gki_desc_word(judge, desc), count,
-               gki_format_count(judge, (int64_t)unit, "byte"), NULL);
+    gki_report(c, GKI_SLOT_TOO_LARGE, gki_desc_word(c, desc), count,
+               gki_format_count(c, (int64_t)unit, "byte"), NULL);
   }
 }
 
-static void check_slot(gki_checker *judge, const gki_inclusion *in, size_t place) {
+static void check_slot(gki_checker *c, const gki_inclusion *in, size_t place) {
   const gk_slot_desc *desc = &in->list->slots[place];
   if (desc->slot < 1 || desc->slot > (gk_slot)UINT16_MAX) {
-    gki_report(judge, GKI_SLOT_NUMBER, gki_desc_word(judge, desc), NULL);
+    gki_report(c, GKI_SLOT_NUMBER, gki_desc_word(c, desc), NULL);
   } else if (in->ranks[desc->slot] != place + 1) {
-    const char *first = gki_desc_word(judge, &in->list->slots[in->ranks[desc->slot] - 1]);
-    gki_report(judge, GKI_SLOT_REUSED, gki_desc_word(judge, desc), first, NULL);
+    const char *first = gki_desc_word(c, &in->list->slots[in->ranks[desc->slot] - 1]);
+    gki_report(c, GKI_SLOT_REUSED, gki_desc_word(c, desc), first, NULL);
   }
-  if (!desc->name || !*desc->name) gki_report(judge, GKI_SLOT_NAMELESS, gki_desc_word(judge, desc), NULL);
-  check_type(judge, desc);
+  if (!desc->name || !*desc->name) gki_report(c, GKI_SLOT_NAMELESS, gki_desc_word(c, desc), NULL);
+  check_type(c, desc);
   if (desc->bits & ~(uint32_t)GK_HAS_VALUE)
-    gki_report(judge, GKI_SLOT_BITS, gki_desc_word(judge, desc), gki_format_bits(judge, desc->bits), NULL);
+    gki_report(c, GKI_SLOT_BITS, gki_desc_word(c, desc), gki_format_bits(c, desc->bits), NULL);
   if (!is_zero(desc->reserved, GK_COUNT(desc->reserved)))
-    gki_report(judge, GKI_SLOT_RESERVED, gki_desc_word(judge, desc), NULL);
+    gki_report(c, GKI_SLOT_RESERVED, gki_desc_word(c, desc), NULL);
 }
 
 static uint64_t hash_name(const char *name) {
@@ -61,22 +61,22 @@ static uint32_t enter_name(const gk_slot_desc *slots, uint32_t *seen, size_t siz
   return seen[at] = place + 1;
 }
 
-gk_result gki_check_slots(gki_checker *judge, uint32_t inclusion) {
-  const gki_inclusion *in = &judge->blocks->inclusions[inclusion];
+gk_result gki_check_slots(gki_checker *c, uint32_t inclusion) {
+  const gki_inclusion *in = &c->blocks->inclusions[inclusion];
   size_t count = in->list->slot_count, size = 16;
   while (size < 2 * count) size *= 2;
   uint32_t *seen = gki_array(size, sizeof *seen, "checking the names of slots");
   if (!seen) return GK_ERROR_MEMORY;
-  judge->line = GKI_NONE;
-  judge->named = judge->inclusion = inclusion;
-  for (size_t k = 0; k < count && !gki_check_is_done(judge); ++k) {
+  c->line = GKI_NONE;
+  c->named = c->inclusion = inclusion;
+  for (size_t k = 0; k < count && !gki_check_is_done(c); ++k) {
     const gk_slot_desc *desc = &in->list->slots[k];
-    check_slot(judge, in, k);
+    check_slot(c, in, k);
     if (!desc->name || !*desc->name) continue;
     uint32_t first = enter_name(in->list->slots, seen, size, (uint32_t)k);
     if (first == k + 1) continue;
-    const char *other = gki_desc_word(judge, &in->list->slots[first - 1]);
-    gki_report(judge, GKI_SLOT_NAME_REUSED, gki_desc_word(judge, desc), other, NULL);
+    const char *other = gki_desc_word(c, &in->list->slots[first - 1]);
+    gki_report(c, GKI_SLOT_NAME_REUSED, gki_desc_word(c, desc), other, NULL);
   }
   gk_host_free(seen);
   return GK_OK;

@@ -4,5 +4,5 @@
 #include "check/report.h"
 
 /* The table of an inclusion's list. */
-gk_result gki_check_slots(gki_checker *judge, uint32_t inclusion);
+gk_result gki_check_slots(gki_checker *c, uint32_t inclusion);
 #endif

@@ -41,10 +41,10 @@ static uint32_t set_fields(const gk_task *task) {
          (task->max_iterations ? MAX_ITERATIONS : 0u) | (task->label ? LABEL : 0u);
 }
 
-static void check_fields(gki_checker *judge, const gk_task *task) {
+static void check_fields(gki_checker *c, const gk_task *task) {
   uint32_t unused = set_fields(task) & ~used_fields[task->op];
   for (uint32_t k = 0; unused; ++k, unused >>= 1)
-    if (unused & 1) gki_report(judge, GKI_FIELD_UNUSED, field_names[k], gki_op_name(task->op), "", NULL);
+    if (unused & 1) gki_report(c, GKI_FIELD_UNUSED, field_names[k], gki_op_name(task->op), "", NULL);
 }
 
 /* ---- slots ------------------------------------------------------------------------------------------------------- */
@@ -69,113 +69,113 @@ typedef struct wanted {
 
 enum { ANY = (1 << (GK_HOST_PTR + 1)) - (1 << GK_PTR), MEMORY = 1 << GK_PTR, READABLE = 1 << GK_PTR | 1 << GK_BYTES };
 
-static const char *types_word(gki_checker *judge, uint32_t types) {
+static const char *types_word(gki_checker *c, uint32_t types) {
   if (types == READABLE) return "GK_PTR or GK_BYTES";
   gk_type type = GK_PTR;
   while (!(types >> type & 1)) ++type;
-  return gki_type_word(judge, type);
+  return gki_type_word(c, type);
 }
 
 static bool same_element(const char *a, const char *b) {
   return a == b || strcmp(a, b) == 0 || (gki_number_type(a) && gki_number_type(a) == gki_number_type(b));
 }
 
-static void check_element(gki_checker *judge, const wanted *want, const gk_slot_desc *desc) {
+static void check_element(gki_checker *c, const wanted *want, const gk_slot_desc *desc) {
   bool named = want->element && desc->element;
   if (named && !same_element(want->element, desc->element)) {
-    const char *found = gki_word(judge, desc->element);
-    gki_report(judge, GKI_ARGUMENT_ELEMENT, gki_word(judge, want->word), gki_word(judge, want->element),
-            gki_desc_word(judge, desc), found, NULL);
+    const char *found = gki_word(c, desc->element);
+    gki_report(c, GKI_ARGUMENT_ELEMENT, gki_word(c, want->word), gki_word(c, want->element),
+               gki_desc_word(c, desc), found, NULL);
     return;
   }
   /* Without names, a struct must still be as long as its readers expect. */
   bool differs = named ? want->element_bytes != desc->element_bytes && want->element_bytes && desc->element_bytes
                        : desc->type == GK_BYTES && desc->element_bytes < want->element_bytes;
   if (differs)
-    gki_report(judge, GKI_ARGUMENT_SIZE, gki_word(judge, want->word),
-               gki_format_count(judge, want->element_bytes, "byte"), gki_desc_word(judge, desc),
-               gki_format_int(judge, desc->element_bytes), NULL);
+    gki_report(c, GKI_ARGUMENT_SIZE, gki_word(c, want->word),
+               gki_format_count(c, want->element_bytes, "byte"), gki_desc_word(c, desc),
+               gki_format_int(c, desc->element_bytes), NULL);
 }
 
 /* The slot's entry, if its type is allowed. */
-static const gk_slot_desc *check_argument(gki_checker *judge, const wanted *want, gk_slot slot) {
-  const gk_slot_desc *desc = gki_desc_of(judge, slot);
+static const gk_slot_desc *check_argument(gki_checker *c, const wanted *want, gk_slot slot) {
+  const gk_slot_desc *desc = gki_desc_of(c, slot);
   if (!desc) {
-    gki_report(judge, GKI_ARGUMENT_UNKNOWN, gki_word(judge, want->word), gki_format_int(judge, slot), NULL);
+    gki_report(c, GKI_ARGUMENT_UNKNOWN, gki_word(c, want->word), gki_format_int(c, slot), NULL);
     return NULL;
   }
   if (desc->type <= GK_NO_TYPE || desc->type > GK_HOST_PTR) return NULL; /* reported with the table */
   if (!(want->types >> desc->type & 1)) {
-    const char *name = gki_word(judge, want->word), *at = gki_desc_word(judge, desc);
-    if (desc->type == GK_HOST_PTR) gki_report(judge, GKI_HOST_POINTER, name, at, NULL);
+    const char *name = gki_word(c, want->word), *at = gki_desc_word(c, desc);
+    if (desc->type == GK_HOST_PTR) gki_report(c, GKI_HOST_POINTER, name, at, NULL);
     else
-      gki_report(judge, GKI_ARGUMENT_TYPE, name, types_word(judge, want->types), at, gki_type_word(judge, desc->type),
-              NULL);
+      gki_report(c, GKI_ARGUMENT_TYPE, name, types_word(c, want->types), at, gki_type_word(c, desc->type),
+                 NULL);
     return NULL;
   }
-  if ((desc->type == GK_PTR || desc->type == GK_BYTES) && want->types != ANY) check_element(judge, want, desc);
+  if ((desc->type == GK_PTR || desc->type == GK_BYTES) && want->types != ANY) check_element(c, want, desc);
   return desc;
 }
 
-static bool check_count(gki_checker *judge, const gk_task *task, const char *what, uint32_t count) {
+static bool check_count(gki_checker *c, const gk_task *task, const char *what, uint32_t count) {
   uint32_t found = gki_arg_count(task);
   if (found == count) return true;
-  gki_report(judge, GKI_ARGUMENT_COUNT, what, gki_format_count(judge, count, "argument"), gki_format_int(judge, found),
+  gki_report(c, GKI_ARGUMENT_COUNT, what, gki_format_count(c, count, "argument"), gki_format_int(c, found),
              NULL);
   return false;
 }
 
-static void check_gap(gki_checker *judge, const gk_task *task, uint32_t count) {
+static void check_gap(gki_checker *c, const gk_task *task, uint32_t count) {
   for (uint32_t k = count; k < GK_MAX_ARGS; ++k) {
     if (!task->args[k]) continue;
-    gki_report(judge, GKI_ARGUMENT_GAP, gki_format_int(judge, k), gki_format_int(judge, task->args[k]), NULL);
+    gki_report(c, GKI_ARGUMENT_GAP, gki_format_int(c, k), gki_format_int(c, task->args[k]), NULL);
     return;
   }
 }
 
-static void check_aligned(gki_checker *judge, const gk_task *task) {
-  if (task->offset % 4) gki_report(judge, GKI_OFFSET_UNALIGNED, gki_format_int(judge, task->offset), NULL);
+static void check_aligned(gki_checker *c, const gk_task *task) {
+  if (task->offset % 4) gki_report(c, GKI_OFFSET_UNALIGNED, gki_format_int(c, task->offset), NULL);
 }
 
 /* Whether the number of items is read on the device. */
-static bool check_items(gki_checker *judge, const gk_task *task, uint32_t axis) {
+static bool check_items(gki_checker *c, const gk_task *task, uint32_t axis) {
   static const char *const names[] = {"x", "y", "z"};
   gk_slot slot = task->items[axis];
   if (!slot) return false;
-  const gk_slot_desc *desc = gki_desc_of(judge, slot);
+  const gk_slot_desc *desc = gki_desc_of(c, slot);
   if (!desc) {
-    const char *number = gki_format_int(judge, slot);
-    gki_report(judge, GKI_ITEMS_UNKNOWN, names[axis], number, number, NULL);
+    const char *number = gki_format_int(c, slot);
+    gki_report(c, GKI_ITEMS_UNKNOWN, names[axis], number, number, NULL);
     return true;
   }
   switch (desc->type) {
   case GK_PTR:
     if (is_other_number(desc->element))
-      gki_report(judge, GKI_ITEMS_ELEMENT, names[axis], gki_desc_word(judge, desc), gki_word(judge, desc->element),
+      gki_report(c, GKI_ITEMS_ELEMENT, names[axis], gki_desc_word(c, desc), gki_word(c, desc->element),
                  NULL);
     return true;
   case GK_I32: case GK_U32: case GK_I64: return false;
   case GK_F32: case GK_F64: case GK_BYTES: case GK_HOST_PTR:
-    gki_report(judge, GKI_ITEMS_TYPE, names[axis], gki_desc_word(judge, desc), gki_type_word(judge, desc->type), NULL);
+    gki_report(c, GKI_ITEMS_TYPE, names[axis], gki_desc_word(c, desc), gki_type_word(c, desc->type), NULL);
     return true;
   default: return true; /* reported with the table */
   }
 }
 
-static void check_flag(gki_checker *judge, const gk_task *task) {
+static void check_flag(gki_checker *c, const gk_task *task) {
   if (!task->flag) {
-    if (task->op != GK_OP_CHECKPOINT) gki_report(judge, GKI_FLAG_MISSING, gki_op_name(task->op), NULL);
+    if (task->op != GK_OP_CHECKPOINT) gki_report(c, GKI_FLAG_MISSING, gki_op_name(task->op), NULL);
     else if (task->offset)
-      gki_report(judge, GKI_FIELD_UNUSED, ".offset", gki_op_name(task->op), " without a flag", NULL);
+      gki_report(c, GKI_FIELD_UNUSED, ".offset", gki_op_name(task->op), " without a flag", NULL);
     return;
   }
-  const gk_slot_desc *desc = gki_desc_of(judge, task->flag);
-  if (!desc) gki_report(judge, GKI_FLAG_UNKNOWN, gki_format_int(judge, task->flag), NULL);
+  const gk_slot_desc *desc = gki_desc_of(c, task->flag);
+  if (!desc) gki_report(c, GKI_FLAG_UNKNOWN, gki_format_int(c, task->flag), NULL);
   else if (desc->type > GK_PTR && desc->type <= GK_HOST_PTR)
-    gki_report(judge, GKI_FLAG_TYPE, gki_desc_word(judge, desc), gki_type_word(judge, desc->type), NULL);
+    gki_report(c, GKI_FLAG_TYPE, gki_desc_word(c, desc), gki_type_word(c, desc->type), NULL);
   else if (is_other_number(desc->element))
-    gki_report(judge, GKI_FLAG_ELEMENT, gki_desc_word(judge, desc), gki_word(judge, desc->element), NULL);
-  check_aligned(judge, task);
+    gki_report(c, GKI_FLAG_ELEMENT, gki_desc_word(c, desc), gki_word(c, desc->element), NULL);
+  check_aligned(c, task);
 }
 
 /* ---- kernels ----------------------------------------------------------------------------------------------------- */
@@ -183,16 +183,16 @@ static void check_flag(gki_checker *judge, const gk_task *task) {
 static bool writes(gk_access access) { return access > GK_ACCESS_IN; }
 
 /* The memory of `in` is restrict, and the memory of `sum` is written only at the task's end. */
-static void check_alias(gki_checker *judge, const gk_task *task, const uint32_t *memory, uint32_t count) {
+static void check_alias(gki_checker *c, const gk_task *task, const uint32_t *memory, uint32_t count) {
   const gk_param *params = task->kernel->params;
   for (uint32_t k = 0; k < count; ++k) {
     if (!memory[k] || (params[k].access != GK_ACCESS_IN && params[k].access != GK_ACCESS_SUM)) continue;
     for (uint32_t j = 0; j < count; ++j) {
       if (j == k || memory[j] != memory[k] || !writes(params[j].access)) continue;
       if (params[j].access == GK_ACCESS_SUM && params[k].access == GK_ACCESS_SUM && j < k) continue;
-      gki_report(judge, GKI_ARGUMENT_ALIAS, gki_slot_word(judge, task->args[k]), gki_word(judge, params[k].name),
-              params[k].access == GK_ACCESS_IN ? "which may only be read" : "which is summed into",
-              gki_word(judge, params[j].name), NULL);
+      gki_report(c, GKI_ARGUMENT_ALIAS, gki_slot_word(c, task->args[k]), gki_word(c, params[k].name),
+                 params[k].access == GK_ACCESS_IN ? "which may only be read" : "which is summed into",
+              gki_word(c, params[j].name), NULL);
     }
   }
 }
@@ -204,13 +204,13 @@ static uint32_t types_of(const gk_param *param) {
   return (unsigned)param->type <= GK_BYTES ? (1u << param->type) & ANY : 0;
 }
 
-static void check_params(gki_checker *judge, const gk_task *task) {
+static void check_params(gki_checker *c, const gk_task *task) {
   const gk_kernel *kernel = task->kernel;
   uint32_t memory[GK_MAX_ARGS] = {0}, count = gki_arg_count(task);
   if (kernel->param_count > GK_MAX_ARGS || (kernel->param_count && !kernel->params)) return;
   if (count != kernel->param_count) {
     char what[GKI_WORD_BYTES] = "the kernel ";
-    check_count(judge, task, strncat(what, gki_word(judge, kernel->name), sizeof what - 12), kernel->param_count);
+    check_count(c, task, strncat(what, gki_word(c, kernel->name), sizeof what - 12), kernel->param_count);
     if (count > kernel->param_count) count = kernel->param_count;
   }
   for (uint32_t k = 0; k < count; ++k) {
@@ -218,93 +218,93 @@ static void check_params(gki_checker *judge, const gk_task *task) {
     const uint32_t types = types_of(param);
     wanted want = {param->name ? param->name : "without a name", param->element, param->element_bytes, types};
     if (!types) continue; /* reported with the kernel */
-    const gk_slot_desc *desc = check_argument(judge, &want, task->args[k]);
-    if (desc && desc->type == GK_PTR) memory[k] = gki_slot_of(judge->blocks, judge->inclusion, task->args[k]);
+    const gk_slot_desc *desc = check_argument(c, &want, task->args[k]);
+    if (desc && desc->type == GK_PTR) memory[k] = gki_slot_of(c->blocks, c->inclusion, task->args[k]);
   }
-  check_alias(judge, task, memory, count);
+  check_alias(c, task, memory, count);
 }
 
 /* The grid of handwritten code is set before the launch. */
-static void check_grid(gki_checker *judge, const gk_task *task, uint32_t axis) {
+static void check_grid(gki_checker *c, const gk_task *task, uint32_t axis) {
   static const char *const names[] = {"x", "y", "z"};
-  const gk_slot_desc *desc = task->items[axis] ? gki_desc_of(judge, task->items[axis]) : NULL;
+  const gk_slot_desc *desc = task->items[axis] ? gki_desc_of(c, task->items[axis]) : NULL;
   if (desc && desc->type == GK_PTR)
-    gki_report(judge, GKI_ITEMS_BY_HAND, names[axis], gki_desc_word(judge, desc), gki_word(judge, task->kernel->name),
-            judge->backend->name, NULL);
+    gki_report(c, GKI_ITEMS_BY_HAND, names[axis], gki_desc_word(c, desc), gki_word(c, task->kernel->name),
+               c->backend->name, NULL);
 }
 
 /* Whether the task's macro has as many dimensions as the kernel. */
-static bool check_dimensions(gki_checker *judge, const gk_task *task, uint32_t dimensions) {
+static bool check_dimensions(gki_checker *c, const gk_task *task, uint32_t dimensions) {
   static const char *const macros[] = {"GK_RUN", "GK_RUN_2D", "GK_RUN_3D"},
                     *const always[] = {"GK_RUN_ALWAYS", "a task with .bits = GK_ALWAYS | GK_DIMENSIONS(2)",
                                        "a task with .bits = GK_ALWAYS | GK_DIMENSIONS(3)"};
   const gk_kernel *kernel = task->kernel;
   const uint32_t given = task->bits / GK_DIMENSIONS(1) % 4;
   if (!kernel || kernel->dimensions > 3 || !given || given == dimensions) return true;
-  gki_report(judge, GKI_RUN_DIMENSIONS, gki_format_count(judge, given, "dimension"), gki_word(judge, kernel->name),
-             gki_format_int(judge, dimensions), (task->bits & GK_ALWAYS ? always : macros)[dimensions - 1], NULL);
+  gki_report(c, GKI_RUN_DIMENSIONS, gki_format_count(c, given, "dimension"), gki_word(c, kernel->name),
+             gki_format_int(c, dimensions), (task->bits & GK_ALWAYS ? always : macros)[dimensions - 1], NULL);
   return false;
 }
 
 /* Whether the number of items along x is read on the device. */
-static bool check_axes(gki_checker *judge, const gk_task *task, uint32_t dimensions) {
-  const bool by_hand = task->kernel && judge->backend && gki_backend_code(judge->backend, task->kernel);
+static bool check_axes(gki_checker *c, const gk_task *task, uint32_t dimensions) {
+  const bool by_hand = task->kernel && c->backend && gki_backend_code(c->backend, task->kernel);
   bool on_device = false;
   for (uint32_t k = 0; k < dimensions; ++k) {
-    on_device |= check_items(judge, task, k) && k == 0;
-    if (by_hand) check_grid(judge, task, k);
+    on_device |= check_items(c, task, k) && k == 0;
+    if (by_hand) check_grid(c, task, k);
   }
   return on_device;
 }
 
-static void check_launch(gki_checker *judge, const gk_task *task) {
+static void check_launch(gki_checker *c, const gk_task *task) {
   const gk_kernel *kernel = task->kernel;
   if (kernel) {
-    gki_check_kernel(judge, kernel);
-    check_params(judge, task);
+    gki_check_kernel(c, kernel);
+    check_params(c, task);
   } else {
-    gki_report(judge, GKI_KERNEL_NULL, NULL);
+    gki_report(c, GKI_KERNEL_NULL, NULL);
   }
   const uint32_t dimensions = !kernel || kernel->dimensions > 3 ? 3 : kernel->dimensions ? kernel->dimensions : 1;
-  const bool fits = check_dimensions(judge, task, dimensions);
-  const bool on_device = check_axes(judge, task, dimensions);
+  const bool fits = check_dimensions(c, task, dimensions);
+  const bool on_device = check_axes(c, task, dimensions);
   for (uint32_t k = dimensions; k < 3 && fits; ++k)
     if (task->items[k])
-      gki_report(judge, GKI_ITEMS_DIMENSIONS, k == 1 ? "y" : "z", gki_word(judge, kernel->name),
-                 gki_format_count(judge, dimensions, "dimension"), NULL);
-  if (on_device) check_aligned(judge, task);
+      gki_report(c, GKI_ITEMS_DIMENSIONS, k == 1 ? "y" : "z", gki_word(c, kernel->name),
+                 gki_format_count(c, dimensions, "dimension"), NULL);
+  if (on_device) check_aligned(c, task);
   else if (task->offset)
-    gki_report(judge, GKI_FIELD_UNUSED, ".offset", "KERNEL", " unless a GK_PTR counts its items along x", NULL);
+    gki_report(c, GKI_FIELD_UNUSED, ".offset", "KERNEL", " unless a GK_PTR counts its items along x", NULL);
 }
 
 /* ---- copies and fills -------------------------------------------------------------------------------------------- */
 
 static uint32_t unit_of(const gk_slot_desc *desc) { return desc->element_bytes ? desc->element_bytes : 1; }
 
-static void check_copy(gki_checker *judge, const gk_task *task) {
-  check_items(judge, task, 0);
-  if (!check_count(judge, task, "COPY", 2)) return;
+static void check_copy(gki_checker *c, const gk_task *task) {
+  check_items(c, task, 0);
+  if (!check_count(c, task, "COPY", 2)) return;
   wanted want = {"to", NULL, 0, MEMORY};
-  const gk_slot_desc *to = check_argument(judge, &want, task->args[0]);
+  const gk_slot_desc *to = check_argument(c, &want, task->args[0]);
   want = (wanted){"from", to ? to->element : NULL, 0, READABLE};
-  const gk_slot_desc *from = check_argument(judge, &want, task->args[1]);
+  const gk_slot_desc *from = check_argument(c, &want, task->args[1]);
   if (!to || !from) return;
   uint32_t unit = unit_of(to);
   if (unit != unit_of(from))
-    gki_report(judge, GKI_COPY_UNITS, gki_format_count(judge, unit, "byte"),
-               gki_format_count(judge, unit_of(from), "byte"), NULL);
+    gki_report(c, GKI_COPY_UNITS, gki_format_count(c, unit, "byte"),
+               gki_format_count(c, unit_of(from), "byte"), NULL);
   if (from->type == GK_BYTES && (task->items[0] || task->from_offset))
-    gki_report(judge, GKI_COPY_STRUCT, gki_desc_word(judge, from), NULL);
-  uint32_t slot = gki_slot_of(judge->blocks, judge->inclusion, task->args[0]);
-  if (!slot || slot != gki_slot_of(judge->blocks, judge->inclusion, task->args[1])) return;
+    gki_report(c, GKI_COPY_STRUCT, gki_desc_word(c, from), NULL);
+  uint32_t slot = gki_slot_of(c->blocks, c->inclusion, task->args[0]);
+  if (!slot || slot != gki_slot_of(c->blocks, c->inclusion, task->args[1])) return;
   int64_t apart = llabs((int64_t)task->offset - task->from_offset);
   if (apart == 0 || (!task->items[0] && apart < unit))
-    gki_report(judge, GKI_COPY_ONTO_ITSELF, gki_desc_word(judge, to), gki_format_int(judge, task->from_offset),
-            gki_format_int(judge, task->offset), NULL);
+    gki_report(c, GKI_COPY_ONTO_ITSELF, gki_desc_word(c, to), gki_format_int(c, task->from_offset),
+               gki_format_int(c, task->offset), NULL);
 }
 
 /* A pattern repeats every 4 bytes, for any type of elements. */
-static void check_pattern(gki_checker *judge, const gk_task *task, const gk_slot_desc *to) {
+static void check_pattern(gki_checker *c, const gk_task *task, const gk_slot_desc *to) {
   const gk_type type = gki_number_type(to->element);
   const bool floats = task->bits & GK_FLOATS, is_float = type == GK_F32;
   const bool is_int64 = type == GK_I64 || (to->element && strcmp(to->element, "uint64_t") == 0);
@@ -317,83 +317,83 @@ static void check_pattern(gki_checker *judge, const gk_task *task, const gk_slot
     with = "each 4 bytes with one integer";
     fix = is_float ? "use GK_FILL_F32, or 0" : "use a kernel, or 0";
   }
-  if (fix) gki_report(judge, GKI_FILL_NUMBER, with, gki_desc_word(judge, to), gki_word(judge, to->element), fix, NULL);
+  if (fix) gki_report(c, GKI_FILL_NUMBER, with, gki_desc_word(c, to), gki_word(c, to->element), fix, NULL);
 }
 
-static void check_fill(gki_checker *judge, const gk_task *task) {
-  check_items(judge, task, 0);
-  if (task->offset % 4) gki_report(judge, GKI_FILL_OFFSET, gki_format_int(judge, task->offset), NULL);
-  if (!check_count(judge, task, "FILL", 1)) return;
-  const gk_slot_desc *to = check_argument(judge, &(wanted){"to", NULL, 0, MEMORY}, task->args[0]);
+static void check_fill(gki_checker *c, const gk_task *task) {
+  check_items(c, task, 0);
+  if (task->offset % 4) gki_report(c, GKI_FILL_OFFSET, gki_format_int(c, task->offset), NULL);
+  if (!check_count(c, task, "FILL", 1)) return;
+  const gk_slot_desc *to = check_argument(c, &(wanted){"to", NULL, 0, MEMORY}, task->args[0]);
   if (to && unit_of(to) % 4)
-    gki_report(judge, GKI_FILL_UNIT, gki_desc_word(judge, to), gki_format_count(judge, unit_of(to), "byte"), NULL);
-  else if (to) check_pattern(judge, task, to);
+    gki_report(c, GKI_FILL_UNIT, gki_desc_word(c, to), gki_format_count(c, unit_of(to), "byte"), NULL);
+  else if (to) check_pattern(c, task, to);
 }
 
 /* ---- calls and included lists ------------------------------------------------------------------------------------ */
 
-static void check_call(gki_checker *judge, const gk_task *task) {
+static void check_call(gki_checker *c, const gk_task *task) {
   static const char *const places[GK_MAX_ARGS] = {"0", "1", "2",  "3",  "4",  "5",  "6",  "7",
                                                   "8", "9", "10", "11", "12", "13", "14", "15"};
-  if (!task->call) gki_report(judge, GKI_CALL_NULL, NULL);
+  if (!task->call) gki_report(c, GKI_CALL_NULL, NULL);
   for (uint32_t k = 0, count = gki_arg_count(task); k < count; ++k)
-    check_argument(judge, &(wanted){places[k], NULL, 0, ANY}, task->args[k]);
+    check_argument(c, &(wanted){places[k], NULL, 0, ANY}, task->args[k]);
 }
 
-static void check_include(gki_checker *judge, const gk_task *task) {
+static void check_include(gki_checker *c, const gk_task *task) {
   const gk_list *list = task->list;
   gki_problem problem;
   char text[512];
   uint32_t count = gki_arg_count(task);
   if (!list) {
-    gki_report(judge, GKI_INCLUDE_NULL, NULL);
+    gki_report(c, GKI_INCLUDE_NULL, NULL);
     return;
   }
   if (gki_list_is_broken(list, &problem, text, sizeof text)) {
-    gki_report_text(judge, problem, text);
+    gki_report_text(c, problem, text);
     return;
   }
   if (count > list->slot_count)
-    gki_report(judge, GKI_INCLUDE_ARGUMENTS, gki_format_count(judge, count, "argument"),
-               gki_word(judge, gki_list_name(list)), gki_format_count(judge, (int64_t)list->slot_count, "slot"), NULL);
+    gki_report(c, GKI_INCLUDE_ARGUMENTS, gki_format_count(c, count, "argument"),
+               gki_word(c, gki_list_name(list)), gki_format_count(c, (int64_t)list->slot_count, "slot"), NULL);
   for (uint32_t k = 0; k < count && k < list->slot_count; ++k) {
     const gk_slot_desc *inner = &list->slots[k];
     if (inner->type <= GK_NO_TYPE || inner->type > GK_HOST_PTR) continue;
     const char *name = inner->name ? inner->name : "without a name";
     wanted want = {name, inner->element, inner->element_bytes, 1u << inner->type};
-    check_argument(judge, &want, task->args[k]);
+    check_argument(c, &want, task->args[k]);
   }
 }
 
-void gki_check_task(gki_checker *judge, const gk_task *task) {
+void gki_check_task(gki_checker *c, const gk_task *task) {
   static const uint32_t none[4] = {0};
   if (task->op == GK_OP_NONE) {
-    gki_report(judge, GKI_TASK_FORGOTTEN, NULL);
+    gki_report(c, GKI_TASK_FORGOTTEN, NULL);
     return;
   }
   if (!gki_op_name(task->op)) {
-    gki_report(judge, GKI_OP_UNKNOWN, gki_format_int(judge, (int)task->op), NULL);
+    gki_report(c, GKI_OP_UNKNOWN, gki_format_int(c, (int)task->op), NULL);
     return;
   }
-  if (memcmp(task->reserved, none, sizeof none) != 0) gki_report(judge, GKI_RESERVED, NULL);
+  if (memcmp(task->reserved, none, sizeof none) != 0) gki_report(c, GKI_RESERVED, NULL);
   const uint32_t bits = GK_ALWAYS | (task->op == GK_OP_KERNEL ? GK_DIMENSIONS(3) : 0) |
                         (task->op == GK_OP_FILL ? (uint32_t)GK_FLOATS : 0);
   if (task->bits & ~bits)
-    gki_report(judge, GKI_BITS_UNKNOWN, gki_format_bits(judge, task->bits), gki_op_name(task->op),
-            task->op == GK_OP_KERNEL ? "GK_ALWAYS, GK_DIMENSIONS(n) or 0"
+    gki_report(c, GKI_BITS_UNKNOWN, gki_format_bits(c, task->bits), gki_op_name(task->op),
+               task->op == GK_OP_KERNEL ? "GK_ALWAYS, GK_DIMENSIONS(n) or 0"
             : task->op == GK_OP_FILL ? "GK_ALWAYS, GK_FLOATS or 0"
             : task->op <= GK_OP_CALL ? "GK_ALWAYS or 0"
                                      : "0", NULL);
-  check_fields(judge, task);
-  check_gap(judge, task, gki_arg_count(task));
+  check_fields(c, task);
+  check_gap(c, task, gki_arg_count(task));
   switch (task->op) {
-  case GK_OP_KERNEL: check_launch(judge, task); break;
-  case GK_OP_COPY: check_copy(judge, task); break;
-  case GK_OP_FILL: check_fill(judge, task); break;
-  case GK_OP_CALL: check_call(judge, task); break;
-  case GK_OP_LIST: check_include(judge, task); break;
+  case GK_OP_KERNEL: check_launch(c, task); break;
+  case GK_OP_COPY: check_copy(c, task); break;
+  case GK_OP_FILL: check_fill(c, task); break;
+  case GK_OP_CALL: check_call(c, task); break;
+  case GK_OP_LIST: check_include(c, task); break;
   case GK_OP_DO_WHILE: case GK_OP_WHILE: case GK_OP_IF: case GK_OP_SWITCH: case GK_OP_CHECKPOINT:
-    check_flag(judge, task);
+    check_flag(c, task);
     break;
   default: break;
   }
