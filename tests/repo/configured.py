@@ -23,7 +23,7 @@ int main(void) {
   gki_cache_keep(&key, "x", 1);
   gki_cache_describe(folder, sizeof folder, why, sizeof why);
   if (folder[0] || !strstr(why, "libxxhash-dev") || gki_cache_find(&key, &bytes, &size)) return 1;
-  return gki_range_describe(&heard) || !strstr(heard, "without NVTX");
+  return gki_trace_describe(&heard) || !strstr(heard, "without NVTX");
 }
 """
 BARE = {"cache": "common/kernel/cache_none.c", "nvtx": "", "nvtx_headers": ""}

@@ -156,8 +156,8 @@ TEST_ON(ALL_BACKENDS, range_that_leaves_its_block_is_refused) {
   assert_fails(GK_ERROR_INVALID, "which has 0 bytes", gk_upload(device, empty, host, 1));
   assert_fails(GK_ERROR_INVALID, "leave the block", gk_upload(device, memory + 1, host, SIZE_MAX)); /* no overflow */
   uint64_t number;
-  assert_int_equal(gki_device_room(device, NULL, memory + 99, &number), 1);
-  assert_int_equal(gki_device_room(device, NULL, memory + 100, &number), SIZE_MAX);
+  assert_int_equal(gki_device_capacity(device, NULL, memory + 99, &number), 1);
+  assert_int_equal(gki_device_capacity(device, NULL, memory + 100, &number), SIZE_MAX);
   assert_int_equal(number, 0);
   gk_free(device, memory);
   gk_free(device, empty);
