@@ -17,7 +17,7 @@ import plot_growth
 import run_peers
 from plot_figures import (TITLES, UNITS, bars_of, base_of, floor_of, is_absolute, load, marks_of, missing_of,
                           number, tables_of)
-from plot_page import shows_plots, write_readme
+from plot_page import readme, shows_plots
 
 COLOURS = {"gk": "#3b6ea8", "hand": "#9aa3ad", "peer": "#d08a3e", "floor": "#7d4fa0"}
 PYTHONS = [sys.executable, "/usr/bin/python3", str(run_peers.VENV / "bin/python")]
@@ -153,7 +153,8 @@ def main():
         if not python and shows_plots(folder):
             sys.exit(f"bench/tools/plot.py: {folder}/README.md shows plots and stays as it is: there is no matplotlib "
                      "(apt-get install python3-matplotlib)")
-        write_readme(folder, reports, draw(folder, reports) if python else None)
+        text = readme(folder, reports, draw(folder, reports) if python else None)
+        (folder / "README.md").write_text(text)
         print(f"{folder}/README.md")
 
 

@@ -308,8 +308,8 @@ def link_to_docs(folder, name, part=""):
     return f"[{name}]({os.path.relpath(ROOT / name, folder)}{part})" if ROOT in folder.parents else f"`{name}`"
 
 
-def write_readme(folder, reports, pictures):
-    """pictures: their names; None where they can't be drawn."""
+def readme(folder, reports, pictures):
+    """The page's text. pictures: their names by table id; None: there is no matplotlib."""
     goals = list(verdict_lines(reports))
     lines = [f"# {folder.name}", "",
              "`bench/tools/plot.py` writes this page from the JSON files beside it. `./configure.py bench` measures",
@@ -337,4 +337,4 @@ def write_readme(folder, reports, pictures):
         for table in own:
             if not plot_growth.grows(table):
                 lines += table_lines(table, reports)
-    (folder / "README.md").write_text("\n".join(lines).rstrip() + "\n")
+    return "\n".join(lines).rstrip() + "\n"

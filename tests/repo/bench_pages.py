@@ -489,7 +489,22 @@ def peers_compared(folder):
     return None
 
 
+def checked_in():
+    """Pages under bench/results that plot.py would write otherwise, and pictures that are on no page."""
+    for folder in sorted((plot_page.ROOT / "bench/results").iterdir()):
+        page = (folder / "README.md").read_text()
+        names, pictures = re.findall(r"^!\[.*\]\((.*\.svg)\)$", page, re.M), {}
+        for name in names:
+            pictures.setdefault(re.sub(r"(-arms)?\.svg$", "", name), []).append(name)
+        if plot_page.readme(folder, plot_figures.load(folder), pictures or None) != page:
+            return f"{folder}/README.md isn't what bench/tools/plot.py makes of the JSON files beside it"
+        if sorted(names) != sorted(path.name for path in folder.glob("*.svg")):
+            return f"{folder} has other pictures than its page: {names}"
+    return None
+
+
 def main():
+    tap.case("pages checked in", checked_in())
     for name, test in (("no goal is left out", goals_shown), ("rounds on the page", rounds_shown),
                        ("runs on one page", runs_shown), ("peers alone", peers_alone),
                        ("what is asked first", in_short),
