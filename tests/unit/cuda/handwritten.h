@@ -1,23 +1,20 @@
-/* For tests of kernels with code by hand on CUDA. VERSION: of the driver. GATED: by the host. NO: what the driver
+/* For tests of kernels with handwritten code on CUDA. VERSION: of the driver. GATED: by the host. NO: what the driver
  * can't do. */
-#ifndef CUDA_FOREIGN_H
-#define CUDA_FOREIGN_H
-#include "world.h"
-#include "unit/support/runtime_kernels.h"
+#ifndef CUDA_HANDWRITTEN_H
+#define CUDA_HANDWRITTEN_H
+#include "graphs.h"
 
 #ifndef VERSION
 #define VERSION "13.0"
+#endif
+#ifndef NO
+#define NO ""
 #endif
 #ifdef GATED
 enum { BITS = GK_HOST_GATED };
 #else
 enum { BITS = 0 };
 #endif
-#ifndef NO
-#define NO ""
-#endif
-
-/* ---- kernels ----------------------------------------------------------------------------------------------------- */
 
 static const char text[] =
   "struct line { int factor, offset; };\n"
@@ -62,9 +59,13 @@ static const gk_param kinds_params[] = {
   {"sum", "int", 4, 4, GK_PTR, GK_ACCESS_SUM}};
 static const gk_param int_params[] = {{"to", "int", 4, 4, GK_PTR, GK_ACCESS_INOUT}};
 
-#define CODE(id, list, ...) \
-  static const gk_code id##_code = {.text = text, .options = "-DSAID=7", __VA_ARGS__}; \
-  static const gk_kernel id = {.name = #id, .params = list, .param_count = GK_COUNT(list), .cuda = &id##_code}
+/* A kernel by its entry of the text; CODE: by the one of its own name. */
+#define CODE_AT(id, at, list, says, dimensions_, ...) \
+  static const gk_code id##_code = {.text = text, .options = says, .entry = at, __VA_ARGS__}; \
+  static const gk_kernel id = {.name = #id, .params = list, .param_count = GK_COUNT(list), .cuda = &id##_code, \
+                               .dimensions = dimensions_}
+#define SAID "-DSAID=7"
+#define CODE(id, list, ...) CODE_AT(id, NULL, list, SAID, 0, __VA_ARGS__)
 CODE(add_to, add_params, .block = {32});
 CODE(look, int_params, .block = {32});
 CODE(down, int_params, .block = {32});
@@ -77,32 +78,11 @@ static const gk_slot_desc slots[] = {
   GK_BUFFER(OUTER, int)};
 enum { HERE = 7, THERE = 9 };
 
-static inline gk_graph *graph_of(gk_device *device, const gk_list *list) { return graph_on(device, list, BITS); }
-
-static inline const gk_status *run_from(gk_graph *graph, int32_t label) {
-  const gk_status *status = NULL;
-  assert_ok(gk_launch(graph, label));
-  assert_ok(gk_wait(graph, &status));
-  return status;
-}
-
-static inline int *zeros(gk_device *device, size_t count) {
-  return gk_alloc(device, count * sizeof(int), GK_DEVICE_MEMORY);
-}
-
-static inline void assert_ints(gk_device *device, const int *at, const int *want, size_t count) {
-  int have[64];
-  assert_ok(gk_download(device, have, at, count * sizeof *have));
-  for (size_t k = 0; k < count; ++k)
-    if (have[k] != want[k]) fail_msg("at %zu: %d, not %d", k, have[k], want[k]);
-}
-#define ASSERT_INTS(at, ...) assert_ints(device, at, (const int[]){__VA_ARGS__}, GK_COUNT(((const int[]){__VA_ARGS__})))
-
-static inline void begin_foreign(char **words) {
+static inline int run_handwritten(int count, char **words, CMFixtureFunction setup) {
   setenv("SIMGPU_VERSION", VERSION, 1);
   setenv("SIMGPU_ARCH", atoi(VERSION) == 11 ? "80" : "90", 1);
   setenv("SIMGPU_NO", NO, 1);
   setenv("SIMGPU_NVRTC", "13.0,12.4,11.4", 1);
-  with_simgpu(words);
+  return run_simulated(count, words, setup);
 }
 #endif

@@ -1,161 +1,135 @@
-/* Kernels with code by hand on CUDA: the forms that their code may have, modules, options, and what is refused. */
+/* Kernels with handwritten code on CUDA: the forms that their code may have, modules, options, and what is refused. */
 #include "runtime/device.h"
 #include "cuda/device.h"
 #include "handwritten.h"
+#include "user_driver.h"
 #include "simgpu/simnvrtc.h"
 
+static bool is_old(void) { return atoi(VERSION) == 11; }
+
 CODE(defined, int_params, .block = {1});
-static const gk_code count_code = {.text = text, .options = "-DSAID=7", .entry = "count_up", .block = {32}};
+CODE(narrow, int_params, .block = {16, 2, 2});
+CODE_AT(other, "look", int_params, "-DSAID=8", 0, .block = {32});
+CODE_AT(said, "defined", int_params, "-DSAID=8", 0, .block = {1});
+static const gk_code count_code = {.text = text, .options = SAID, .entry = "count_up", .block = {32}};
 static const gk_kernel counting_kernel = {.name = "counting_kernel", .cuda = &count_code};
-
-static CUresult (*module_load)(CUmodule *module, const void *image, unsigned count, CUjit_option *options,
-                               void **values);
-static CUresult (*module_unload)(CUmodule module);
-static CUresult (*module_function)(CUfunction *function, CUmodule module, const char *name);
-static CUresult (*context_retain)(CUcontext *context, CUdevice device);
-static CUresult (*context_release)(CUdevice device);
-static CUresult (*context_push)(CUcontext context);
-static CUresult (*context_pop)(CUcontext *context);
-static bool tells_parameters;
-
-static void find_entries(void) {
-  CUresult (*find)(const char *name, void **entry, int version, cuuint64_t flags);
-  void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL), *unused;
-  *(void **)&find = dlsym(library, "cuGetProcAddress");
-  CUresult result = find("cuModuleLoadDataEx", (void **)&module_load, 2010, 0);
-  if (result == CUDA_SUCCESS) result = find("cuModuleUnload", (void **)&module_unload, 2000, 0);
-  if (result == CUDA_SUCCESS) result = find("cuModuleGetFunction", (void **)&module_function, 2000, 0);
-  if (result == CUDA_SUCCESS) result = find("cuDevicePrimaryCtxRetain", (void **)&context_retain, 7000, 0);
-  if (result == CUDA_SUCCESS) result = find("cuDevicePrimaryCtxRelease", (void **)&context_release, 11000, 0);
-  if (result == CUDA_SUCCESS) result = find("cuCtxPushCurrent", (void **)&context_push, 4000, 0);
-  if (result == CUDA_SUCCESS) result = find("cuCtxPopCurrent", (void **)&context_pop, 4000, 0);
-  if (result != CUDA_SUCCESS) abort();
-  tells_parameters = find("cuFuncGetParamInfo", &unused, 12040, 0) == CUDA_SUCCESS && unused;
-}
 
 /* ---- modules and forms of code ----------------------------------------------------------------------------------- */
 
 /* Kernels that name the same text are of one module; with other options, of another. */
-TEST_ON_CUDA(test_modules_are_shared) {
-  static const gk_code other_code = {.text = text, .options = "-DSAID=8", .entry = "look", .block = {32}},
-                       said_code = {.text = text, .options = "-DSAID=8", .entry = "defined", .block = {1}};
-  static const gk_kernel other = {.name = "other", .params = int_params, .param_count = 1, .cuda = &other_code},
-                         said = {.name = "said", .params = int_params, .param_count = 1, .cuda = &said_code};
-  static const gk_task tasks[] = {GK_RUN(counting_kernel, GK_ONE, 0), GK_RUN(look, GK_ONE, X), GK_RUN(other, GK_ONE, Y),
-                                  GK_RUN(defined, GK_ONE, FLAG), GK_RUN(said, GK_ONE, LEFT)};
-  static const gk_list list = GK_LIST(list, tasks, slots);
-  gk_graph *graph = graph_of(device, &list);
-  for (gk_slot slot = X; slot <= LEFT; ++slot)
-    if (slot < N || slot > LINE) gk_bind(graph, slot, int_on(device, 99));
-  run_from(graph, 0);
-  run_from(graph, 0);
-  assert_int_equal(int_at(device, gk_bound(graph, X)), 2);
-  assert_int_equal(int_at(device, gk_bound(graph, Y)), 0);
-  assert_int_equal(int_at(device, gk_bound(graph, FLAG)), 7);
-  assert_int_equal(int_at(device, gk_bound(graph, LEFT)), 8);
-  gk_graph_destroy(graph);
+TEST_OF_GRAPHS(test_modules_are_shared) {
+  LIST(list, GK_RUN(counting_kernel, GK_ONE, 0), GK_RUN(look, GK_ONE, X), GK_RUN(other, GK_ONE, Y),
+       GK_RUN(defined, GK_ONE, FLAG), GK_RUN(said, GK_ONE, LEFT));
+  int *x = int_on(device, 99), *y = int_on(device, 99), *flag = int_on(device, 99), *left = int_on(device, 99);
+  gk_graph *graph = BOUND(&list, BITS, {X, x}, {Y, y}, {FLAG, flag}, {LEFT, left});
+  run_to_end(graph, 0);
+  run_to_end(graph, 0);
+  ASSERT_VALUES({x, 2}, {y, 0}, {flag, 7}, {left, 8});
 }
 
-typedef struct compiled { void *image; size_t bytes; } compiled;
+typedef struct compiled {
+  void *image; /* PTX ends with a zero byte that isn't counted, as it isn't needed */
+  size_t bytes;
+} compiled;
 
 /* By an NVRTC that is loaded already. */
 static compiled compile_to(bool ptx) {
   static const char *const names[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2"};
-  const int major = atoi(VERSION);
-  void *library = dlopen(names[13 - major], RTLD_NOW | RTLD_LOCAL);
-#define RTC(type, name, parameters) type(*name) parameters; *(void **)&name = dlsym(library, #name);
-  GKI_NVRTC_ENTRIES(RTC)
-#undef RTC
-  (void)nvrtcGetErrorString; (void)nvrtcVersion; (void)nvrtcGetNumSupportedArchs; (void)nvrtcGetSupportedArchs;
-  (void)nvrtcGetProgramLogSize; (void)nvrtcGetProgramLog;
+  void *library = dlopen(names[13 - atoi(VERSION)], RTLD_NOW | RTLD_LOCAL);
+#define MEMBER(type, name, parameters) type(*name) parameters;
+  struct { GKI_NVRTC_ENTRIES(MEMBER) } rtc;
+#undef MEMBER
+#define FIND(type, name, parameters) *(void **)&rtc.name = dlsym(library, #name);
+  GKI_NVRTC_ENTRIES(FIND)
+#undef FIND
   nvrtcProgram program;
-  const char *const options[] = {major == 11 ? "-arch=sm_80" : "-arch=sm_90", "-DSAID=3"};
+  const char *const options[] = {is_old() ? "-arch=sm_80" : "-arch=sm_90", "-DSAID=3"};
   compiled made = {0};
-  assert_int_equal(nvrtcCreateProgram(&program, text, "text", 0, NULL, NULL), NVRTC_SUCCESS);
-  assert_int_equal(nvrtcCompileProgram(program, 2, options), NVRTC_SUCCESS);
-  assert_int_equal((ptx ? nvrtcGetPTXSize : nvrtcGetCUBINSize)(program, &made.bytes), NVRTC_SUCCESS);
+  assert_int_equal(rtc.nvrtcCreateProgram(&program, text, "text", 0, NULL, NULL), NVRTC_SUCCESS);
+  assert_int_equal(rtc.nvrtcCompileProgram(program, 2, options), NVRTC_SUCCESS);
+  assert_int_equal((ptx ? rtc.nvrtcGetPTXSize : rtc.nvrtcGetCUBINSize)(program, &made.bytes), NVRTC_SUCCESS);
   made.image = malloc(made.bytes);
-  assert_int_equal((ptx ? nvrtcGetPTX : nvrtcGetCUBIN)(program, made.image), NVRTC_SUCCESS);
-  assert_int_equal(nvrtcDestroyProgram(&program), NVRTC_SUCCESS);
-  if (ptx) --made.bytes; /* its end isn't needed */
+  assert_int_equal((ptx ? rtc.nvrtcGetPTX : rtc.nvrtcGetCUBIN)(program, made.image), NVRTC_SUCCESS);
+  assert_int_equal(rtc.nvrtcDestroyProgram(&program), NVRTC_SUCCESS);
+  if (ptx) --made.bytes;
   return made;
 }
 
-static void run_add(gk_device *device, const gk_kernel *kernel) {
-  const gk_task tasks[] = {GK_RUN(*kernel, N, X, A, N)};
+static gk_code image_code(const compiled *made) {
+  return (gk_code){.image = made->image, .image_bytes = made->bytes, .entry = "add_to", .block = {32}};
+}
+
+/* A function of a module that the program loads itself. */
+typedef struct loaded { CUcontext context; CUmodule module; CUfunction function; } loaded;
+
+static loaded load(const void *image) {
+  loaded l;
+  RIGHT(cu.cuDevicePrimaryCtxRetain(&l.context, 0));
+  RIGHT(cu.cuCtxPushCurrent(l.context));
+  RIGHT(cu.cuModuleLoadDataEx(&l.module, image, 0, NULL, NULL));
+  RIGHT(cu.cuModuleGetFunction(&l.function, l.module, "add_to"));
+  return l;
+}
+
+static void unload(loaded *l) {
+  RIGHT(cu.cuModuleUnload(l->module));
+  RIGHT(cu.cuCtxPopCurrent(&l->context));
+  RIGHT(cu.cuDevicePrimaryCtxRelease(0));
+}
+
+static void run_add(gk_device *device, const gk_code *code) {
+  const gk_kernel kernel = {.name = "adds", .params = add_params, .param_count = 3, .cuda = code};
+  const gk_task tasks[] = {GK_RUN(kernel, N, X, A, N)};
   const gk_list list = GK_LIST(list, tasks, slots);
-  gk_graph *graph = graph_of(device, &list);
+  gk_graph *graph = graph_on(device, &list, BITS);
   int *x = zeros(device, 40);
   gk_bind(graph, X, x);
   gk_bind_int(graph, N, 39);
   for (int a = 1; a < 3; ++a) {
     gk_bind_int(graph, A, a);
-    run_from(graph, 0);
+    run_to_end(graph, 0);
   }
-  assert_int_equal(int_at(device, x + 38), 3);
-  assert_int_equal(int_at(device, x + 39), 0);
+  ASSERT_VALUES({x + 38, 3}, {x + 39, 0});
   gk_graph_destroy(graph);
 }
 
-TEST_ON_CUDA(test_images) {
-  compiled made[2] = {compile_to(true), compile_to(false)};
-  gk_code codes[2];
-  gk_kernel kernels[2];
-  for (int k = 0; k < 2; ++k) {
-    codes[k] = (gk_code){.image = made[k].image, .image_bytes = made[k].bytes, .entry = "add_to", .block = {32}};
-    kernels[k] = (gk_kernel){.name = "image", .params = add_params, .param_count = 3, .cuda = &codes[k]};
-    run_add(device, &kernels[k]);
-  }
-  gk_device_close(device); /* kernels live as long as it does */
+static void close_device(gk_device *device, void **state) {
+  gk_device_close(device);
   *state = NULL;
-  free(made[0].image);
-  free(made[1].image);
+}
+
+TEST_ON_CUDA(test_images) {
+  const compiled made[2] = {compile_to(true), compile_to(false)};
+  const gk_code codes[2] = {image_code(&made[0]), image_code(&made[1])};
+  for (int k = 0; k < 2; ++k) run_add(device, &codes[k]);
+  close_device(device, state); /* kernels live as long as it does */
+  for (int k = 0; k < 2; ++k) free(made[k].image);
 }
 
 TEST_ON_CUDA(test_function) {
-  compiled made = compile_to(true);
-  CUcontext context;
-  CUmodule module;
-  CUfunction function;
-  assert_int_equal(context_retain(&context, 0), CUDA_SUCCESS);
-  assert_int_equal(context_push(context), CUDA_SUCCESS);
-  char *whole = calloc(made.bytes + 1, 1);
-  memcpy(whole, made.image, made.bytes);
-  assert_int_equal(module_load(&module, whole, 0, NULL, NULL), CUDA_SUCCESS);
-  assert_int_equal(module_function(&function, module, "add_to"), CUDA_SUCCESS);
-  const gk_code code = {.function = function, .block = {32}};
-  const gk_kernel kernel = {.name = "function", .params = add_params, .param_count = 3, .cuda = &code};
-  run_add(device, &kernel);
-  gk_device_close(device);
-  *state = NULL;
-  assert_int_equal(module_function(&function, module, "back"), CUDA_SUCCESS); /* it is still the caller's */
-  assert_int_equal(module_unload(module), CUDA_SUCCESS);
-  assert_int_equal(context_pop(&context), CUDA_SUCCESS);
-  assert_int_equal(context_release(0), CUDA_SUCCESS);
-  free(whole);
+  const compiled made = compile_to(true);
+  loaded l = load(made.image);
+  run_add(device, &(gk_code){.function = l.function, .block = {32}});
+  close_device(device, state);
+  RIGHT(cu.cuModuleGetFunction(&l.function, l.module, "back")); /* it is still the caller's */
+  unload(&l);
   free(made.image);
 }
 
 /* The GPU that the options say goes before the device's. */
-TEST_ON_CUDA(test_options) {
-  const bool is_old = atoi(VERSION) == 11;
+TEST_OF_GRAPHS(test_options) {
   const gk_code codes[] = {
-    {.text = text, .options = is_old ? "-DSAID=1 -arch=compute_80" : "-DSAID=1 -arch=compute_80", .entry = "defined"},
-    {.text = text, .options = is_old ? "--gpu-architecture sm_80 -D SAID=2" : "--gpu-architecture sm_90a -D SAID=2",
+    {.text = text, .options = "-DSAID=1 -arch=compute_80", .entry = "defined"},
+    {.text = text, .options = is_old() ? "--gpu-architecture sm_80 -D SAID=2" : "--gpu-architecture sm_90a -D SAID=2",
      .entry = "defined"}};
   const gk_kernel kernels[] = {{.name = "one", .params = int_params, .param_count = 1, .cuda = &codes[0]},
                                {.name = "two", .params = int_params, .param_count = 1, .cuda = &codes[1]}};
   const gk_task tasks[] = {GK_RUN(kernels[0], GK_ONE, X), GK_RUN(kernels[1], GK_ONE, Y)};
   const gk_list list = GK_LIST(list, tasks, slots);
-  gk_graph *graph = graph_of(device, &list);
-  gk_bind(graph, X, int_on(device, 0));
-  gk_bind(graph, Y, int_on(device, 0));
-  run_from(graph, 0);
-  assert_int_equal(int_at(device, gk_bound(graph, X)), 1);
-  assert_int_equal(int_at(device, gk_bound(graph, Y)), 2);
-  gk_device_close(device);
-  gk_graph_destroy(graph);
-  *state = NULL;
+  int *x = int_on(device, 0), *y = int_on(device, 0);
+  run_to_end(BOUND(&list, BITS, {X, x}, {Y, y}), 0);
+  ASSERT_VALUES({x, 1}, {y, 2});
+  close_device(device, state); /* before its graph is destroyed */
 }
 
 /* ---- what is refused --------------------------------------------------------------------------------------------- */
@@ -173,27 +147,16 @@ static void refuse(gk_device *device, gk_code code, const gk_param *params, uint
   assert_int_equal(alive_but_memory(), alive);
 }
 
-/* A module's that was unloaded meanwhile. */
+/* Of a module that was unloaded meanwhile. */
 TEST_ON_CUDA(test_stray_function) {
-  compiled made = compile_to(true);
-  CUcontext context;
-  CUmodule module;
-  CUfunction function;
-  assert_int_equal(context_retain(&context, 0), CUDA_SUCCESS);
-  assert_int_equal(context_push(context), CUDA_SUCCESS);
-  char *whole = calloc(made.bytes + 1, 1);
-  memcpy(whole, made.image, made.bytes);
-  assert_int_equal(module_load(&module, whole, 0, NULL, NULL), CUDA_SUCCESS);
-  assert_int_equal(module_function(&function, module, "add_to"), CUDA_SUCCESS);
-  assert_int_equal(module_unload(module), CUDA_SUCCESS);
-  assert_int_equal(context_pop(&context), CUDA_SUCCESS);
-  assert_int_equal(context_release(0), CUDA_SUCCESS);
+  const compiled made = compile_to(true);
+  loaded l = load(made.image);
+  unload(&l);
   sim->allow("destroyed");
-  refuse(device, (gk_code){.function = function}, add_params, 3, GK_ERROR_INVALID,
+  refuse(device, (gk_code){.function = l.function}, add_params, 3, GK_ERROR_INVALID,
          "kernel refused: its .function is none of the device's context: ");
   sim->allow("");
   sim->forgive();
-  free(whole);
   free(made.image);
 }
 
@@ -206,11 +169,9 @@ static gk_result create_failing(gk_code code, const char *entry, CUresult failur
   for (uint64_t k = 1;; ++k) {
     gk_device *device = open_named("cuda");
     gk_graph *graph = NULL;
-    sim->mark();
-    (sim->fail)(k, failure, SIMGPU_NOW);
+    fail_call(k, failure);
     const gk_result result = gk_graph_create(device, &list, BITS, &graph);
-    const char *failed = sim->failed();
-    sim->mark();
+    const char *failed = end_failing();
     gk_graph_destroy(graph);
     gk_device_close(device);
     if (!failed) fail_msg("nothing calls %s", entry);
@@ -218,25 +179,17 @@ static gk_result create_failing(gk_code code, const char *entry, CUresult failur
   }
 }
 
-/* Which answers of the driver's say that the code is wrong, and which are failures of the driver's. */
+/* Which answers of the driver say that the code is wrong, and which are failures of the driver. */
 TEST_ON_CUDA(test_answers) {
   static const CUresult of_image[] = {CUDA_ERROR_INVALID_IMAGE, CUDA_ERROR_NO_BINARY_FOR_GPU, CUDA_ERROR_INVALID_PTX,
                                       CUDA_ERROR_UNSUPPORTED_PTX_VERSION};
   static const CUresult of_function[] = {CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_HANDLE,
                                          CUDA_ERROR_INVALID_CONTEXT, CUDA_ERROR_NOT_FOUND};
-  gk_device_close(device);
-  *state = NULL;
+  close_device(device, state);
   setenv("GK_CUDA_PROBE", "0", 1); /* there are many devices to open */
-  compiled made = compile_to(false);
-  CUcontext context;
-  CUmodule module;
-  CUfunction function;
-  assert_int_equal(context_retain(&context, 0), CUDA_SUCCESS);
-  assert_int_equal(context_push(context), CUDA_SUCCESS);
-  assert_int_equal(module_load(&module, made.image, 0, NULL, NULL), CUDA_SUCCESS);
-  assert_int_equal(module_function(&function, module, "add_to"), CUDA_SUCCESS);
-  const gk_code image = {.image = made.image, .image_bytes = made.bytes, .entry = "add_to", .block = {32}},
-                by_function = {.function = function, .block = {32}};
+  const compiled made = compile_to(false);
+  loaded l = load(made.image);
+  const gk_code image = image_code(&made), by_function = {.function = l.function, .block = {32}};
   for (size_t k = 0; k < GK_COUNT(of_image); ++k)
     assert_fails(GK_ERROR_COMPILE, "kernel failing: the driver, for CUDA " VERSION ", doesn't take its image for this",
                  create_failing(image, "cuModuleLoadDataEx", of_image[k]));
@@ -250,161 +203,133 @@ TEST_ON_CUDA(test_answers) {
   }
   assert_fails(GK_ERROR_DEVICE, "cuFuncGetAttribute of kernel failing: ",
                create_failing(by_function, "cuFuncGetAttribute", CUDA_ERROR_UNKNOWN));
-  if (tells_parameters)
+  if (cu.cuFuncGetParamInfo)
     assert_fails(GK_ERROR_DEVICE, "cuFuncGetParamInfo of kernel failing: ",
                  create_failing(image, "cuFuncGetParamInfo", CUDA_ERROR_UNKNOWN));
-  assert_int_equal(module_unload(module), CUDA_SUCCESS);
-  assert_int_equal(context_pop(&context), CUDA_SUCCESS);
-  assert_int_equal(context_release(0), CUDA_SUCCESS);
+  unload(&l);
   unsetenv("GK_CUDA_PROBE");
   free(made.image);
 }
 
 /* The simulated driver doesn't count shared memory that kernels have by themselves. */
 enum { FIXED = 1024 };
-static CUresult (*get_attribute)(int *value, CUfunction_attribute attribute, CUfunction function);
 static CUresult add_fixed(int *value, CUfunction_attribute attribute, CUfunction function) {
-  const CUresult result = get_attribute(value, attribute, function);
+  const CUresult result = cu.cuFuncGetAttribute(value, attribute, function);
   if (attribute == CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES) *value = FIXED;
   return result;
 }
 
 /* As many threads as launch bounds allow, and as much shared memory as the GPU has: no more. */
-TEST_ON_CUDA(test_largest_blocks) {
+TEST_OF_GRAPHS(test_largest_blocks) {
   static const char shared_text[] = "extern \"C\" __global__ void both(int *to) { if (threadIdx.x == 0) to[0] = 2; }";
-  gki_cuda_device *native = device->state;
   static gki_cuda_driver odd;
+  gki_cuda_device *native = device->state;
   const gki_cuda_driver *right = native->driver;
   odd = *right;
-  get_attribute = right->cuFuncGetAttribute;
   odd.cuFuncGetAttribute = add_fixed;
   native->driver = &odd;
-  const unsigned most = atoi(VERSION) == 11 ? 163 << 10 : 227 << 10; /* of sm_80, of sm_90 */
-  gk_code code = {.text = text, .options = "-DSAID=7", .entry = "narrow", .block = {16, 2, 2}};
-  const gk_kernel narrow = {.name = "narrow", .params = int_params, .param_count = 1, .cuda = &code};
+  const unsigned most = is_old() ? 163 << 10 : 227 << 10; /* of sm_80, of sm_90 */
   const gk_code both_code = {.text = shared_text, .entry = "both", .block = {32}, .shared_bytes = most - FIXED};
   const gk_kernel both = {.name = "both", .params = int_params, .param_count = 1, .cuda = &both_code};
   const gk_task tasks[] = {GK_RUN(narrow, GK_ONE, X), GK_RUN(both, GK_ONE, Y)};
   const gk_list list = GK_LIST(list, tasks, slots);
-  gk_graph *graph = graph_of(device, &list);
-  gk_bind(graph, X, int_on(device, 0));
-  gk_bind(graph, Y, int_on(device, 0));
-  run_from(graph, 0);
-  assert_int_equal(int_at(device, gk_bound(graph, X)), 1);
-  assert_int_equal(int_at(device, gk_bound(graph, Y)), 2);
-  gk_graph_destroy(graph);
+  int *x = int_on(device, 0), *y = int_on(device, 0);
+  run_to_end(BOUND(&list, BITS, {X, x}, {Y, y}), 0);
+  ASSERT_VALUES({x, 1}, {y, 2});
+  destroy_kept();
   gk_code more = both_code;
   more.shared_bytes += 1;
-  refuse(device, more, int_params, 1, GK_ERROR_INVALID, "bytes of shared memory, ");
   char words[200];
   snprintf(words, sizeof words, "its blocks take %u bytes of shared memory, %u of them dynamic, and this GPU gives a "
            "block %u", most + 1, most + 1 - FIXED, most);
-  assert_says(words);
+  refuse(device, more, int_params, 1, GK_ERROR_INVALID, words);
   native->driver = right;
 }
 
 TEST_ON_CUDA(test_refused) {
-  static const char options[] = "-DSAID=7";
-  const gk_code right = {.text = text, .options = options, .entry = "add_to"};
-  static const gk_param wide[] = {{"x", NULL, 4, 4, GK_PTR, GK_ACCESS_INOUT},
-                                  {"a", NULL, 4, 4, GK_I32, GK_ACCESS_VALUE},
-                                  {"n", NULL, 4, 4, GK_I32, GK_ACCESS_VALUE},
-                                  {"b", NULL, 4, 4, GK_I32, GK_ACCESS_VALUE}};
-  static const gk_param wrong[] = {{"x", NULL, 4, 4, GK_PTR, GK_ACCESS_INOUT},
-                                   {"a", NULL, 4, 4, GK_I32, GK_ACCESS_VALUE},
-                                   {"n", NULL, 4, 4, GK_I32, GK_ACCESS_VALUE}};
-  if (tells_parameters) {
-    refuse(device, right, wrong, 2, GK_ERROR_INVALID, "kernel refused: it says that it has 2 parameters, and its code "
-                                                      "takes more");
-    refuse(device, right, wide, 4, GK_ERROR_INVALID, "its code takes 3 parameters, so there is none for b");
-    refuse(device, (gk_code){.text = text, .options = options, .entry = "all_kinds"}, wide, 4, GK_ERROR_INVALID,
-           "its parameter b has 4 bytes, and its code takes 8 there");
-  }
-  gk_code code = right;
-  code.entry = "absent";
-  refuse(device, code, wrong, 3, GK_ERROR_COMPILE, "kernel refused: its code has no entry absent; declare it extern");
-  code.entry = NULL;
-  refuse(device, code, wrong, 3, GK_ERROR_COMPILE, "no entry refused");
-  refuse(device, (gk_code){.text = text, .options = options, .entry = "narrow", .block = {65}}, wrong, 1,
-         GK_ERROR_INVALID, "its blocks have 65 threads, and its code can have 64");
-  refuse(device, (gk_code){.text = text, .options = options, .entry = "back", .block = {32}, .shared_bytes = 400000},
-         wrong, 1, GK_ERROR_INVALID, "its blocks take 400000 bytes of shared memory");
-  refuse(device, (gk_code){.text = "int a = 1;\n#line 41 \"cloth.cu\"\nextern int b = ;"}, wrong, 0, GK_ERROR_COMPILE,
-         "cloth.cu(41): error");
-  refuse(device, (gk_code){.text = "int a = ;"}, wrong, 0, GK_ERROR_COMPILE, "gk_code.text(1): error");
-  refuse(device, (gk_code){.text = "int a;", .options = "-frobnicate"}, wrong, 0, GK_ERROR_UNSUPPORTED,
-         "unrecognized option -frobnicate");
+#define INT_VALUE(name) {name, NULL, 4, 4, GK_I32, GK_ACCESS_VALUE}
+#define TEXT(name) .text = text, .options = SAID, .entry = name
+  static const gk_param few[] = {{"x", NULL, 4, 4, GK_PTR, GK_ACCESS_INOUT}, INT_VALUE("a"), INT_VALUE("n"),
+                                 INT_VALUE("b")};
+  static const struct { gk_code code; uint32_t params; gk_result result; const char *words; } cases[] = {
+    {{TEXT("add_to")}, 2, GK_ERROR_INVALID,
+     "kernel refused: it says that it has 2 parameters, and its code takes more"},
+    {{TEXT("add_to")}, 4, GK_ERROR_INVALID, "its code takes 3 parameters, so there is none for b"},
+    {{TEXT("all_kinds")}, 4, GK_ERROR_INVALID, "its parameter b has 4 bytes, and its code takes 8 there"},
+    {{TEXT("absent")}, 3, GK_ERROR_COMPILE, "kernel refused: its code has no entry absent; declare it extern"},
+    {{TEXT(NULL)}, 3, GK_ERROR_COMPILE, "no entry refused"},
+    {{TEXT("narrow"), .block = {65}}, 1, GK_ERROR_INVALID, "its blocks have 65 threads, and its code can have 64"},
+    {{TEXT("back"), .block = {32}, .shared_bytes = 400000}, 1, GK_ERROR_INVALID,
+     "its blocks take 400000 bytes of shared memory"},
+    {{.text = "int a = 1;\n#line 41 \"cloth.cu\"\nextern int b = ;"}, 0, GK_ERROR_COMPILE, "cloth.cu(41): error"},
+    {{.text = "int a = ;"}, 0, GK_ERROR_COMPILE, "gk_code.text(1): error"},
+    {{.text = "int a;", .options = "-frobnicate"}, 0, GK_ERROR_UNSUPPORTED, "unrecognized option -frobnicate"}};
+  for (size_t k = cu.cuFuncGetParamInfo ? 0 : 3; k < GK_COUNT(cases); ++k) /* which older drivers don't know */
+    refuse(device, cases[k].code, few, cases[k].params, cases[k].result, cases[k].words);
+}
+
+static void refuse_image(gk_device *device, const void *image, size_t bytes, const char *words) {
+  refuse(device, (gk_code){.image = image, .image_bytes = bytes}, NULL, 0, GK_ERROR_COMPILE, words);
 }
 
 TEST_ON_CUDA(test_refused_images) {
-  static const char ptx[] = ".version 99.0\n.target sm_50\n";
-  refuse(device, (gk_code){.image = ptx, .image_bytes = sizeof ptx - 1}, NULL, 0, GK_ERROR_COMPILE,
-         "kernel refused: the driver, for CUDA " VERSION ", doesn't take its image");
+  static const char ptx[] = ".version 99.0\n.target sm_50\n", short_elf[] = "\177ELF\2\1\1";
+  refuse_image(device, ptx, sizeof ptx - 1, "kernel refused: the driver, for CUDA " VERSION ", doesn't take its image");
   assert_says("CUDA_ERROR_UNSUPPORTED_PTX_VERSION");
   assert_says("and says: the PTX is of version 99.0");
-  static const unsigned char noise[] = {1, 2, 3};
-  refuse(device, (gk_code){.image = noise, .image_bytes = 3}, NULL, 0, GK_ERROR_COMPILE, "CUDA_ERROR_INVALID_IMAGE");
-  static const char short_elf[] = "\177ELF\2\1\1";
-  refuse(device, (gk_code){.image = short_elf, .image_bytes = sizeof short_elf}, NULL, 0, GK_ERROR_COMPILE,
-         "its image, of 8 bytes, ends before its headers say");
-  unsigned char elf[128] = {0x7f, 'E', 'L', 'F', 2, 1, 1};
-  refuse(device, (gk_code){.image = elf, .image_bytes = sizeof elf}, NULL, 0, GK_ERROR_COMPILE, "but not CUDA's");
-  elf[18] = 190;    /* e_machine */
-  elf[0x28] = 0x60; /* e_shoff */
-  elf[0x3c] = 1;    /* e_shnum */
-  refuse(device, (gk_code){.image = elf, .image_bytes = sizeof elf}, NULL, 0, GK_ERROR_COMPILE,
-         "ends before its headers say");
-  elf[0x28] = 0x40;
-  elf[0x40 + 4] = 1;     /* sh_type */
-  elf[0x40 + 0x20] = 200; /* sh_size */
-  refuse(device, (gk_code){.image = elf, .image_bytes = sizeof elf}, NULL, 0, GK_ERROR_COMPILE,
-         "ends before its headers say");
-  elf[0x40 + 4] = 8; /* SHT_NOBITS, which has no bytes there */
-  refuse(device, (gk_code){.image = elf, .image_bytes = sizeof elf}, NULL, 0, GK_ERROR_COMPILE,
-         "doesn't take its image");
-  elf[0x20] = 0x49; /* e_phoff */
-  elf[0x36] = 0x38; /* e_phentsize */
-  elf[0x38] = 1;    /* e_phnum */
-  refuse(device, (gk_code){.image = elf, .image_bytes = sizeof elf}, NULL, 0, GK_ERROR_COMPILE,
-         "ends before its headers say");
-  elf[0x20] = 0x48;
-  refuse(device, (gk_code){.image = elf, .image_bytes = sizeof elf}, NULL, 0, GK_ERROR_COMPILE,
-         "doesn't take its image");
-  unsigned char fatbin[17] = {0x50, 0xed, 0x55, 0xba, 1, 0, 16, 0, 1};
-  refuse(device, (gk_code){.image = fatbin, .image_bytes = 15}, NULL, 0, GK_ERROR_COMPILE, "of 15 bytes, ends before");
-  refuse(device, (gk_code){.image = fatbin, .image_bytes = 16}, NULL, 0, GK_ERROR_COMPILE, "of 16 bytes, ends before");
-  refuse(device, (gk_code){.image = fatbin, .image_bytes = 17}, NULL, 0, GK_ERROR_COMPILE, "doesn't take its image");
+  refuse_image(device, (const unsigned char[]){1, 2, 3}, 3, "CUDA_ERROR_INVALID_IMAGE");
+  refuse_image(device, short_elf, sizeof short_elf, "its image, of 8 bytes, ends before its headers say");
+  static const char ends[] = "ends before its headers say", not_taken[] = "doesn't take its image";
+  static const struct { unsigned char at, value; const char *words; } changes[] = { /* each on top of those before */
+    {6, 1, "but not CUDA's"},
+    {18, 190, NULL},  /* e_machine */
+    {0x28, 0x60, NULL}, /* e_shoff */
+    {0x3c, 1, ends},    /* e_shnum */
+    {0x28, 0x40, NULL},
+    {0x40 + 4, 1, NULL},     /* sh_type */
+    {0x40 + 0x20, 200, ends}, /* sh_size */
+    {0x40 + 4, 8, not_taken}, /* SHT_NOBITS, which has no bytes there */
+    {0x20, 0x49, NULL}, /* e_phoff */
+    {0x36, 0x38, NULL}, /* e_phentsize */
+    {0x38, 1, ends},    /* e_phnum */
+    {0x20, 0x48, not_taken}};
+  unsigned char elf[128] = {0x7f, 'E', 'L', 'F', 2, 1};
+  for (size_t k = 0; k < GK_COUNT(changes); ++k) {
+    elf[changes[k].at] = changes[k].value;
+    if (changes[k].words) refuse_image(device, elf, sizeof elf, changes[k].words);
+  }
+  static const unsigned char fatbin[17] = {0x50, 0xed, 0x55, 0xba, 1, 0, 16, 0, 1};
+  refuse_image(device, fatbin, 15, "of 15 bytes, ends before");
+  refuse_image(device, fatbin, 16, "of 16 bytes, ends before");
+  refuse_image(device, fatbin, 17, not_taken);
 }
 
 /* Where gk has no kernels of its own, for lack of an image and of a compiler, images and functions work, but for that
  * empty one. */
 TEST_ON_CUDA(test_without_compiler) {
   static const char *const names[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2", "libnvrtc.so"};
-  if (atoi(VERSION) > 11) return;
-  gk_device_close(device);
-  *state = NULL;
-  compiled made = compile_to(true);
+  if (!is_old()) return;
+  close_device(device, state);
+  const compiled made = compile_to(true);
   const simnvrtc_control *controls[GK_COUNT(names)];
   for (size_t k = 0; k < GK_COUNT(names); ++k) {
     controls[k] = dlsym(dlopen(names[k], RTLD_NOW | RTLD_LOCAL), "simnvrtc_control");
     controls[k]->set_versions("none");
   }
   device = open_named("cuda");
-  const gk_code code = {.image = made.image, .image_bytes = made.bytes, .entry = "add_to", .block = {32}};
+  const gk_code code = image_code(&made);
+  run_add(device, &code);
   const gk_kernel kernel = {.name = "image", .params = add_params, .param_count = 3, .cuda = &code};
-  run_add(device, &kernel);
   const gk_task tasks[] = {GK_RUN(kernel, N, X, A, N)};
   const gk_list list = GK_LIST(list, tasks, slots);
-  gk_graph *graph = graph_of(device, &list);
-  gk_bind(graph, X, int_on(device, 0));
-  gk_bind_int(graph, N, 0);
-  gk_bind_int(graph, A, 1);
-  assert_ok(gk_launch(graph, 0));
-  assert_fails(GK_ERROR_UNSUPPORTED, "task 0 (kernel): it has no items", gk_wait(graph, NULL));
+  int *x = int_on(device, 0);
+  gk_graph *graph = BOUND(&list, BITS, {X, x});
+  BIND_INTS(graph, {N, 0}, {A, 1});
+  assert_fails(GK_ERROR_UNSUPPORTED, "task 0 (kernel): it has no items", end_of_launch(graph, 0));
   gk_bind_int(graph, N, 1);
-  run_from(graph, 0);
-  assert_int_equal(int_at(device, gk_bound(graph, X)), 1);
-  gk_graph_destroy(graph);
+  run_to_end(graph, 0);
+  ASSERT_VALUES({x, 1});
+  destroy_kept();
   gk_device_close(device);
   for (size_t k = 0; k < GK_COUNT(names); ++k) controls[k]->set_versions("13.0,12.4,11.4");
   free(made.image);
@@ -412,28 +337,23 @@ TEST_ON_CUDA(test_without_compiler) {
 
 /* A lack of memory isn't taken for a lack of COPY and FILL, which such drivers get by the compiler. */
 TEST_ON_CUDA(test_no_memory_for_copies) {
-  if (atoi(VERSION) > 11) return;
-  gk_device_close(device);
-  *state = NULL;
-  for (uint64_t k = 1;; ++k) {
+  if (!is_old()) return;
+  close_device(device, state);
+  const char *failed = "";
+  for (uint64_t k = 1; strcmp(failed, "cuModuleLoadDataEx") != 0; ++k) {
     gk_device *opened = NULL;
-    sim->mark();
-    (sim->fail)(k, CUDA_ERROR_OUT_OF_MEMORY, SIMGPU_NOW);
+    fail_call(k, CUDA_ERROR_OUT_OF_MEMORY);
     const gk_result result = gk_device_open(&(gk_device_desc){.backend = "cuda"}, &opened);
-    const char *failed = sim->failed();
-    sim->mark();
+    failed = end_failing();
     gk_device_close(opened);
     if (!failed) fail_msg("nothing loads a module");
-    if (strcmp(failed, "cuModuleLoadDataEx") != 0) continue;
-    assert_int_equal(result, GK_ERROR_MEMORY);
-    return;
+    if (strcmp(failed, "cuModuleLoadDataEx") == 0) assert_int_equal(result, GK_ERROR_MEMORY);
   }
 }
 
 /* Their grids are made on the host. */
 TEST_ON_CUDA(test_refused_items) {
-  static const gk_task tasks[] = {GK_RUN(down, FLAG, X)};
-  static const gk_list list = GK_LIST(list, tasks, slots);
+  LIST(list, GK_RUN(down, FLAG, X));
   gk_graph *graph = NULL;
   assert_fails(GK_ERROR_INVALID, "task 0 (down): its number of items along x is read on the device, from slot 7 (FLAG)",
                gk_graph_create(device, &list, BITS, &graph));
@@ -442,9 +362,4 @@ TEST_ON_CUDA(test_refused_items) {
   assert_says("the kernel down has no code for openmp");
 }
 
-int main(int count, char **words) {
-  (void)count;
-  begin_foreign(words);
-  find_entries();
-  return run_all_tests();
-}
+int main(int count, char **words) { return run_handwritten(count, words, find_user_driver); }
