@@ -164,10 +164,10 @@ static void say(gk_log_level level, const char *line) {
   gki_cancel_let_go(cancel);
 }
 
-bool gki_log_hears(gk_log_level level) { return level != GK_LOG_NONE && (int)level <= level_now(); }
+bool gki_log_enabled(gk_log_level level) { return level != GK_LOG_NONE && (int)level <= level_now(); }
 
 void gk_log(gk_log_level level, const char *format, ...) {
-  if (!gki_log_hears(level)) return;
+  if (!gki_log_enabled(level)) return;
   char line[GKI_MESSAGE_BYTES];
   va_list args;
   va_start(args, format);

@@ -31,7 +31,7 @@ static inline bool gki_is_answer(gk_result result) {
 gk_result gki_fail_memory(const char *what, size_t bytes);
 
 /* For lines that take long to find. */
-bool gki_log_hears(gk_log_level level);
+bool gki_log_enabled(gk_log_level level);
 
 /* In a child process: no thread of its parent is in a sink any more. */
 void gki_log_forked(void);

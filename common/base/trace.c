@@ -46,7 +46,7 @@ static nvtxEventAttributes_t event_of(uint64_t number, char *name, const char *f
   return event;
 }
 
-void gki_range_push(uint64_t number, const char *format, ...) {
+void gki_trace_push(uint64_t number, const char *format, ...) {
   char name[NAME_BYTES];
   va_list args;
   va_start(args, format);
@@ -57,13 +57,13 @@ void gki_range_push(uint64_t number, const char *format, ...) {
   gki_cancel_let_go(cancel);
 }
 
-void gki_range_pop(void) {
+void gki_trace_pop(void) {
   const int cancel = gki_cancel_hold();
   nvtxDomainRangePop(gki_listener);
   gki_cancel_let_go(cancel);
 }
 
-void gki_range_say(uint64_t number, const char *format, ...) {
+void gki_trace_put(uint64_t number, const char *format, ...) {
   char name[NAME_BYTES];
   va_list args;
   va_start(args, format);

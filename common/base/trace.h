@@ -7,9 +7,9 @@
 #include "gk_backend.h"
 
 #if defined(__GNUC__)
-#define GKI_RANGE_FORMAT __attribute__((format(printf, 2, 3)))
+#define GKI_TRACE_FORMAT __attribute__((format(printf, 2, 3)))
 #else
-#define GKI_RANGE_FORMAT
+#define GKI_TRACE_FORMAT
 #endif
 
 #ifdef GK_NVTX
@@ -18,25 +18,25 @@ extern struct nvtxDomainRegistration_st *gki_listener;
 
 /* Loads the tool, if there is one, in the first call. Thread-safe. */
 void gki_trace_listen(void);
-GKI_RANGE_FORMAT void gki_range_push(uint64_t number, const char *format, ...);
-GKI_RANGE_FORMAT void gki_range_say(uint64_t number, const char *format, ...);
-void gki_range_pop(void);
+GKI_TRACE_FORMAT void gki_trace_push(uint64_t number, const char *format, ...);
+GKI_TRACE_FORMAT void gki_trace_put(uint64_t number, const char *format, ...);
+void gki_trace_pop(void);
 
 #define gki_trace_enabled() (gki_listener != NULL)
-#define gki_trace_begin(...) (gki_listener ? gki_range_push(__VA_ARGS__) : (void)0)
-#define gki_trace_end() (gki_listener ? gki_range_pop() : (void)0)
-#define gki_trace_mark(...) (gki_listener ? gki_range_say(__VA_ARGS__) : (void)0)
+#define gki_trace_begin(...) (gki_listener ? gki_trace_push(__VA_ARGS__) : (void)0)
+#define gki_trace_end() (gki_listener ? gki_trace_pop() : (void)0)
+#define gki_trace_mark(...) (gki_listener ? gki_trace_put(__VA_ARGS__) : (void)0)
 #else
-GKI_RANGE_FORMAT static inline void gki_range_push(uint64_t number, const char *format, ...) {
+GKI_TRACE_FORMAT static inline void gki_trace_push(uint64_t number, const char *format, ...) {
   (void)number;
   (void)format;
 }
 static inline void gki_trace_listen(void) {}
 
 #define gki_trace_enabled() false
-#define gki_trace_begin(...) (false ? gki_range_push(__VA_ARGS__) : (void)0)
+#define gki_trace_begin(...) (false ? gki_trace_push(__VA_ARGS__) : (void)0)
 #define gki_trace_end() ((void)0)
-#define gki_trace_mark(...) (false ? gki_range_push(__VA_ARGS__) : (void)0)
+#define gki_trace_mark(...) (false ? gki_trace_push(__VA_ARGS__) : (void)0)
 #endif
 
 /* As messages name it: "task 3 (scale)", "tasks 3 (scale) to 5 (sum)". For use where gki_trace_enabled(). */

@@ -66,16 +66,16 @@ static const kin children[GK_OP_END + 1] = {
 
 static void check_else(gki_checker *c, const gki_line *at, gk_op around) {
   if (at->otherwise != GKI_NONE) return;
-  if (around == GK_OP_ELSE) gki_report(c, GKI_ELSE_TWICE, gki_line_word(c, at->parent), NULL);
+  if (around == GK_OP_ELSE) gki_report(c, GKI_ELSE_TWICE, gki_format_line(c, at->parent), NULL);
   else gki_report(c, GKI_ELSE_WITHOUT_IF, NULL);
 }
 
 static void check_checkpoint(walk *w) {
   gki_checker *c = &w->checker;
   if (w->checkpoint != GKI_NONE)
-    gki_report(c, GKI_CHECKPOINT_IN_CHECKPOINT, gki_line_word(c, w->checkpoint), NULL);
+    gki_report(c, GKI_CHECKPOINT_IN_CHECKPOINT, gki_format_line(c, w->checkpoint), NULL);
   const uint32_t section = w->parallel != GKI_NONE ? w->parallel : w->section;
-  if (section != GKI_NONE) gki_report(c, GKI_CHECKPOINT_IN_SECTION, gki_line_word(c, section), NULL);
+  if (section != GKI_NONE) gki_report(c, GKI_CHECKPOINT_IN_SECTION, gki_format_line(c, section), NULL);
 }
 
 static void check_place(walk *w, uint32_t line) {
@@ -88,7 +88,7 @@ static void check_place(walk *w, uint32_t line) {
   if (op == GK_OP_NONE || !gki_op_name(op)) return; /* reported with its fields */
   const kin parent = parents[op], child = children[around];
   if (parent.op && around != parent.op) gki_report(c, parent.problem, NULL);
-  if (child.op && op != child.op) gki_report(c, child.problem, gki_line_word(c, at->parent), NULL);
+  if (child.op && op != child.op) gki_report(c, child.problem, gki_format_line(c, at->parent), NULL);
   if (gki_op_opens(op) && at->mate == GKI_NONE) gki_report(c, GKI_END_MISSING, NULL);
   if (op == GK_OP_CHECKPOINT) check_checkpoint(w);
 }
@@ -99,7 +99,7 @@ static void check_always(walk *w, uint32_t line) {
   gk_op op = at->task->op;
   if (!(at->task->bits & GK_ALWAYS) || op == GK_OP_NONE || !gki_op_name(op)) return;
   if (op > GK_OP_CALL) gki_report(c, GKI_ALWAYS_ON_BLOCK, gki_op_name(op), NULL);
-  else if (at->parent != GKI_NONE) gki_report(c, GKI_ALWAYS_IN_BLOCK, gki_line_word(c, at->parent), NULL);
+  else if (at->parent != GKI_NONE) gki_report(c, GKI_ALWAYS_IN_BLOCK, gki_format_line(c, at->parent), NULL);
 }
 
 /* ---- labels ------------------------------------------------------------------------------------------------------ */
@@ -134,7 +134,7 @@ static void check_label(walk *w, uint32_t line) {
   if (label < INT32_MIN || label > INT32_MAX) gki_report(c, GKI_LABEL_RANGE, gki_format_int(c, label), NULL);
   if (!label) return;
   uint32_t *place = place_of_label(w, label);
-  if (*place) gki_report(c, GKI_LABEL_REUSED, gki_format_int(c, label), gki_line_word(c, *place - 1), NULL);
+  if (*place) gki_report(c, GKI_LABEL_REUSED, gki_format_int(c, label), gki_format_line(c, *place - 1), NULL);
   else *place = line + 1;
 }
 
@@ -148,11 +148,11 @@ static gk_result check_races(walk *w, uint32_t line) {
   for (uint32_t k = 0; k < count; ++k) {
     if (!gki_races_touch(&w->races, touches[k], line, clashes, &clash_count)) return GK_ERROR_MEMORY;
     for (uint32_t j = 0; j < clash_count; ++j) {
-      char parallel[GKI_WORD_BYTES];
+      char parallel[GKI_TEXT_BYTES];
       gki_line_name(c->blocks, clashes[j].parallel, parallel, sizeof parallel);
       const gk_slot_desc *slot = &c->blocks->slots[touches[k].slot];
-      gki_report(c, GKI_RACE, gki_touch_word(touches[k].kind), gki_desc_word(c, slot),
-                 gki_line_word(c, clashes[j].who), gki_touch_word(clashes[j].kind), parallel, NULL);
+      gki_report(c, GKI_RACE, gki_touch_name(touches[k].kind), gki_format_desc(c, slot),
+                 gki_format_line(c, clashes[j].task), gki_touch_name(clashes[j].kind), parallel, NULL);
     }
   }
   return GK_OK;

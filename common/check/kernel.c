@@ -9,10 +9,10 @@
 enum { MAX_BLOCK = 1024 }; /* threads in a block, on every GPU */
 
 static void check_sum(gki_checker *c, const gk_kernel *kernel, const gk_param *param) {
-  const char *name = gki_word(c, kernel->name), *of = gki_word(c, param->name);
+  const char *name = gki_format_name(c, kernel->name), *of = gki_format_name(c, param->name);
   const gk_type type = gki_number_type(param->element);
   if (type == GK_NO_TYPE || type == GK_I64)
-    gki_report(c, GKI_KERNEL_SUM, name, gki_word(c, param->element), of, NULL);
+    gki_report(c, GKI_KERNEL_SUM, name, gki_format_name(c, param->element), of, NULL);
   else if (param->element_bytes != (type == GK_F64 ? 8 : 4))
     gki_report(c, GKI_KERNEL_PARAM, name, of, "is a sum, and doesn't have the size of its element's type", NULL);
 }
@@ -30,8 +30,8 @@ static void check_param(gki_checker *c, const gk_kernel *kernel, uint32_t place)
   else if (param->element && strchr(param->element, '*'))
     what = "has pointers for elements, which not every device has; give the memory as a parameter of its own";
   if (what)
-    gki_report(c, GKI_KERNEL_PARAM, gki_word(c, kernel->name),
-               param->name && *param->name ? gki_word(c, param->name) : gki_format_int(c, place), what, NULL);
+    gki_report(c, GKI_KERNEL_PARAM, gki_format_name(c, kernel->name),
+               param->name && *param->name ? gki_format_name(c, param->name) : gki_format_int(c, place), what, NULL);
   else if (param->access == GK_ACCESS_SUM) check_sum(c, kernel, param);
 }
 
@@ -60,13 +60,13 @@ static bool check_code(gki_checker *c, const gk_kernel *kernel, const gki_code_p
   else if (threads > MAX_BLOCK) what = "has more than 1024 threads in a block";
   else if (code->reserved[0] | code->reserved[1] | code->reserved[2]) what = "has a .reserved that isn't zero";
   else what = beyond_limits(kernel, place->backend);
-  if (what) gki_report(c, GKI_KERNEL_CODE, gki_word(c, kernel->name), place->backend, what, NULL);
+  if (what) gki_report(c, GKI_KERNEL_CODE, gki_format_name(c, kernel->name), place->backend, what, NULL);
   return true;
 }
 
 /* Wrong only where kernels are composed. */
 static void warn_of_host_code(const gk_kernel *kernel, const gk_source *part) {
-  if (!gki_log_hears(GK_LOG_WARN) || !part || !part->text || !part->file) return;
+  if (!gki_log_enabled(GK_LOG_WARN) || !part || !part->text || !part->file) return;
   const gki_token word = gki_host_word(part);
   if (word.kind == GKI_END) return;
   gk_log(GK_LOG_WARN, GKI_HOST_CODE, part->file, gki_source_line(part, word.at), kernel->name,
@@ -81,15 +81,15 @@ static void check_source(gki_checker *c, const gk_kernel *kernel) {
                      : source->use_count && !source->uses    ? ".uses"
                                                              : NULL;
   if (what) {
-    gki_report(c, GKI_KERNEL_SOURCE, gki_word(c, kernel->name), what, NULL);
+    gki_report(c, GKI_KERNEL_SOURCE, gki_format_name(c, kernel->name), what, NULL);
     return;
   }
   for (uint32_t k = 0; k <= source->use_count; ++k) {
     const gk_source *part = k < source->use_count ? source->uses[k] : source;
     const char *other = part ? gki_source_of_other(part) : NULL;
     if (other)
-      gki_report(c, GKI_KERNEL_TEXT, gki_word(c, kernel->name), gki_word(c, part->file),
-                 gki_format_int(c, part->line), gki_word(c, other), NULL);
+      gki_report(c, GKI_KERNEL_TEXT, gki_format_name(c, kernel->name), gki_format_name(c, part->file),
+                 gki_format_int(c, part->line), gki_format_name(c, other), NULL);
     else warn_of_host_code(kernel, part);
   }
 }
@@ -109,7 +109,7 @@ static const gk_kernel **place_of(gki_checker *c, const gk_kernel *kernel) {
 void gki_check_kernel(gki_checker *c, const gk_kernel *kernel) {
   if (*place_of(c, kernel) == kernel) return;
   size_t before = c->problem_count;
-  const char *name = gki_word(c, kernel->name);
+  const char *name = gki_format_name(c, kernel->name);
   if (!kernel->name || !*kernel->name) gki_report(c, GKI_KERNEL_NAMELESS, NULL);
   if (kernel->reserved[0] | kernel->reserved[1]) gki_report(c, GKI_KERNEL_RESERVED, name, NULL);
   if (kernel->dimensions > 3)
@@ -128,7 +128,7 @@ void gki_check_kernel(gki_checker *c, const gk_kernel *kernel) {
     is_handwritten |= check_code(c, kernel, place);
   if (c->problem_count == before && !has_code(c, kernel, is_handwritten)) {
     const char *backend = c->backend ? c->backend->name : "any backend";
-    gki_report(c, GKI_KERNEL_NO_CODE, gki_word(c, kernel->name), backend, NULL);
+    gki_report(c, GKI_KERNEL_NO_CODE, gki_format_name(c, kernel->name), backend, NULL);
   }
   if (c->problem_count == before) *place_of(c, kernel) = kernel;
 }

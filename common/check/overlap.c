@@ -24,24 +24,24 @@ static bool clashes_in_task(const gki_touch *touches, uint32_t args, uint32_t sl
   return true;
 }
 
-static void tell_task(const gk_plan *plan, uint32_t node, const gki_touch *both, char *message, size_t bytes) {
+static void describe_task(const gk_plan *plan, uint32_t node, const gki_touch *both, char *message, size_t bytes) {
   const gk_node *at = &plan->nodes[node];
   uint32_t a = both[0].slot, b = both[1].slot;
   snprintf(message, bytes,
            "task %" PRIu32 " (%.100s) %s slot %" PRIu32 " (%.100s) and %s slot %" PRIu32 " (%.100s); bind memory to "
            "them that doesn't overlap",
-           at->source, at->name, gki_touch_word(both[0].kind), a, plan->slots[a].name, gki_touch_word(both[1].kind), b,
+           at->source, at->name, gki_touch_name(both[0].kind), a, plan->slots[a].name, gki_touch_name(both[1].kind), b,
            plan->slots[b].name);
 }
 
-static void tell_sections(const gk_plan *plan, uint32_t node, gki_touch_kind kind, const gki_clash *clash,
+static void describe_sections(const gk_plan *plan, uint32_t node, gki_touch_kind kind, const gki_clash *clash,
                           char *message, size_t bytes) {
-  const gk_node *earlier = &plan->nodes[clash->who], *later = &plan->nodes[node];
+  const gk_node *earlier = &plan->nodes[clash->task], *later = &plan->nodes[node];
   snprintf(message, bytes,
            "task %" PRIu32 " (%.100s) %s there, task %" PRIu32 " (%.100s) %s there, and they are in two sections of "
            "the PARALLEL at task %" PRIu32 "; bind memory to the slots that doesn't overlap",
-           earlier->source, earlier->name, gki_touch_word(clash->kind), later->source, later->name,
-           gki_touch_word(kind), plan->nodes[clash->parallel].source);
+           earlier->source, earlier->name, gki_touch_name(clash->kind), later->source, later->name,
+           gki_touch_name(kind), plan->nodes[clash->parallel].source);
 }
 
 static void enter(gki_races *races, const gk_plan *plan, uint32_t node) {
@@ -72,13 +72,13 @@ bool gki_check_overlap(const gk_plan *plan, uint32_t slot_a, uint32_t slot_b, ch
       if (plan->nodes[block].op == GK_OP_PARALLEL) gki_races_leave(&races);
     uint32_t count = gki_touches_of_node(plan, node, &args, touches);
     if (clashes_in_task(touches, args, slot_a, slot_b, both)) {
-      tell_task(plan, node, both, message, bytes);
+      describe_task(plan, node, both, message, bytes);
       return true;
     }
     for (uint32_t k = 0; k < count && races.depth; ++k) {
       if (touches[k].slot != slot_a && touches[k].slot != slot_b) continue;
       if (!races_with(&races, touches[k].kind, node, &clash)) continue;
-      tell_sections(plan, node, touches[k].kind, &clash, message, bytes);
+      describe_sections(plan, node, touches[k].kind, &clash, message, bytes);
       return true;
     }
     if (plan->nodes[node].end > node + 1) {

@@ -33,7 +33,7 @@ void gki_races_free(gki_races *races) {
 }
 
 /* A touched slot has states in all enclosing PARALLELs; missing states are those of the innermost ones. */
-static bool push_state(gki_races *races, gki_touch touch, uint32_t who, uint32_t level) {
+static bool push_state(gki_races *races, gki_touch touch, uint32_t task, uint32_t level) {
   uint32_t state = races->unused;
   if (!state) {
     if (!gki_grow((void **)&races->states, &races->capacity, races->count + 1, sizeof *races->states,
@@ -48,7 +48,7 @@ static bool push_state(gki_races *races, gki_touch touch, uint32_t who, uint32_t
       .below = races->tops[touch.slot],
       .next = races->levels[level].states,
       .slot = touch.slot,
-      .first = who,
+      .first = task,
       .first_section = section,
       .mixed = GKI_NONE,
       .other = GKI_NONE,
@@ -62,8 +62,8 @@ static bool push_state(gki_races *races, gki_touch touch, uint32_t who, uint32_t
 
 /* Sections may share a slot if all of them touch it in the same way and none writes. So it is enough to remember the
  * first task that touched it, the first that touched it in another way, and the first of another section. */
-static bool clashes_with(gki_race_state *state, gki_touch touch, uint32_t who, uint32_t section, gki_clash *clash) {
-  if (state->told) return false;
+static bool clashes_with(gki_race_state *state, gki_touch touch, uint32_t task, uint32_t section, gki_clash *clash) {
+  if (state->reported) return false;
   bool same_kind = state->first_kind == touch.kind;
   uint32_t against = GKI_NONE;
   uint8_t kind = state->first_kind;
@@ -71,7 +71,7 @@ static bool clashes_with(gki_race_state *state, gki_touch touch, uint32_t who, u
     if (same_kind) return false;
     against = state->other;
     if (against == GKI_NONE && state->mixed == GKI_NONE) {
-      state->mixed = who;
+      state->mixed = task;
       state->mixed_kind = (uint8_t)touch.kind;
     }
   } else if (!same_kind || touch.kind == GKI_WRITES) {
@@ -80,16 +80,16 @@ static bool clashes_with(gki_race_state *state, gki_touch touch, uint32_t who, u
     against = state->mixed;
     kind = state->mixed_kind;
   } else if (state->other == GKI_NONE) {
-    state->other = who;
+    state->other = task;
   }
   if (against == GKI_NONE) return false;
-  state->told = true;
-  clash->who = against;
+  state->reported = true;
+  clash->task = against;
   clash->kind = (gki_touch_kind)kind;
   return true;
 }
 
-bool gki_races_touch(gki_races *races, gki_touch touch, uint32_t who, gki_clash *clashes, uint32_t *clash_count) {
+bool gki_races_touch(gki_races *races, gki_touch touch, uint32_t task, gki_clash *clashes, uint32_t *clash_count) {
   uint32_t depth = races->depth < GK_MAX_DEPTH ? races->depth : GK_MAX_DEPTH, top = races->tops[touch.slot];
   uint32_t known = 0;
   *clash_count = 0;
@@ -101,10 +101,10 @@ bool gki_races_touch(gki_races *races, gki_touch touch, uint32_t who, gki_clash 
     at->section = section;
     if (at->kinds >> touch.kind & 1) break; /* the enclosing sections have this kind, too */
     at->kinds |= (uint8_t)(1u << touch.kind);
-    if (!clashes_with(at, touch, who, section, &clashes[*clash_count])) continue;
+    if (!clashes_with(at, touch, task, section, &clashes[*clash_count])) continue;
     clashes[(*clash_count)++].parallel = races->levels[level].line;
   }
   for (; known < depth; ++known)
-    if (!push_state(races, touch, who, known)) return false;
+    if (!push_state(races, touch, task, known)) return false;
   return true;
 }

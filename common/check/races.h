@@ -17,7 +17,7 @@ typedef struct gki_race_state {
   uint32_t section;              /* the last */
   uint8_t kinds;                 /* in the last section, as bits */
   uint8_t first_kind, mixed_kind;
-  bool told;
+  bool reported;
 } gki_race_state;
 typedef struct gki_races {
   uint32_t *tops; /* per slot its innermost state, from 1 */
@@ -30,7 +30,7 @@ typedef struct gki_races {
 
 /* A clash: the earlier task, and the PARALLEL in whose sections both are. */
 typedef struct gki_clash {
-  uint32_t who, parallel;
+  uint32_t task, parallel;
   gki_touch_kind kind;
 } gki_clash;
 
@@ -38,8 +38,8 @@ void gki_races_enter(gki_races *races, uint32_t parallel);
 void gki_races_section(gki_races *races, uint32_t section);
 void gki_races_leave(gki_races *races);
 
-/* Task `who` touches a slot. Each PARALLEL's clash over a slot is reported once. false: out of memory, gk_fail has been
- * called. */
-bool gki_races_touch(gki_races *races, gki_touch touch, uint32_t who, gki_clash *clashes, uint32_t *clash_count);
+/* Task `task` touches a slot. Each PARALLEL's clash over a slot is reported once. false: out of memory, gk_fail has
+ * been called. */
+bool gki_races_touch(gki_races *races, gki_touch touch, uint32_t task, gki_clash *clashes, uint32_t *clash_count);
 void gki_races_free(gki_races *races);
 #endif

@@ -37,51 +37,51 @@ void gki_report(gki_checker *c, gki_problem problem, ...) {
   gki_report_text(c, problem, text);
 }
 
-static char *next_word(gki_checker *c) { return c->words[c->next_word++ % GK_COUNT(c->words)]; }
+static char *next_text(gki_checker *c) { return c->texts[c->next_text++ % GK_COUNT(c->texts)]; }
 
 const char *gki_format_int(gki_checker *c, int64_t number) {
-  char *word = next_word(c);
-  snprintf(word, GKI_WORD_BYTES, "%" PRId64, number);
-  return word;
+  char *text = next_text(c);
+  snprintf(text, GKI_TEXT_BYTES, "%" PRId64, number);
+  return text;
 }
 
 const char *gki_format_bits(gki_checker *c, uint32_t bits) {
-  char *word = next_word(c);
-  snprintf(word, GKI_WORD_BYTES, "0x%" PRIx32, bits);
-  return word;
+  char *text = next_text(c);
+  snprintf(text, GKI_TEXT_BYTES, "0x%" PRIx32, bits);
+  return text;
 }
 
 const char *gki_format_count(gki_checker *c, int64_t number, const char *what) {
-  char *word = next_word(c);
-  snprintf(word, GKI_WORD_BYTES, "%" PRId64 " %s%s", number, what, number == 1 ? "" : "s");
-  return word;
+  char *text = next_text(c);
+  snprintf(text, GKI_TEXT_BYTES, "%" PRId64 " %s%s", number, what, number == 1 ? "" : "s");
+  return text;
 }
 
-const char *gki_word(gki_checker *c, const char *text) {
-  char *word = next_word(c);
-  snprintf(word, GKI_WORD_BYTES, "%s", text && *text ? text : "without a name");
-  return word;
+const char *gki_format_name(gki_checker *c, const char *name) {
+  char *text = next_text(c);
+  snprintf(text, GKI_TEXT_BYTES, "%s", name && *name ? name : "without a name");
+  return text;
 }
 
-const char *gki_desc_word(gki_checker *c, const gk_slot_desc *desc) {
-  char *word = next_word(c);
-  snprintf(word, GKI_WORD_BYTES, "%" PRId32 " (%.*s)", desc->slot, GKI_WORD_BYTES - 20,
+const char *gki_format_desc(gki_checker *c, const gk_slot_desc *desc) {
+  char *text = next_text(c);
+  snprintf(text, GKI_TEXT_BYTES, "%" PRId32 " (%.*s)", desc->slot, GKI_TEXT_BYTES - 20,
            desc->name && *desc->name ? desc->name : "without a name");
-  return word;
+  return text;
 }
 
-const char *gki_slot_word(gki_checker *c, gk_slot slot) {
+const char *gki_format_slot(gki_checker *c, gk_slot slot) {
   const gk_slot_desc *desc = gki_desc_of(c, slot);
-  return desc ? gki_desc_word(c, desc) : gki_format_int(c, slot);
+  return desc ? gki_format_desc(c, desc) : gki_format_int(c, slot);
 }
 
-const char *gki_line_word(gki_checker *c, uint32_t line) {
-  char *word = c->other;
-  gki_line_name(c->blocks, line, word, sizeof c->other);
-  return word;
+const char *gki_format_line(gki_checker *c, uint32_t line) {
+  char *text = c->other;
+  gki_line_name(c->blocks, line, text, sizeof c->other);
+  return text;
 }
 
-const char *gki_type_word(gki_checker *c, gk_type type) {
+const char *gki_format_type(gki_checker *c, gk_type type) {
   const char *name = gki_type_name(type);
   return name ? name : gki_format_int(c, (int)type);
 }

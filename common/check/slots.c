@@ -12,21 +12,21 @@ static bool is_zero(const uintptr_t *words, size_t count) {
 
 static void check_type(gki_checker *c, const gk_slot_desc *desc) {
   size_t limit = PTRDIFF_MAX, unit = desc->element_bytes ? desc->element_bytes : 1;
-  const char *type = gki_type_word(c, desc->type);
+  const char *type = gki_format_type(c, desc->type);
   if (desc->type <= GK_NO_TYPE || desc->type > GK_HOST_PTR) {
-    gki_report(c, GKI_SLOT_TYPE, gki_desc_word(c, desc), type, NULL);
+    gki_report(c, GKI_SLOT_TYPE, gki_format_desc(c, desc), type, NULL);
     return;
   }
   if (desc->bits & GK_HAS_VALUE && (desc->type == GK_PTR || desc->type == GK_BYTES))
-    gki_report(c, GKI_SLOT_VALUE, gki_desc_word(c, desc), type,
+    gki_report(c, GKI_SLOT_VALUE, gki_format_desc(c, desc), type,
                desc->type == GK_PTR ? "gk_bind" : "gk_bind_bytes", NULL);
   if (desc->type == GK_BYTES && !desc->element_bytes)
-    gki_report(c, GKI_SLOT_BYTES, gki_desc_word(c, desc), NULL);
-  if (desc->type != GK_PTR && desc->count) gki_report(c, GKI_SLOT_COUNT, gki_desc_word(c, desc), type, NULL);
+    gki_report(c, GKI_SLOT_BYTES, gki_format_desc(c, desc), NULL);
+  if (desc->type != GK_PTR && desc->count) gki_report(c, GKI_SLOT_COUNT, gki_format_desc(c, desc), type, NULL);
   if (desc->type == GK_PTR && desc->count > limit / unit) {
     char count[24];
     snprintf(count, sizeof count, "%zu", desc->count);
-    gki_report(c, GKI_SLOT_TOO_LARGE, gki_desc_word(c, desc), count,
+    gki_report(c, GKI_SLOT_TOO_LARGE, gki_format_desc(c, desc), count,
                gki_format_count(c, (int64_t)unit, "byte"), NULL);
   }
 }
@@ -34,17 +34,17 @@ static void check_type(gki_checker *c, const gk_slot_desc *desc) {
 static void check_slot(gki_checker *c, const gki_inclusion *in, size_t place) {
   const gk_slot_desc *desc = &in->list->slots[place];
   if (desc->slot < 1 || desc->slot > (gk_slot)UINT16_MAX) {
-    gki_report(c, GKI_SLOT_NUMBER, gki_desc_word(c, desc), NULL);
+    gki_report(c, GKI_SLOT_NUMBER, gki_format_desc(c, desc), NULL);
   } else if (in->ranks[desc->slot] != place + 1) {
-    const char *first = gki_desc_word(c, &in->list->slots[in->ranks[desc->slot] - 1]);
-    gki_report(c, GKI_SLOT_REUSED, gki_desc_word(c, desc), first, NULL);
+    const char *first = gki_format_desc(c, &in->list->slots[in->ranks[desc->slot] - 1]);
+    gki_report(c, GKI_SLOT_REUSED, gki_format_desc(c, desc), first, NULL);
   }
-  if (!desc->name || !*desc->name) gki_report(c, GKI_SLOT_NAMELESS, gki_desc_word(c, desc), NULL);
+  if (!desc->name || !*desc->name) gki_report(c, GKI_SLOT_NAMELESS, gki_format_desc(c, desc), NULL);
   check_type(c, desc);
   if (desc->bits & ~(uint32_t)GK_HAS_VALUE)
-    gki_report(c, GKI_SLOT_BITS, gki_desc_word(c, desc), gki_format_bits(c, desc->bits), NULL);
+    gki_report(c, GKI_SLOT_BITS, gki_format_desc(c, desc), gki_format_bits(c, desc->bits), NULL);
   if (!is_zero(desc->reserved, GK_COUNT(desc->reserved)))
-    gki_report(c, GKI_SLOT_RESERVED, gki_desc_word(c, desc), NULL);
+    gki_report(c, GKI_SLOT_RESERVED, gki_format_desc(c, desc), NULL);
 }
 
 static uint64_t hash_name(const char *name) {
@@ -75,8 +75,8 @@ gk_result gki_check_slots(gki_checker *c, uint32_t inclusion) {
     if (!desc->name || !*desc->name) continue;
     uint32_t first = enter_name(in->list->slots, seen, size, (uint32_t)k);
     if (first == k + 1) continue;
-    const char *other = gki_desc_word(c, &in->list->slots[first - 1]);
-    gki_report(c, GKI_SLOT_NAME_REUSED, gki_desc_word(c, desc), other, NULL);
+    const char *other = gki_format_desc(c, &in->list->slots[first - 1]);
+    gki_report(c, GKI_SLOT_NAME_REUSED, gki_format_desc(c, desc), other, NULL);
   }
   gk_host_free(seen);
   return GK_OK;

@@ -61,7 +61,7 @@ static bool is_other_number(const char *element) {
 }
 
 typedef struct wanted {
-  const char *word; /* the argument's name in a message */
+  const char *name; /* the argument's name in a message */
   const char *element;
   uint32_t element_bytes;
   uint32_t types; /* a bit for each gk_type that is allowed */
@@ -73,7 +73,7 @@ static const char *types_word(gki_checker *c, uint32_t types) {
   if (types == READABLE) return "GK_PTR or GK_BYTES";
   gk_type type = GK_PTR;
   while (!(types >> type & 1)) ++type;
-  return gki_type_word(c, type);
+  return gki_format_type(c, type);
 }
 
 static bool same_element(const char *a, const char *b) {
@@ -83,17 +83,17 @@ static bool same_element(const char *a, const char *b) {
 static void check_element(gki_checker *c, const wanted *want, const gk_slot_desc *desc) {
   bool named = want->element && desc->element;
   if (named && !same_element(want->element, desc->element)) {
-    const char *found = gki_word(c, desc->element);
-    gki_report(c, GKI_ARGUMENT_ELEMENT, gki_word(c, want->word), gki_word(c, want->element),
-               gki_desc_word(c, desc), found, NULL);
+    const char *found = gki_format_name(c, desc->element);
+    gki_report(c, GKI_ARGUMENT_ELEMENT, gki_format_name(c, want->name), gki_format_name(c, want->element),
+               gki_format_desc(c, desc), found, NULL);
     return;
   }
   /* Without names, a struct must still be as long as its readers expect. */
   bool differs = named ? want->element_bytes != desc->element_bytes && want->element_bytes && desc->element_bytes
                        : desc->type == GK_BYTES && desc->element_bytes < want->element_bytes;
   if (differs)
-    gki_report(c, GKI_ARGUMENT_SIZE, gki_word(c, want->word),
-               gki_format_count(c, want->element_bytes, "byte"), gki_desc_word(c, desc),
+    gki_report(c, GKI_ARGUMENT_SIZE, gki_format_name(c, want->name),
+               gki_format_count(c, want->element_bytes, "byte"), gki_format_desc(c, desc),
                gki_format_int(c, desc->element_bytes), NULL);
 }
 
@@ -101,15 +101,15 @@ static void check_element(gki_checker *c, const wanted *want, const gk_slot_desc
 static const gk_slot_desc *check_argument(gki_checker *c, const wanted *want, gk_slot slot) {
   const gk_slot_desc *desc = gki_desc_of(c, slot);
   if (!desc) {
-    gki_report(c, GKI_ARGUMENT_UNKNOWN, gki_word(c, want->word), gki_format_int(c, slot), NULL);
+    gki_report(c, GKI_ARGUMENT_UNKNOWN, gki_format_name(c, want->name), gki_format_int(c, slot), NULL);
     return NULL;
   }
   if (desc->type <= GK_NO_TYPE || desc->type > GK_HOST_PTR) return NULL; /* reported with the table */
   if (!(want->types >> desc->type & 1)) {
-    const char *name = gki_word(c, want->word), *at = gki_desc_word(c, desc);
+    const char *name = gki_format_name(c, want->name), *at = gki_format_desc(c, desc);
     if (desc->type == GK_HOST_PTR) gki_report(c, GKI_HOST_POINTER, name, at, NULL);
     else
-      gki_report(c, GKI_ARGUMENT_TYPE, name, types_word(c, want->types), at, gki_type_word(c, desc->type),
+      gki_report(c, GKI_ARGUMENT_TYPE, name, types_word(c, want->types), at, gki_format_type(c, desc->type),
                  NULL);
     return NULL;
   }
@@ -151,12 +151,12 @@ static bool check_items(gki_checker *c, const gk_task *task, uint32_t axis) {
   switch (desc->type) {
   case GK_PTR:
     if (is_other_number(desc->element))
-      gki_report(c, GKI_ITEMS_ELEMENT, names[axis], gki_desc_word(c, desc), gki_word(c, desc->element),
+      gki_report(c, GKI_ITEMS_ELEMENT, names[axis], gki_format_desc(c, desc), gki_format_name(c, desc->element),
                  NULL);
     return true;
   case GK_I32: case GK_U32: case GK_I64: return false;
   case GK_F32: case GK_F64: case GK_BYTES: case GK_HOST_PTR:
-    gki_report(c, GKI_ITEMS_TYPE, names[axis], gki_desc_word(c, desc), gki_type_word(c, desc->type), NULL);
+    gki_report(c, GKI_ITEMS_TYPE, names[axis], gki_format_desc(c, desc), gki_format_type(c, desc->type), NULL);
     return true;
   default: return true; /* reported with the table */
   }
@@ -172,9 +172,9 @@ static void check_flag(gki_checker *c, const gk_task *task) {
   const gk_slot_desc *desc = gki_desc_of(c, task->flag);
   if (!desc) gki_report(c, GKI_FLAG_UNKNOWN, gki_format_int(c, task->flag), NULL);
   else if (desc->type > GK_PTR && desc->type <= GK_HOST_PTR)
-    gki_report(c, GKI_FLAG_TYPE, gki_desc_word(c, desc), gki_type_word(c, desc->type), NULL);
+    gki_report(c, GKI_FLAG_TYPE, gki_format_desc(c, desc), gki_format_type(c, desc->type), NULL);
   else if (is_other_number(desc->element))
-    gki_report(c, GKI_FLAG_ELEMENT, gki_desc_word(c, desc), gki_word(c, desc->element), NULL);
+    gki_report(c, GKI_FLAG_ELEMENT, gki_format_desc(c, desc), gki_format_name(c, desc->element), NULL);
   check_aligned(c, task);
 }
 
@@ -190,9 +190,9 @@ static void check_alias(gki_checker *c, const gk_task *task, const uint32_t *mem
     for (uint32_t j = 0; j < count; ++j) {
       if (j == k || memory[j] != memory[k] || !writes(params[j].access)) continue;
       if (params[j].access == GK_ACCESS_SUM && params[k].access == GK_ACCESS_SUM && j < k) continue;
-      gki_report(c, GKI_ARGUMENT_ALIAS, gki_slot_word(c, task->args[k]), gki_word(c, params[k].name),
+      gki_report(c, GKI_ARGUMENT_ALIAS, gki_format_slot(c, task->args[k]), gki_format_name(c, params[k].name),
                  params[k].access == GK_ACCESS_IN ? "which may only be read" : "which is summed into",
-              gki_word(c, params[j].name), NULL);
+              gki_format_name(c, params[j].name), NULL);
     }
   }
 }
@@ -209,8 +209,8 @@ static void check_params(gki_checker *c, const gk_task *task) {
   uint32_t memory[GK_MAX_ARGS] = {0}, count = gki_arg_count(task);
   if (kernel->param_count > GK_MAX_ARGS || (kernel->param_count && !kernel->params)) return;
   if (count != kernel->param_count) {
-    char what[GKI_WORD_BYTES] = "the kernel ";
-    check_count(c, task, strncat(what, gki_word(c, kernel->name), sizeof what - 12), kernel->param_count);
+    char what[GKI_TEXT_BYTES] = "the kernel ";
+    check_count(c, task, strncat(what, gki_format_name(c, kernel->name), sizeof what - 12), kernel->param_count);
     if (count > kernel->param_count) count = kernel->param_count;
   }
   for (uint32_t k = 0; k < count; ++k) {
@@ -229,7 +229,7 @@ static void check_grid(gki_checker *c, const gk_task *task, uint32_t axis) {
   static const char *const names[] = {"x", "y", "z"};
   const gk_slot_desc *desc = task->items[axis] ? gki_desc_of(c, task->items[axis]) : NULL;
   if (desc && desc->type == GK_PTR)
-    gki_report(c, GKI_ITEMS_BY_HAND, names[axis], gki_desc_word(c, desc), gki_word(c, task->kernel->name),
+    gki_report(c, GKI_ITEMS_BY_HAND, names[axis], gki_format_desc(c, desc), gki_format_name(c, task->kernel->name),
                c->backend->name, NULL);
 }
 
@@ -241,7 +241,7 @@ static bool check_dimensions(gki_checker *c, const gk_task *task, uint32_t dimen
   const gk_kernel *kernel = task->kernel;
   const uint32_t given = task->bits / GK_DIMENSIONS(1) % 4;
   if (!kernel || kernel->dimensions > 3 || !given || given == dimensions) return true;
-  gki_report(c, GKI_RUN_DIMENSIONS, gki_format_count(c, given, "dimension"), gki_word(c, kernel->name),
+  gki_report(c, GKI_RUN_DIMENSIONS, gki_format_count(c, given, "dimension"), gki_format_name(c, kernel->name),
              gki_format_int(c, dimensions), (task->bits & GK_ALWAYS ? always : macros)[dimensions - 1], NULL);
   return false;
 }
@@ -270,7 +270,7 @@ static void check_launch(gki_checker *c, const gk_task *task) {
   const bool on_device = check_axes(c, task, dimensions);
   for (uint32_t k = dimensions; k < 3 && fits; ++k)
     if (task->items[k])
-      gki_report(c, GKI_ITEMS_DIMENSIONS, k == 1 ? "y" : "z", gki_word(c, kernel->name),
+      gki_report(c, GKI_ITEMS_DIMENSIONS, k == 1 ? "y" : "z", gki_format_name(c, kernel->name),
                  gki_format_count(c, dimensions, "dimension"), NULL);
   if (on_device) check_aligned(c, task);
   else if (task->offset)
@@ -294,12 +294,12 @@ static void check_copy(gki_checker *c, const gk_task *task) {
     gki_report(c, GKI_COPY_UNITS, gki_format_count(c, unit, "byte"),
                gki_format_count(c, unit_of(from), "byte"), NULL);
   if (from->type == GK_BYTES && (task->items[0] || task->from_offset))
-    gki_report(c, GKI_COPY_STRUCT, gki_desc_word(c, from), NULL);
+    gki_report(c, GKI_COPY_STRUCT, gki_format_desc(c, from), NULL);
   uint32_t slot = gki_slot_of(c->blocks, c->inclusion, task->args[0]);
   if (!slot || slot != gki_slot_of(c->blocks, c->inclusion, task->args[1])) return;
   int64_t apart = llabs((int64_t)task->offset - task->from_offset);
   if (apart == 0 || (!task->items[0] && apart < unit))
-    gki_report(c, GKI_COPY_ONTO_ITSELF, gki_desc_word(c, to), gki_format_int(c, task->from_offset),
+    gki_report(c, GKI_COPY_ONTO_ITSELF, gki_format_desc(c, to), gki_format_int(c, task->from_offset),
                gki_format_int(c, task->offset), NULL);
 }
 
@@ -317,7 +317,7 @@ static void check_pattern(gki_checker *c, const gk_task *task, const gk_slot_des
     with = "each 4 bytes with one integer";
     fix = is_float ? "use GK_FILL_F32, or 0" : "use a kernel, or 0";
   }
-  if (fix) gki_report(c, GKI_FILL_NUMBER, with, gki_desc_word(c, to), gki_word(c, to->element), fix, NULL);
+  if (fix) gki_report(c, GKI_FILL_NUMBER, with, gki_format_desc(c, to), gki_format_name(c, to->element), fix, NULL);
 }
 
 static void check_fill(gki_checker *c, const gk_task *task) {
@@ -326,7 +326,7 @@ static void check_fill(gki_checker *c, const gk_task *task) {
   if (!check_count(c, task, "FILL", 1)) return;
   const gk_slot_desc *to = check_argument(c, &(wanted){"to", NULL, 0, MEMORY}, task->args[0]);
   if (to && unit_of(to) % 4)
-    gki_report(c, GKI_FILL_UNIT, gki_desc_word(c, to), gki_format_count(c, unit_of(to), "byte"), NULL);
+    gki_report(c, GKI_FILL_UNIT, gki_format_desc(c, to), gki_format_count(c, unit_of(to), "byte"), NULL);
   else if (to) check_pattern(c, task, to);
 }
 
@@ -355,7 +355,7 @@ static void check_include(gki_checker *c, const gk_task *task) {
   }
   if (count > list->slot_count)
     gki_report(c, GKI_INCLUDE_ARGUMENTS, gki_format_count(c, count, "argument"),
-               gki_word(c, gki_list_name(list)), gki_format_count(c, (int64_t)list->slot_count, "slot"), NULL);
+               gki_format_name(c, gki_list_name(list)), gki_format_count(c, (int64_t)list->slot_count, "slot"), NULL);
   for (uint32_t k = 0; k < count && k < list->slot_count; ++k) {
     const gk_slot_desc *inner = &list->slots[k];
     if (inner->type <= GK_NO_TYPE || inner->type > GK_HOST_PTR) continue;

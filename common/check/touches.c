@@ -67,7 +67,7 @@ uint32_t gki_touches_of_node(const gk_plan *plan, uint32_t node, uint32_t *args,
   return into.count;
 }
 
-const char *gki_touch_word(gki_touch_kind kind) {
+const char *gki_touch_name(gki_touch_kind kind) {
   static const char *const words[] = {"reads", "writes", "sums into", "changes atomically"};
   return words[kind];
 }

@@ -13,7 +13,7 @@ typedef struct gki_touch {
 enum { GKI_MAX_TOUCHES = GK_MAX_ARGS + 4 };
 
 /* "reads" */
-const char *gki_touch_word(gki_touch_kind kind);
+const char *gki_touch_name(gki_touch_kind kind);
 
 /* The touches of a line, or of a node: first those of its arguments (of a node, their number is in *args), then those
  * of its items and flag. Slots that aren't memory, or are unknown, are left out. @return their number. */

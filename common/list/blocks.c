@@ -52,7 +52,7 @@ static size_t argument_length(const char *text) {
 }
 
 /* The macros of blocks store the whole text of their arguments: "SOLVING, .max_iterations = 200, .label = SOLVE". */
-const char *gki_block_words(const gk_task *task, size_t *length) {
+const char *gki_block_name(const gk_task *task, size_t *length) {
   static const char key[] = ".label";
   const char *text = task->name ? task->name : "";
   const char *label = task->label ? strstr(text, key) : NULL;
@@ -72,7 +72,7 @@ static size_t append_task(char *text, size_t bytes, size_t used, size_t index, c
   size_t shown = NAME_SHOWN;
   if (gki_op_opens(task->op) && name == task->name) {
     op = gki_op_name(task->op);
-    name = gki_block_words(task, &shown);
+    name = gki_block_name(task, &shown);
   }
   if (shown > NAME_SHOWN) shown = NAME_SHOWN;
   int length = snprintf(text + used, bytes - used, "%stask %zu (%s%s%.*s)", used ? ", there " : "", index, op,

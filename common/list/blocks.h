@@ -75,7 +75,7 @@ const char *gki_list_name(const gk_list *list);
 uint32_t gki_arg_count(const gk_task *task);
 
 /* The name of a task that opens a block: its label, or its flag. */
-const char *gki_block_words(const gk_task *task, size_t *length);
+const char *gki_block_name(const gk_task *task, size_t *length);
 
 /* "task 7 (scale)", "task 3 (DO_WHILE MORE)", or "task 7 (contacts), there task 3 (find_pairs)" for one of an included
  * list. */

@@ -39,7 +39,7 @@ static node_name name_of_node(const gki_blocks *blocks, const gki_line *line) {
   node_name name = name_of_text(blocks->inclusions[line->inclusion].name, text);
   switch (task->op) {
   case GK_OP_DO_WHILE: case GK_OP_WHILE: case GK_OP_IF: case GK_OP_SWITCH:
-    name.text = gki_block_words(task, &name.length);
+    name.text = gki_block_name(task, &name.length);
     break;
   default: break;
   }

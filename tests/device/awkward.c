@@ -438,26 +438,26 @@ static bool is_same(const graph *g, uint32_t slot, const gk_value *value) {
   }
 }
 
-static gk_result launch(void *state, const gk_launch_args *hand_over) {
+static gk_result launch(void *state, const gk_launch_args *args) {
   graph *g = state;
   device *d = g->device;
   gk_result late = GK_OK;
   enter(g);
   gk_result result = begin(d, "launch", &late);
-  const char *rule = far_bad_hand_over(g->plan, hand_over, ++g->launched);
+  const char *rule = far_bad_args(g->plan, args, ++g->launched);
   broken_if(rule, rule ? rule : "");
   broken_if(g->running, "launch: the one before wasn't waited for");
   if (rule || result != GK_OK) return leave(g, result);
   pthread_mutex_lock(&d->lock);
-  for (uint32_t k = 0; k < hand_over->changed_count; ++k)
-    take_over(g, hand_over->changed[k], &hand_over->values[hand_over->changed[k]]);
+  for (uint32_t k = 0; k < args->changed_count; ++k)
+    take_over(g, args->changed[k], &args->values[args->changed[k]]);
   g->running = true;
   pthread_mutex_unlock(&d->lock);
   for (uint32_t k = 1; k < g->plan->slot_count; ++k)
-    broken_if(!is_same(g, k, &hand_over->values[k]), "launch: a slot changed that is not among those changed");
-  g->host_entries = hand_over->entries;
-  g->cancel = hand_over->cancel;
-  g->capacity = hand_over->capacity;
+    broken_if(!is_same(g, k, &args->values[k]), "launch: a slot changed that is not among those changed");
+  g->host_entries = args->entries;
+  g->cancel = args->cancel;
+  g->capacity = args->capacity;
   g->late = GK_OK;
   if (late != GK_OK) awkward_post(d, &(command){.kind = COMMAND_FAIL, .graph = g, .code = late});
   return leave(g, GK_OK);

@@ -133,7 +133,7 @@ gk_result far_run_node(const far_tasks *t, uint32_t at) {
   return node->op == GK_OP_KERNEL ? run_kernel(t, node, extent, count) : move(t, node, count);
 }
 
-const char *far_bad_hand_over(const gk_plan *plan, const gk_launch_args *launch, uint64_t launched) {
+const char *far_bad_args(const gk_plan *plan, const gk_launch_args *launch, uint64_t launched) {
   if (launch->launch != launched) return "launch: its number isn't the next one";
   if (launch->launch == 1 && launch->changed_count + 1 != plan->slot_count)
     return "first launch: not all slots are changed";

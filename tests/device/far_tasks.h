@@ -17,6 +17,6 @@ typedef struct far_tasks {
 gk_result far_run_node(const far_tasks *tasks, uint32_t node);
 gk_result far_read_flag(const far_tasks *tasks, uint32_t node, int32_t *flag);
 
-/* The rule that a hand-over breaks; NULL: none. launched: the launch's number by the backend's own count. */
-const char *far_bad_hand_over(const gk_plan *plan, const gk_launch_args *launch, uint64_t launched);
+/* The rule that a launch's arguments break; NULL: none. launched: the launch's number, as the backend counts. */
+const char *far_bad_args(const gk_plan *plan, const gk_launch_args *launch, uint64_t launched);
 #endif

@@ -117,7 +117,7 @@ typedef struct pending { struct graph *graph; uint32_t run; } pending;
 typedef struct ride {
   struct ride *next;
   struct graph *graph;
-  gk_launch_args hand_over;
+  gk_launch_args args;
   gk_launch_result record;
   gk_result result;
   char message[300];
@@ -144,7 +144,7 @@ typedef struct graph {
   device *device;
   const gk_plan *plan;
   atomic_flag in_call;
-  gk_launch_args hand_over;
+  gk_launch_args args;
   uint64_t launched, waited;
   gk_result late; /* of a run that was submitted */
   char late_message[300];
@@ -390,8 +390,8 @@ static void fake_drop(void *state) {
   leak(-1);
 }
 
-static void check_hand_over(graph *g, const gk_launch_args *launch) {
-  const char *rule = far_bad_hand_over(g->plan, launch, ++g->launched);
+static void check_args(graph *g, const gk_launch_args *launch) {
+  const char *rule = far_bad_args(g->plan, launch, ++g->launched);
   broken_if(rule, rule ? rule : "");
 }
 
@@ -436,7 +436,7 @@ static gk_result walk_launch(graph *g, const gk_launch_args *launch, gk_launch_r
 static gk_result fake_run(void *state, const gk_launch_args *launch, gk_launch_result *record) {
   graph *g = state;
   enter(g);
-  check_hand_over(g, launch);
+  check_args(g, launch);
   ++g->waited;
   gk_result result = called_or_failed(FAKE_RUN);
   return leave(g, result == GK_OK ? walk_launch(g, launch, record) : result);
@@ -452,7 +452,7 @@ static void *ride_all(void *at) {
     pthread_mutex_unlock(&d->lock);
     while_held();
     gki_begin();
-    r->result = walk_launch(r->graph, &r->hand_over, &r->record);
+    r->result = walk_launch(r->graph, &r->args, &r->record);
     if (r->result != GK_OK) snprintf(r->message, sizeof r->message, "%s", gk_error());
     pthread_mutex_lock(&d->lock);
     d->first = r->next;
@@ -469,7 +469,7 @@ static gk_result native_launch(graph *g, const gk_launch_args *launch) {
   pthread_mutex_lock(&d->lock);
   broken_if(!r->over, "launch: more than 16 of a graph");
   r->graph = g;
-  r->hand_over = *launch;
+  r->args = *launch;
   r->over = false;
   r->next = NULL;
   r->record.yielded = r->record.limit = 0;
@@ -522,7 +522,7 @@ static void settle(device *d) {
   for (unsigned k = 0; k < d->pending_count; ++k) {
     graph *g = d->pending[k].graph;
     if (g->late != GK_OK) continue;
-    g->late = run_run(g, &g->hand_over, d->pending[k].run);
+    g->late = run_run(g, &g->args, d->pending[k].run);
     if (g->late != GK_OK) snprintf(g->late_message, sizeof g->late_message, "%s", gk_error());
   }
   pthread_mutex_lock(&d->lock);
@@ -536,7 +536,7 @@ static gk_result fake_launch(void *state, const gk_launch_args *launch) {
   graph *g = state;
   enter(g);
   gk_result result = called_or_failed(FAKE_LAUNCH);
-  check_hand_over(g, launch);
+  check_args(g, launch);
   if (g->device->mode == FAKE_NATIVE) {
     if (result == GK_OK) result = native_launch(g, launch);
     else {
@@ -548,7 +548,7 @@ static gk_result fake_launch(void *state, const gk_launch_args *launch) {
   for (unsigned k = 0; k < g->device->pending_count; ++k)
     broken_if(g->device->pending[k].graph == g, "launch: a run of the one before is still to be run");
   g->waited = g->launched;
-  g->hand_over = *launch;
+  g->args = *launch;
   g->late = GK_OK;
   return leave(g, result);
 }
@@ -575,7 +575,7 @@ static gk_result fake_read_flag(void *state, uint32_t node, int32_t *flag) {
   gk_result result = called_or_failed(FAKE_READ_FLAG);
   settle(g->device);
   if (result == GK_OK) result = late(g);
-  if (result == GK_OK && node) *flag = flag_of(g, &g->hand_over, node);
+  if (result == GK_OK && node) *flag = flag_of(g, &g->args, node);
   return leave(g, result);
 }
 
