@@ -4,49 +4,6 @@
 #include "world.h"
 #include "unit/support/runtime_kernels.h"
 
-/* ---- graphs ------------------------------------------------------------------------------------------------------ */
-
-static gk_graph *kept_graphs[64];
-static size_t kept_count;
-
-/* The end of the test destroys it. */
-static inline gk_graph *kept_graph(gk_device *device, const gk_list *list, uint32_t bits) {
-  assert_true(kept_count < GK_COUNT(kept_graphs));
-  return kept_graphs[kept_count++] = graph_on(device, list, bits);
-}
-
-static inline void destroy_kept(void) {
-  while (kept_count > 0) gk_graph_destroy(kept_graphs[--kept_count]);
-}
-
-static inline int teardown_graphs(void **state) {
-  sim->hold(0); /* a test that failed in between left it so, and destroying would wait for ever */
-  destroy_kept();
-  return teardown_cuda(state);
-}
-#define TEST_OF_GRAPHS(test) DEVICE_TEST(test, setup_cuda, teardown_graphs)
-
-static inline gk_graph *bound_graph(gk_device *device, const gk_list *list, uint32_t bits, const slot_memory *all,
-                                    size_t count) {
-  gk_graph *graph = kept_graph(device, list, bits);
-  bind_slots(graph, all, count);
-  return graph;
-}
-/* A kept graph whose slots have this memory: BOUND(&list, 0, {X, x}, {Y, y}). */
-#define BOUND(list, bits, ...) \
-  bound_graph(device, list, bits, (const slot_memory[]){__VA_ARGS__}, GK_COUNT(((const slot_memory[]){__VA_ARGS__})))
-
-/* What a launch came to that the driver took. */
-static inline gk_result end_of_launch(gk_graph *graph, int32_t label) {
-  assert_ok(gk_launch(graph, label));
-  return gk_wait(graph, NULL);
-}
-
-static inline gk_result launch_and_wait(gk_graph *graph, int32_t label) {
-  const gk_result result = gk_launch(graph, label);
-  return result == GK_OK ? gk_wait(graph, NULL) : result;
-}
-
 static inline const gk_capability *capability_of(const gk_device *device, const char *construct) {
   const gk_device_info *info = gk_device_describe(device);
   for (size_t k = 0; k < info->capability_count; ++k)
@@ -85,20 +42,24 @@ static inline void assert_ints(gk_device *device, const int *at, const int *want
 /* Ints that follow each other: ASSERT_INTS(x, 1, 2, 3). */
 #define ASSERT_INTS(at, ...) assert_ints(device, at, (const int[]){__VA_ARGS__}, GK_COUNT(((const int[]){__VA_ARGS__})))
 
+/* Each of many launches under way sees what was bound for it, structs too. The graph applies `its_line` to `x`. */
+static inline void check_queue(gk_device *device, gk_graph *graph, gk_slot x, gk_slot its_line) {
+  int *memory[16];
+  for (int k = 0; k < 16; ++k) memory[k] = int_on(device, 1);
+  sim->hold(true);
+  for (int k = 0; k < 16; ++k) {
+    gk_bind_bytes(graph, its_line, &(line){k, 1000}, sizeof(line));
+    gk_bind(graph, x, memory[k]);
+    assert_ok(gk_launch(graph, 0));
+  }
+  assert_int_equal(gk_launch(graph, 0), GK_ERROR_BUSY);
+  assert_int_equal(gk_poll(graph, NULL), GK_NOT_READY);
+  sim->hold(false);
+  assert_ok(gk_wait(graph, NULL));
+  for (int k = 0; k < 16; ++k) assert_int_equal(int_at(device, memory[k]), 1000 + k);
+}
+
 /* ---- calls of the driver that fail ------------------------------------------------------------------------------- */
-
-/* The k-th one from now on, from 1. */
-static inline void fail_call(uint64_t k, CUresult code) {
-  sim->mark();
-  (sim->fail)(k, code, SIMGPU_NOW);
-}
-
-/* The entry that failed, NULL: none did. From now on none fails. */
-static inline const char *end_failing(void) {
-  const char *failed = sim->failed();
-  sim->mark();
-  return failed;
-}
 
 typedef gk_result attempt_fn(gk_device *device, gk_graph **graph);
 typedef void outcome_fn(gk_device *device, gk_graph *graph, gk_result result, const char *failed);
@@ -112,7 +73,7 @@ static inline void fail_each_call(gk_device *device, attempt_fn *attempt, outcom
     gk_graph *graph = NULL;
     fail_call(k, CUDA_ERROR_UNKNOWN);
     const gk_result result = attempt(device, &graph);
-    failed = end_failing();
+    failed = failed_call();
     check(device, graph, result, failed);
     gk_graph_destroy(graph);
     assert_int_equal(alive_but_memory(), alive);
@@ -132,12 +93,5 @@ static inline gk_result fail_entry(gk_device *device, const char *entry, CUresul
     if (strcmp(sim->failed(), entry) == 0) return result;
     gk_graph_destroy(*graph);
   }
-}
-
-/* ---- programs ---------------------------------------------------------------------------------------------------- */
-
-static inline int run_simulated(__attribute__((unused)) int count, char **words, CMFixtureFunction setup) {
-  with_simgpu(words);
-  return run_all_tests_with(setup, NULL);
 }
 #endif

@@ -78,11 +78,11 @@ static const gk_slot_desc slots[] = {
   GK_BUFFER(OUTER, int)};
 enum { HERE = 7, THERE = 9 };
 
-static inline int run_handwritten(int count, char **words, CMFixtureFunction setup) {
+static inline int run_handwritten(char **words) {
   setenv("SIMGPU_VERSION", VERSION, 1);
   setenv("SIMGPU_ARCH", atoi(VERSION) == 11 ? "80" : "90", 1);
   setenv("SIMGPU_NO", NO, 1);
   setenv("SIMGPU_NVRTC", "13.0,12.4,11.4", 1);
-  return run_simulated(count, words, setup);
+  return run_on_simgpu(words);
 }
 #endif

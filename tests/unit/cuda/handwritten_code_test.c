@@ -2,7 +2,6 @@
 #include "runtime/device.h"
 #include "cuda/device.h"
 #include "handwritten.h"
-#include "user_driver.h"
 #include "simgpu/simnvrtc.h"
 
 static bool is_old(void) { return atoi(VERSION) == 11; }
@@ -17,11 +16,11 @@ static const gk_kernel counting_kernel = {.name = "counting_kernel", .cuda = &co
 /* ---- modules and forms of code ----------------------------------------------------------------------------------- */
 
 /* Kernels that name the same text are of one module; with other options, of another. */
-TEST_OF_GRAPHS(test_modules_are_shared) {
+TEST_ON_CUDA(test_modules_are_shared) {
   LIST(list, GK_RUN(counting_kernel, GK_ONE, 0), GK_RUN(look, GK_ONE, X), GK_RUN(other, GK_ONE, Y),
        GK_RUN(defined, GK_ONE, FLAG), GK_RUN(said, GK_ONE, LEFT));
   int *x = int_on(device, 99), *y = int_on(device, 99), *flag = int_on(device, 99), *left = int_on(device, 99);
-  gk_graph *graph = BOUND(&list, BITS, {X, x}, {Y, y}, {FLAG, flag}, {LEFT, left});
+  gk_graph *graph = NEW_GRAPH(device, &list, BITS, {X, x}, {Y, y}, {FLAG, flag}, {LEFT, left});
   run_to_end(graph, 0);
   run_to_end(graph, 0);
   ASSERT_VALUES({x, 2}, {y, 0}, {flag, 7}, {left, 8});
@@ -93,7 +92,7 @@ static void run_add(gk_device *device, const gk_code *code) {
   gk_graph_destroy(graph);
 }
 
-static void close_device(gk_device *device, void **state) {
+static void close_now(gk_device *device, void **state) {
   gk_device_close(device);
   *state = NULL;
 }
@@ -102,7 +101,7 @@ TEST_ON_CUDA(test_images) {
   const compiled made[2] = {compile_to(true), compile_to(false)};
   const gk_code codes[2] = {image_code(&made[0]), image_code(&made[1])};
   for (int k = 0; k < 2; ++k) run_add(device, &codes[k]);
-  close_device(device, state); /* kernels live as long as it does */
+  close_now(device, state); /* kernels live as long as it does */
   for (int k = 0; k < 2; ++k) free(made[k].image);
 }
 
@@ -110,14 +109,14 @@ TEST_ON_CUDA(test_function) {
   const compiled made = compile_to(true);
   loaded l = load(made.image);
   run_add(device, &(gk_code){.function = l.function, .block = {32}});
-  close_device(device, state);
+  close_now(device, state);
   RIGHT(cu.cuModuleGetFunction(&l.function, l.module, "back")); /* it is still the caller's */
   unload(&l);
   free(made.image);
 }
 
 /* The GPU that the options say goes before the device's. */
-TEST_OF_GRAPHS(test_options) {
+TEST_ON_CUDA(test_options) {
   const gk_code codes[] = {
     {.text = text, .options = "-DSAID=1 -arch=compute_80", .entry = "defined"},
     {.text = text, .options = is_old() ? "--gpu-architecture sm_80 -D SAID=2" : "--gpu-architecture sm_90a -D SAID=2",
@@ -127,9 +126,9 @@ TEST_OF_GRAPHS(test_options) {
   const gk_task tasks[] = {GK_RUN(kernels[0], GK_ONE, X), GK_RUN(kernels[1], GK_ONE, Y)};
   const gk_list list = GK_LIST(list, tasks, slots);
   int *x = int_on(device, 0), *y = int_on(device, 0);
-  run_to_end(BOUND(&list, BITS, {X, x}, {Y, y}), 0);
+  run_to_end(NEW_GRAPH(device, &list, BITS, {X, x}, {Y, y}), 0);
   ASSERT_VALUES({x, 1}, {y, 2});
-  close_device(device, state); /* before its graph is destroyed */
+  close_now(device, state); /* before its graph is destroyed */
 }
 
 /* ---- what is refused --------------------------------------------------------------------------------------------- */
@@ -171,7 +170,7 @@ static gk_result create_failing(gk_code code, const char *entry, CUresult failur
     gk_graph *graph = NULL;
     fail_call(k, failure);
     const gk_result result = gk_graph_create(device, &list, BITS, &graph);
-    const char *failed = end_failing();
+    const char *failed = failed_call();
     gk_graph_destroy(graph);
     gk_device_close(device);
     if (!failed) fail_msg("nothing calls %s", entry);
@@ -185,7 +184,7 @@ TEST_ON_CUDA(test_answers) {
                                       CUDA_ERROR_UNSUPPORTED_PTX_VERSION};
   static const CUresult of_function[] = {CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_HANDLE,
                                          CUDA_ERROR_INVALID_CONTEXT, CUDA_ERROR_NOT_FOUND};
-  close_device(device, state);
+  close_now(device, state);
   setenv("GK_CUDA_PROBE", "0", 1); /* there are many devices to open */
   const compiled made = compile_to(false);
   loaded l = load(made.image);
@@ -220,7 +219,7 @@ static CUresult add_fixed(int *value, CUfunction_attribute attribute, CUfunction
 }
 
 /* As many threads as launch bounds allow, and as much shared memory as the GPU has: no more. */
-TEST_OF_GRAPHS(test_largest_blocks) {
+TEST_ON_CUDA(test_largest_blocks) {
   static const char shared_text[] = "extern \"C\" __global__ void both(int *to) { if (threadIdx.x == 0) to[0] = 2; }";
   static gki_cuda_driver odd;
   gki_cuda_device *native = device->state;
@@ -234,9 +233,9 @@ TEST_OF_GRAPHS(test_largest_blocks) {
   const gk_task tasks[] = {GK_RUN(narrow, GK_ONE, X), GK_RUN(both, GK_ONE, Y)};
   const gk_list list = GK_LIST(list, tasks, slots);
   int *x = int_on(device, 0), *y = int_on(device, 0);
-  run_to_end(BOUND(&list, BITS, {X, x}, {Y, y}), 0);
+  run_to_end(NEW_GRAPH(device, &list, BITS, {X, x}, {Y, y}), 0);
   ASSERT_VALUES({x, 1}, {y, 2});
-  destroy_kept();
+  discard_all();
   gk_code more = both_code;
   more.shared_bytes += 1;
   char words[200];
@@ -309,7 +308,7 @@ TEST_ON_CUDA(test_refused_images) {
 TEST_ON_CUDA(test_without_compiler) {
   static const char *const names[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2", "libnvrtc.so"};
   if (!is_old()) return;
-  close_device(device, state);
+  close_now(device, state);
   const compiled made = compile_to(true);
   const simnvrtc_control *controls[GK_COUNT(names)];
   for (size_t k = 0; k < GK_COUNT(names); ++k) {
@@ -323,13 +322,13 @@ TEST_ON_CUDA(test_without_compiler) {
   const gk_task tasks[] = {GK_RUN(kernel, N, X, A, N)};
   const gk_list list = GK_LIST(list, tasks, slots);
   int *x = int_on(device, 0);
-  gk_graph *graph = BOUND(&list, BITS, {X, x});
+  gk_graph *graph = NEW_GRAPH(device, &list, BITS, {X, x});
   BIND_INTS(graph, {N, 0}, {A, 1});
-  assert_fails(GK_ERROR_UNSUPPORTED, "task 0 (kernel): it has no items", end_of_launch(graph, 0));
+  assert_fails(GK_ERROR_UNSUPPORTED, "task 0 (kernel): it has no items", waited_for(graph, 0));
   gk_bind_int(graph, N, 1);
   run_to_end(graph, 0);
   ASSERT_VALUES({x, 1});
-  destroy_kept();
+  discard_all();
   gk_device_close(device);
   for (size_t k = 0; k < GK_COUNT(names); ++k) controls[k]->set_versions("13.0,12.4,11.4");
   free(made.image);
@@ -338,13 +337,13 @@ TEST_ON_CUDA(test_without_compiler) {
 /* A lack of memory isn't taken for a lack of COPY and FILL, which such drivers get by the compiler. */
 TEST_ON_CUDA(test_no_memory_for_copies) {
   if (!is_old()) return;
-  close_device(device, state);
+  close_now(device, state);
   const char *failed = "";
   for (uint64_t k = 1; strcmp(failed, "cuModuleLoadDataEx") != 0; ++k) {
     gk_device *opened = NULL;
     fail_call(k, CUDA_ERROR_OUT_OF_MEMORY);
     const gk_result result = gk_device_open(&(gk_device_desc){.backend = "cuda"}, &opened);
-    failed = end_failing();
+    failed = failed_call();
     gk_device_close(opened);
     if (!failed) fail_msg("nothing loads a module");
     if (strcmp(failed, "cuModuleLoadDataEx") == 0) assert_int_equal(result, GK_ERROR_MEMORY);
@@ -362,4 +361,4 @@ TEST_ON_CUDA(test_refused_items) {
   assert_says("the kernel down has no code for openmp");
 }
 
-int main(int count, char **words) { return run_handwritten(count, words, find_user_driver); }
+int main(__attribute__((unused)) int count, char **words) { return run_handwritten(words); }
