@@ -52,7 +52,7 @@ gk_result gki_cuda_counts_check(gki_cuda_counts *counts, uint64_t number) {
   }
   uint64_t items;
   gk_result result = gk_check_count(plan, post->node, &launch, extent, &items);
-  if (result == GK_OK) result = gki_cuda_parameters_check(counts->parameters, post->node, launch.values);
+  if (result == GK_OK) result = gki_param_check(&counts->parameters->values, post->node, launch.values);
   if (!counts->fixed) return result;
   if (result == GK_OK) return GK_OK; /* a later launch, which is under way, posted it */
   gki_cuda_counts_skip(counts);

@@ -107,12 +107,12 @@ static gk_result update_nodes(gki_cuda_graph *graph, const gk_launch_args *launc
   const gki_cuda_parameters *parameters = &graph->parameters;
   gki_cuda_updates *updates = &graph->fresh.updates;
   gk_applied applied = GK_UNCHANGED;
-  if (!parameters->count) return GK_OK;
-  gki_cuda_parameters_take(&graph->parameters, launch);
+  if (!parameters->values.count) return GK_OK;
+  gki_param_take(&graph->parameters.values, launch);
   gk_result result = set_arming(graph, exec, graph->armed);
   if (result != GK_OK) return result;
-  for (uint32_t k = 0; k < parameters->count; ++k) updates->known[k] = false;
-  updates->given.version = 0;
+  for (uint32_t k = 0; k < parameters->values.count; ++k) updates->given.known[k] = false;
+  updates->given.values.version = 0;
   gki_cuda_updates_belong(updates, parameters, 0, graph->plan->node_count, exec);
   return gki_cuda_updates_send(updates, parameters, launch->changed_count ? launch->applied : &applied);
 }

@@ -116,7 +116,7 @@ static gk_result make_run(gki_cuda_gated *graph, uint32_t run) {
   if (result == GK_OK) {
     result = add_nodes(&nodes, made, at->begin, at->end, 0);
     if (result == GK_OK) result = instantiate(graph, run, made);
-    if (result == GK_OK && graph->parameters.count) graph->runs[run].graph = made;
+    if (result == GK_OK && graph->parameters.values.count) graph->runs[run].graph = made;
     else if (made) (void)driver->cuGraphDestroy(made);
   }
   gki_cuda_updates_belong(&graph->updates, &graph->parameters, at->begin, at->end, graph->runs[run].exec);
@@ -284,7 +284,7 @@ static gk_result start(gki_cuda_gated *graph, const gk_launch_args *launch, CUst
   graph->busy = true;
   if (graph->plan->bits & GK_ISOLATE) result = await_others(graph);
   if (result != GK_OK) return result;
-  gki_cuda_parameters_take(&graph->parameters, launch);
+  gki_param_take(&graph->parameters.values, launch);
   gki_cuda_counts_expect(&graph->counts, launch, 1);
   result = gki_cuda_counts_renumber(&graph->counts, graph->current_stream);
   if (result == GK_OK && graph->calls.any) result = record_again(graph, launch);

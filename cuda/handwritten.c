@@ -2,6 +2,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "cuda/modules.h"
+#include "lower/params.h"
 #include <elf.h>
 #include <string.h>
 
@@ -117,15 +118,6 @@ gk_result gki_cuda_handwritten_load(const gki_cuda_device *device, const gk_kern
 
 /* ---- functions --------------------------------------------------------------------------------------------------- */
 
-size_t gki_cuda_handwritten_bytes(const gk_param *param) {
-  if (param->access != GK_ACCESS_VALUE) return sizeof(CUdeviceptr);
-  switch (param->type) {
-  case GK_I32: case GK_U32: case GK_F32: return 4;
-  case GK_BYTES: return param->element_bytes;
-  default: return 8;
-  }
-}
-
 /* Only drivers from 12.4 on report a function's parameters. */
 static gk_result check_parameters(const gki_cuda_device *device, const gk_kernel *kernel, CUfunction function) {
   const gki_cuda_driver *driver = device->driver;
@@ -143,11 +135,11 @@ static gk_result check_parameters(const gki_cuda_device *device, const gk_kernel
     if (!is_there)
       return gk_fail(GK_ERROR_INVALID, "kernel %s: its code takes %u parameters, so there is none for %s; leave it "
                      "out", kernel->name, (unsigned)k, param->name);
-    if (bytes != gki_cuda_handwritten_bytes(param))
+    if (bytes != gki_param_bytes(param))
       return gk_fail(GK_ERROR_INVALID,
                      "kernel %s: its parameter %s has %zu bytes, and its code takes %zu there; give "
                      "it the type that the code has",
-                     kernel->name, param->name, gki_cuda_handwritten_bytes(param), bytes);
+                     kernel->name, param->name, gki_param_bytes(param), bytes);
   }
   return GK_OK;
 }

@@ -13,7 +13,4 @@ gk_result gki_cuda_handwritten_load(const gki_cuda_device *device, const gk_kern
 /* Sets the launch shape of made->function, and its dynamic shared memory. In the device's context. Refuses more threads
  * or shared memory than the code can have and, on drivers from 12.4 on, parameters that differ from the kernel's. */
 gk_result gki_cuda_handwritten_prepare(const gki_cuda_device *device, const gk_kernel *kernel, gki_cuda_kernel *made);
-
-/* The bytes of a parameter, as the code gets it. */
-size_t gki_cuda_handwritten_bytes(const gk_param *param);
 #endif

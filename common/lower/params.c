@@ -1,0 +1,244 @@
+#include "lower/params.h"
+#include "base/error.h"
+#include <string.h>
+
+enum { ALIGNMENT = 16 /* of each parameter here; the driver copies it */ };
+
+/* ---- finding them ------------------------------------------------------------------------------------------------ */
+
+static const gk_node *node_of(const gki_params *p, uint32_t number) {
+  return &p->slots->plan->nodes[p->tasks[number].node];
+}
+
+size_t gki_param_bytes(const gk_param *param) {
+  if (param->access != GK_ACCESS_VALUE) return sizeof(uint64_t);
+  switch (param->type) {
+  case GK_I32: case GK_U32: case GK_F32: return 4;
+  case GK_BYTES: return param->element_bytes;
+  default: return 8;
+  }
+}
+
+static size_t place_behind(size_t at, const gk_param *param) {
+  return (at + gki_param_bytes(param) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+}
+
+static size_t bytes_of(const gk_kernel *kernel) {
+  size_t at = 0;
+  for (uint32_t k = 0; k < kernel->param_count; ++k) at = place_behind(at, &kernel->params[k]);
+  return at;
+}
+
+static void find_tasks(gki_params *p) {
+  const gk_plan *plan = p->slots->plan;
+  for (uint32_t k = 0; k < plan->node_count; ++k) {
+    if (!plan->nodes[k].handwritten) continue;
+    const size_t bytes = bytes_of(plan->nodes[k].kernel);
+    p->tasks[p->count++] = (gki_param_task){.node = k, .at = p->bytes, .bytes = bytes};
+    p->bytes += bytes;
+  }
+  for (uint32_t k = 0; k <= p->count; ++k) /* in any order, since there is no change yet */
+    p->changes[k] = (gki_param_change){0, k ? k - 1 : p->count, k < p->count ? k + 1 : 0};
+}
+
+/* A slot counts as often as the task has it. */
+static uint32_t count_slots(const gki_params *p, uint32_t number) { return node_of(p, number)->arg_count + 3; }
+
+static uint32_t slot_of(const gki_params *p, uint32_t number, uint32_t k) {
+  const gk_node *node = node_of(p, number);
+  return k < node->arg_count ? p->slots->plan->args[node->args + k] : node->items[k - node->arg_count];
+}
+
+static bool find_users(gki_params *p, gki_arena *arena) {
+  const uint32_t slot_count = p->slots->plan->slot_count;
+  uint32_t all = 0;
+  p->users_at = gki_arena_alloc(arena, (size_t)slot_count + 1, sizeof *p->users_at);
+  if (!p->users_at) return false;
+  for (uint32_t n = 0; n < p->count; ++n)
+    for (uint32_t k = 0; k < count_slots(p, n); ++k, ++all) ++p->users_at[slot_of(p, n, k) + 1];
+  p->users = gki_arena_alloc(arena, all, sizeof *p->users);
+  if (!p->users) return false;
+  for (uint32_t slot = 0; slot < slot_count; ++slot) p->users_at[slot + 1] += p->users_at[slot];
+  /* users_at[slot + 1] is now the end of a slot's users. Filling backwards turns it into their beginning. */
+  for (uint32_t n = p->count; n-- > 0;)
+    for (uint32_t k = 0; k < count_slots(p, n); ++k) p->users[--p->users_at[slot_of(p, n, k) + 1]] = n;
+  memmove(p->users_at, p->users_at + 1, slot_count * sizeof *p->users_at);
+  p->users_at[slot_count] = all;
+  return true;
+}
+
+gk_result gki_param_make(gki_params *p, const gki_slot_table *slots, const unsigned most_blocks[3],
+                          gki_arena *arena) {
+  const gk_plan *plan = slots->plan;
+  uint32_t count = 0;
+  *p = (gki_params){.slots = slots, .most_blocks = most_blocks};
+  for (uint32_t k = 0; k < plan->node_count; ++k) count += plan->nodes[k].handwritten;
+  if (!count) return GK_OK;
+  p->tasks = gki_arena_alloc(arena, count, sizeof *p->tasks);
+  p->changes = gki_arena_alloc(arena, (size_t)count + 1, sizeof *p->changes);
+  p->wanted.grids = gki_arena_alloc(arena, count, sizeof *p->wanted.grids);
+  bool found = p->tasks && p->changes;
+  if (found) find_tasks(p);
+  found = found && find_users(p, arena);
+  p->wanted.bytes = gki_arena_alloc_aligned(arena, p->bytes + 1, ALIGNMENT);
+  if (found && p->wanted.grids && p->wanted.bytes) return GK_OK;
+  p->count = 0;
+  return gki_fail_memory("a graph's kernels with code by hand", count * sizeof *p->tasks + p->bytes);
+}
+
+uint32_t gki_param_number(const gki_params *p, uint32_t node) {
+  uint32_t first = 0, end = p->count;
+  while (first < end) {
+    const uint32_t middle = first + (end - first) / 2;
+    if (p->tasks[middle].node < node) first = middle + 1;
+    else end = middle;
+  }
+  return first;
+}
+
+/* ---- values and grids -------------------------------------------------------------------------------------------- */
+
+static void write_parameter(const gki_params *p, const gk_param *param, uint32_t slot, const gk_value *value,
+                            unsigned char *to) {
+  const bool is_struct = p->slots->plan->slots[slot].type == GK_BYTES;
+  const uint64_t copy = is_struct ? p->slots->at + p->slots->structs[slot] : 0;
+  const void *from = param->access == GK_ACCESS_VALUE ? is_struct ? value->ptr : (const void *)value
+                     : is_struct                      ? (const void *)&copy
+                                                      : (const void *)&value->ptr;
+  memcpy(to, from, gki_param_bytes(param));
+}
+
+static void write_parameters(gki_params *p, uint32_t number, const gk_value *values) {
+  const gk_node *node = node_of(p, number);
+  const uint32_t *args = p->slots->plan->args + node->args;
+  unsigned char *to = p->wanted.bytes + p->tasks[number].at;
+  for (uint32_t k = 0; k < node->arg_count; ++k) {
+    const gk_param *param = &node->kernel->params[k];
+    write_parameter(p, param, args[k], &values[args[k]], to);
+    to += place_behind(0, param);
+  }
+}
+
+void gki_param_point(const gki_params *p, uint32_t number, void **pointers) {
+  const gk_kernel *kernel = node_of(p, number)->kernel;
+  unsigned char *at = p->wanted.bytes + p->tasks[number].at;
+  for (uint32_t k = 0; k < kernel->param_count; ++k) {
+    pointers[k] = at;
+    at += place_behind(0, &kernel->params[k]);
+  }
+}
+
+/* grid: all 0 if there are no items. Returns the first axis with too many blocks, 3 if there are too many items, -1 if
+ * the count is good. */
+static int count_blocks(const gki_params *p, uint32_t number, const gk_value *values, int64_t grid[3]) {
+  const unsigned *per_block = p->tasks[number].per_block;
+  const gk_node *node = node_of(p, number);
+  int64_t items[3], all = 1;
+  int bad = -1;
+  for (int axis = 0; axis < 3; ++axis) {
+    items[axis] = node->items[axis] ? gki_slot_table_number(p->slots, node->items[axis], values) : 1;
+    grid[axis] = 0;
+    if (items[axis] <= 0) all = 0;
+  }
+  for (int axis = 0; axis < 3 && all; ++axis) {
+    grid[axis] = items[axis] / per_block[axis] + (items[axis] % per_block[axis] != 0);
+    if (grid[axis] > p->most_blocks[axis] && bad < 0) bad = axis;
+    if (__builtin_mul_overflow(all, items[axis], &all) || all > INT32_MAX) return 3;
+  }
+  return bad;
+}
+
+static void write_grid(gki_params *p, uint32_t number, const gk_value *values) {
+  int64_t grid[3];
+  const bool bad = count_blocks(p, number, values, grid) >= 0;
+  for (int axis = 0; axis < 3; ++axis) p->wanted.grids[number][axis] = bad ? axis == 1 : (unsigned)grid[axis];
+}
+
+static void put_first(gki_params *p, uint32_t number) {
+  gki_param_change *ring = p->changes, *at = &ring[number], *head = &ring[p->count];
+  ring[at->later].earlier = at->earlier;
+  ring[at->earlier].later = at->later;
+  *at = (gki_param_change){p->wanted.version, p->count, head->earlier};
+  ring[head->earlier].later = number;
+  head->earlier = number;
+}
+
+static void take_task(gki_params *p, uint32_t number, const gk_value *values) {
+  if (p->changes[number].version == p->wanted.version) return; /* done for another slot of this task */
+  put_first(p, number);
+  write_parameters(p, number, values);
+  write_grid(p, number, values);
+}
+
+void gki_param_take(gki_params *p, const gk_launch_args *launch) {
+  const bool first = !p->wanted.version;
+  if (!p->count || (!first && !launch->changed_count)) return;
+  ++p->wanted.version;
+  for (uint32_t n = 0; first && n < p->count; ++n) take_task(p, n, launch->values);
+  for (uint32_t k = 0; k < launch->changed_count; ++k)
+    for (uint32_t u = p->users_at[launch->changed[k]]; u < p->users_at[launch->changed[k] + 1]; ++u)
+      take_task(p, p->users[u], launch->values);
+}
+
+/* ---- bad counts -------------------------------------------------------------------------------------------------- */
+
+gk_result gki_param_check(const gki_params *p, uint32_t node, const gk_value *values) {
+  const uint32_t number = gki_param_number(p, node);
+  int64_t grid[3];
+  if (number == p->count || p->tasks[number].node != node) return GK_OK;
+  const int axis = count_blocks(p, number, values, grid);
+  if (axis < 0 || axis == 3) return GK_OK;
+  const gk_node *task = node_of(p, number);
+  return gk_fail(GK_ERROR_INVALID, "task %u (%s): %lld blocks along %c, by slot %u (%s), and a grid has at most %u; "
+                 "let a block cover more items (.per_block of the kernel's code), or change the number",
+                 (unsigned)task->source, task->name, (long long)grid[axis], "xyz"[axis], (unsigned)task->items[axis],
+                 p->slots->plan->slots[task->items[axis]].name, p->most_blocks[axis]);
+}
+
+/* FILL posts a count if it is of one element or more and the room behind its address is smaller. Slot 0 holds 0. */
+static gki_task bad_task(const gki_params *p, uint32_t number) {
+  const gk_node *node = node_of(p, number);
+  int axis = 0;
+  while (!node->items[axis]) ++axis;
+  return (gki_task){.slots = p->slots->at, .number = p->slots->control, .items = {node->items[axis]}, .element = 1,
+                    .node = p->tasks[number].node};
+}
+
+gki_task gki_param_fill(const gki_params *p, uint32_t number) {
+  return p->wanted.grids[number][1] ? bad_task(p, number) : (gki_task){0};
+}
+
+/* ---- what nodes were given --------------------------------------------------------------------------------------- */
+
+gk_result gki_param_given_make(gki_param_given *given, const gki_params *p) {
+  *given = (gki_param_given){0};
+  if (!p->count) return GK_OK;
+  given->known = gki_array(p->count, sizeof *given->known, "the nodes of kernels with code by hand");
+  given->values.grids = gki_array(p->count, sizeof *given->values.grids, "the nodes of kernels with code by hand");
+  given->values.bytes = gki_array(p->bytes + 1, 1, "the parameters of kernels with code by hand");
+  if (given->known && given->values.grids && given->values.bytes) return GK_OK;
+  gki_param_given_drop(given);
+  return GK_ERROR_MEMORY;
+}
+
+void gki_param_given_drop(gki_param_given *given) {
+  gk_host_free(given->known);
+  gk_host_free(given->values.grids);
+  gk_host_free(given->values.bytes);
+  *given = (gki_param_given){0};
+}
+
+void gki_param_note_given(gki_param_given *given, const gki_params *p, uint32_t number) {
+  const gki_param_task *task = &p->tasks[number];
+  memcpy(given->values.bytes + task->at, p->wanted.bytes + task->at, task->bytes);
+  memcpy(given->values.grids[number], p->wanted.grids[number], sizeof given->values.grids[number]);
+  given->known[number] = true;
+}
+
+bool gki_param_is_given(const gki_param_given *given, const gki_params *p, uint32_t number) {
+  const gki_param_task *task = &p->tasks[number];
+  if (!given->known[number]) return false;
+  if (memcmp(given->values.grids[number], p->wanted.grids[number], sizeof *p->wanted.grids) != 0) return false;
+  return !gki_param_has_items(p, number) ||
+         memcmp(given->values.bytes + task->at, p->wanted.bytes + task->at, task->bytes) == 0;
+}
