@@ -25,10 +25,10 @@ import tempfile
 from collections import namedtuple
 from pathlib import Path
 
-ROOT = Path(os.path.abspath(__file__)).parent  # not resolved: build/clang is a tree of links to this one
+ROOT = Path(os.path.abspath(__file__)).parent  # not resolved: build/clang consists of links to this tree
 CONFIG = ROOT / "build/config.ninja"
 MINIMUM = {"gcc": 12, "clang": 14}
-TRIED = {"gcc": 12, "clang": 14}  # newer compilers know new warnings: those aren't errors in the tests
+TRIED = {"gcc": 12, "clang": 14}  # newer compilers have new warnings, which aren't errors in the tests
 MACHINES = {"__x86_64__": "x86-64", "__aarch64__": "aarch64"}
 COMPILERS = ["gcc", "clang"] + [f"{kind}-{n}" for kind in MINIMUM for n in range(25, MINIMUM[kind] - 1, -1)]
 
@@ -37,13 +37,13 @@ Found = namedtuple("Found", "what detail settings", defaults=[{}])  # detail: a 
 
 
 class Missing(Exception):
-    """What isn't there, in a sentence for the user."""
+    """A missing program or library, as a sentence for the user."""
 
 
 # ---- asking the machine ---------------------------------------------------------------------------------------------
 
 def output(*command):
-    """What a command prints, or None if it isn't there or fails."""
+    """The output of a command, or None if it is missing or fails."""
     try:
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
     except OSError:
@@ -52,7 +52,7 @@ def output(*command):
 
 
 def try_compile(compiler, source, *flags, name="try.c"):
-    """What the compiler says about a small program, or None if it doesn't compile and link."""
+    """The compiler's output for a small program, or None if it doesn't compile and link."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / name
         path.write_text(source)
@@ -60,7 +60,7 @@ def try_compile(compiler, source, *flags, name="try.c"):
 
 
 def inspect(command):
-    """A Compiler, from the macros it predefines: so wrappers, links and cross compilers are taken for what they are."""
+    """A Compiler, from its predefined macros, so wrappers, links and cross compilers work, too."""
     text = output(*shlex.split(command), "-dM", "-E", "-x", "c", "/dev/null")
     if text is None:
         raise Missing(f"{command} isn't there or isn't a C compiler")
@@ -81,7 +81,7 @@ def inspect(command):
 
 
 def find_compiler(wanted):
-    """The compiler asked for, or the first that will do."""
+    """The compiler of that name, or the first suitable one."""
     needs = f"gk needs gcc {MINIMUM['gcc']} or clang {MINIMUM['clang']}, or newer; name one by --cc or $CC"
     reasons = [] if wanted or any(map(shutil.which, COMPILERS)) else ["there is no C compiler"]
     for command in [wanted] if wanted else COMPILERS:
@@ -102,15 +102,15 @@ def find_openmp(compiler):
         package = "libgomp, which comes with it" if compiler.kind == "gcc" else "libomp-dev"
         raise Missing(f"{compiler.command} has no OpenMP: install {package}, or choose another compiler by --cc")
     runtime = "gomp" if compiler.kind == "gcc" else "omp"
-    # A program that uses libgk.a may be linked by a compiler that doesn't look where this one does; gcc's own library
-    # is found by all.
+    # Programs may link libgk.a with a compiler that doesn't search the same folders as this one. All compilers find
+    # gcc's library.
     folder = re.search(rf"^(/\S+)/lib{runtime}\.(?:so|a)\S*$", trace or "", re.M) if runtime == "omp" else None
     libs = f"-L{os.path.normpath(folder[1])} -l{runtime}" if folder else f"-l{runtime}"
     return Found("OpenMP", f"lib{runtime}", {"openmp": "-fopenmp", "openmp_libs": libs})
 
 
 def find_png(compiler, wanted):
-    """For the soft body alone; where there is none, `ninja` builds the library and nothing else."""
+    """Only the soft body needs libpng. Without it, `ninja` builds only the library."""
     none = {"png_libs": "", "softbody": "library"}
     if not wanted:
         return Found("libpng", "no: --without-png; no soft body", none)
@@ -121,7 +121,7 @@ def find_png(compiler, wanted):
 
 
 def find_xxhash(compiler, wanted):
-    """Header only: nothing is linked. XXH3 is what it is for good since 0.8."""
+    """A header; nothing is linked. XXH3 hasn't changed since 0.8."""
     none = {"cache": "common/kernel/cache_none.c"}
     if not wanted:
         return Found("xxHash", "no: --without-xxhash; what is compiled is not kept on disk", none)
@@ -133,8 +133,8 @@ def find_xxhash(compiler, wanted):
 
 
 def find_nvtx(compiler, path, wanted):
-    """Header only: of NVTX 3, which loads a profiler's library by itself. From the compiler's own folders, a CUDA
-    toolkit, or PyPI's nvidia-nvtx-cu12 or the like, as this Python finds it."""
+    """Headers of NVTX 3, which loads a profiler's library by itself: in the compiler's folders, a CUDA toolkit, or a
+    package of this Python, such as PyPI's nvidia-nvtx-cu12."""
     none = {"nvtx": "", "nvtx_headers": ""}
     if not wanted:
         return Found("NVTX", "no: --without-nvtx; profilers see no ranges of gk's", none)
@@ -160,7 +160,7 @@ def find_cmocka(compiler):
 
 
 def why_not_nvcc(nvcc):
-    """Why gk's own kernels can't be compiled by this one; None: they can."""
+    """Why this nvcc can't compile gk's own kernels; None: it can."""
     wanted = set(re.findall(r"code=(sm_\d+)", (ROOT / "build.ninja").read_text()))
     unknown = sorted(wanted - set((output(nvcc, "--list-gpu-code") or "").split()))
     if unknown:
@@ -174,7 +174,7 @@ def why_not_nvcc(nvcc):
 
 
 def find_cplusplus(compiler):
-    """The same compiler for C++, without its library: what kernels are compiled with for the simulated GPU."""
+    """The same compiler for C++, without its library: it compiles kernels for the simulated GPU."""
     program = "template <auto f> int call() { return f(); }\nint one() { return 1; }\n" \
         "int main() { return call<one>() - 1; }\n"
     if try_compile(compiler, program, "-std=gnu++17", "-fno-exceptions", "-fno-rtti", name="try.cpp") is None:
@@ -183,14 +183,14 @@ def find_cplusplus(compiler):
 
 
 def cuda_places(path):
-    """Where a toolkit may be."""
+    """Folders where a toolkit may be."""
     return list(filter(None, [path] if path else [os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"),
                                                   "/usr/local/cuda"]))
 
 
 def find_cuda(path, as_checked_in=False):
-    """The toolkit; gk's library itself needs only the driver, and finds that when it runs. Without nvcc it carries its
-    own kernels as they are checked in."""
+    """The toolkit. The library needs only the driver, which it finds at run time. Without nvcc, it contains its kernels
+    as they are checked in."""
     tools = [f"{place}/bin/nvcc" for place in cuda_places(path)] + ([] if path else [shutil.which("nvcc")])
     ready = {"gates_fatbin": "cuda/image/gates.fatbin"}
     for nvcc in filter(None, tools):
@@ -225,34 +225,34 @@ def find_hip():
 
 
 def find_linker(compiler):
-    """LLVM's, for test programs: there are hundreds, and it takes half as long as the usual one."""
+    """LLVM's linker for the hundreds of test programs: it takes half as long as the usual one."""
     found = try_compile(compiler, "int main(void) { return 0; }\n", "-fuse-ld=lld") is not None
     return ["-fuse-ld=lld"] if found else []
 
 
 def find_launcher():
-    """ccache, where it is: trees that are made again take their objects from it."""
+    """ccache, if it is installed: trees that are made again get their objects from it."""
     return "ccache" if shutil.which("ccache") else ""
 
 
 # ---- build/config.ninja ---------------------------------------------------------------------------------------------
 
 def sanitizers(names):
-    """Flags for --sanitize; with none the tests are built as the library is, so that both kinds of code get tested."""
+    """Flags for --sanitize. With none, the tests use the library as it is shipped, so both kinds of code are tested."""
     if names in ("", "none"):
         return ""
     known = {"address", "undefined", "thread", "leak", "fuzzer"}
     unknown = set(names.split(",")) - known
     if unknown:
         raise Missing(f"--sanitize={names}: {', '.join(sorted(unknown))} isn't one of {', '.join(sorted(known))}, none")
-    names = names.replace("fuzzer", "fuzzer-no-link")  # the rule `fuzz` adds what has a main()
+    names = names.replace("fuzzer", "fuzzer-no-link")  # the rule `fuzz` adds the part with main()
     return f" -fsanitize={names} -fno-sanitize-recover=all -fno-omit-frame-pointer"
 
 
 def kernel_flags(options, compiler):
-    """Of the simulated GPU's kernels: each load and store calls a function, so that the driver sees what they touch.
+    """Flags for kernels on the simulated GPU: each load and store calls a function, so the driver sees each access.
 
-    Threads change stacks there, which only the library itself tells ThreadSanitizer."""
+    Threads change stacks there, and only the library itself reports that to ThreadSanitizer."""
     parameters = ("asan-instrumentation-with-call-threshold", "asan-stack", "asan-globals")
     lead = "-mllvm -" if compiler.kind == "clang" else "--param "
     chosen = [] if options.coverage else options.sanitize.split(",")
@@ -263,7 +263,7 @@ def kernel_flags(options, compiler):
 
 
 def look_around(options):
-    """The compiler, and everything found with it, the reasons for what isn't included."""
+    """The compiler, and all that was found or the reason why not."""
     compiler = find_compiler(options.cc)
     return compiler, [find_openmp(compiler), find_png(compiler, not options.without_png),
                       find_xxhash(compiler, not options.without_xxhash),
@@ -273,12 +273,12 @@ def look_around(options):
 
 
 def settings(options, compiler, found):
-    symbols = "-g -gdwarf-4" if compiler.kind == "clang" else "-g"  # of clang's 5, Debian 12's valgrind can't read all
-    debug = f"-O0 {symbols} -DGK_DEBUG"  # GK_DEBUG: calls after the end are caught
+    symbols = "-g -gdwarf-4" if compiler.kind == "clang" else "-g"  # Debian 12's valgrind can't read all of DWARF 5
+    debug = f"-O0 {symbols} -DGK_DEBUG"  # GK_DEBUG: refuses calls after destroy and close
     optimise = debug if options.debug else f"-O2 {symbols}"
     checked = "" if options.coverage else sanitizers(options.sanitize)
-    lines = "-g1 -DGK_DEBUG"  # sanitizers print file and line, but no variables
-    apart = bool(checked or options.coverage)  # the tests need a library of their own, not the one that is shipped
+    lines = "-g1 -DGK_DEBUG"  # sanitizers print file and line, not variables
+    apart = bool(checked or options.coverage)  # the tests need a separate library
     values = {
         "python": sys.executable or "python3",
         "arguments": shlex.join(recordable(options)),
@@ -290,7 +290,7 @@ def settings(options, compiler, found):
                    f"-O1 {lines}{checked}" if checked else optimise,
         "checked_tree": "build/checked" if apart else "build",
         "checked_library": "tests/checked_library.ninja" if apart else os.devnull,
-        # A test program's own source, not optimised: compiling it takes longer than running it.
+        # A test program isn't optimised: compiling it takes longer than running it.
         "tested": f"-O0 {lines}{checked}" if apart else optimise.replace("-O2", "-O0"),
         "linked": " ".join([*find_linker(compiler), *(["--coverage"] if options.coverage else [])]),
         "werror": "-Werror" if options.werror else "",
@@ -333,7 +333,7 @@ def print_summary(options, compiler, found):
 # ---- demo, test, coverage, bench: from nothing ----------------------------------------------------------------------
 
 def probe(find, *arguments):
-    """Whether a find_ function finds."""
+    """Whether a find_ function succeeds."""
     try:
         return not find(find_compiler(None), *arguments).detail.startswith("no:")
     except Missing:
@@ -380,7 +380,8 @@ def has_vulkan_headers():
         inspect(command), "#include <vulkan/vulkan.h>\nint main(void) { return 0; }\n", "-lvulkan") is not None
 
 
-# Debian's package, what needs it, whether it is there. Tests do without the last ones, each skip giving the reason.
+# Debian's package, the commands that need it, and whether it is installed. Without a package of "more", some tests are
+# skipped and give the reason.
 PACKAGES = [
     ("gcc", "demo test bench", lambda: has_compiler()),
     ("gcc-12", "demo test bench", lambda: has_compiler() or not shutil.which("gcc")),
@@ -424,7 +425,7 @@ def missing_packages(purposes):
 
 
 def apt_get():
-    """The command that installs, as a list; None where there is none that works without asking."""
+    """The command for installing packages, as a list; None if none works without a password."""
     if not shutil.which("apt-get"):
         return None
     if os.geteuid() == 0:
@@ -435,8 +436,8 @@ def apt_get():
 
 
 def install(packages):
-    """Installs what can be had; a machine that never saw `apt-get update` knows no packages, hence the second try, and
-    not every release has every package, hence the third."""
+    """Installs packages. The second try is for a machine without a list of packages (`apt-get update`), the third for a
+    release that lacks some of them."""
     apt = apt_get()
     command = [*apt, "install", "-y", "-qq", "--no-install-recommends"]
     print("installing " + " ".join(packages), flush=True)
@@ -452,10 +453,10 @@ def install(packages):
 
 
 def ensure(*purposes):
-    """Sees to it that everything for these purposes is there; what only `more` tests need may stay missing."""
+    """Installs all packages for these purposes. Those of "more", "full", "plots" and "peers" may stay missing."""
     must = [purpose for purpose in purposes if purpose not in ("more", "full", "plots", "peers")]
     for needed in (must, purposes):
-        for _ in range(2):  # a compiler that turns out too old is only known once it is installed
+        for _ in range(2):  # only an installed compiler can turn out to be too old
             packages = missing_packages(needed)
             if packages and apt_get():
                 install(packages)
@@ -480,19 +481,19 @@ def demo(options):
     write_config(options)
     if run("ninja", "build/softbody"):
         return 1
-    # Its last line is for programs, so nothing is printed after it.
+    # Programs read its last line, so nothing is printed after it.
     return run("build/softbody", "docs/examples/softbody/spot.obj", "--verify", "--out", "build/demo")
 
 
 def tree_of_its_own(name, compiler, arguments, werror=True):
-    """The same sources under another configuration: a folder of links, so that build.ninja serves it unchanged."""
+    """The same sources with another configuration: a folder of links, in which build.ninja works unchanged."""
     tree = ROOT / "build" / name
     tree.mkdir(parents=True, exist_ok=True)
     for entry in ROOT.iterdir():
         link = tree / entry.name
         if entry.name not in ("build", ".git") and not link.is_symlink():
             link.symlink_to(os.path.relpath(entry, tree))
-    # Without optimisation gcc knows less of values, and warns of what it else sees can't be.
+    # Without optimisation gcc knows less about values and warns of cases that can't occur.
     strict = ["--werror"] if werror and int(compiler.version.split(".")[0]) <= TRIED[compiler.kind] and \
         "--coverage" not in arguments else []
     done = subprocess.run([sys.executable, "configure.py", *arguments, "--cc", compiler.command, *strict], cwd=tree,
@@ -503,8 +504,8 @@ def tree_of_its_own(name, compiler, arguments, werror=True):
 
 
 def clang_tree(name, sanitizers):
-    """A tree for what only clang has: its fuzzer; and gcc's OpenMP runtime tells ThreadSanitizer nothing, so it would
-    see races where there are none."""
+    """A tree for clang's fuzzer or ThreadSanitizer. gcc's OpenMP runtime reports nothing to ThreadSanitizer, which then
+    sees races where there are none."""
     clang = inspect(has_compiler("clang") or "clang")
     start = "LLVMFuzzerTestOneInput" if "fuzzer" in sanitizers else "main"
     if try_compile(clang, f"int {start}(void) {{ return 0; }}\n", f"-fsanitize={sanitizers}") is None:
@@ -517,9 +518,9 @@ def fuzz_tree():
 
 
 def test(options):
-    """Everything with sanitizers and one compiler, once more with the other as it is shipped, what has threads with
-    clang's ThreadSanitizer, and its fuzzer. All in trees of their own: what `ninja` builds stays as it was
-    configured. One of them has nvcc compile gk's kernels, which takes it long."""
+    """Everything with sanitizers and one compiler, once more as shipped with the other compiler, threads with clang's
+    ThreadSanitizer, and clang's fuzzer. Each is a separate tree, so the configuration for `ninja` doesn't change. Only
+    one tree compiles gk's kernels with nvcc, which takes long."""
     ensure("test", "more", *(["full"] if options.full else []))
     first = find_compiler(options.cc)
     command = [sys.executable, "tests/run.py", "--tree", tree_of_its_own(first.kind, first, recordable(options))]
@@ -585,7 +586,7 @@ def recordable(options):
              (("cc", options.cc), ("cuda", options.cuda), ("prefix", options.prefix), ("sanitize", options.sanitize))
              if value and value != parser().get_default(name)]
     if options.cc and not any(one.startswith("--cc") for one in given):
-        given.append(f"--cc={options.cc}")  # from $CC, which needn't be set next time
+        given.append(f"--cc={options.cc}")  # from $CC, which may not be set next time
     flags = ("debug", "without_png", "without_xxhash", "without_nvtx", "coverage", "werror", "ready_gates")
     given += [f"--{name.replace('_', '-')}" for name in flags if getattr(options, name)]
     return given

@@ -12,7 +12,7 @@ import sys
 
 
 def without_comments(text):
-    """C, CUDA or PTX. No comment may span lines amid a directive."""
+    """The text without comments and indentation: C, CUDA or PTX. No comment in a directive may span lines."""
     parts = rb'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|//[^\n]*|/\*.*?\*/'
     bare = re.sub(parts, lambda part: b' ' + b'\n' * part[0].count(b'\n') if part[0][:1] == b'/' else part[0], text,
                   flags=re.S)
@@ -20,7 +20,7 @@ def without_comments(text):
 
 
 def without_branch(text, directive):
-    """A text without comments, without what stands between each such directive and the next one of its level."""
+    """A text without comments, without the lines between each such directive and its #else or #endif."""
     kept, depth = [], 0
     for line in text.splitlines(keepends=True):
         word = re.match(rb'#\s*(if|el|end)|', line)[1]
