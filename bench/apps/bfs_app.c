@@ -7,15 +7,15 @@
 
 GK_SOURCE(bench_bfs)
 #define PIECE 64  /* edges */
-#if defined(__CUDACC__) || defined(__HIPCC__) || defined(GK_GLSL) /* an item there has a piece; on the host many */
-#define HELD 64   /* vertices that an item has found before it asks for room for them; no less than a piece */
+#if defined(__CUDACC__) || defined(__HIPCC__) || defined(GK_GLSL) /* there an item has one piece, on the host many */
+#define HELD 64   /* vertices that an item finds before it asks for room; at least a piece */
 #else
 #define HELD 1024
 #endif
-#define ALPHA 14  /* pull once the level has more than 1/ALPHA of the edges that weren't pushed yet */
-#define BETA 24   /* push again once it has less than 1/BETA of the vertices */
-#define GAMMA 2048 /* don't pull with less than that: it looks at all other vertices */
-#define NEXT_PUSH 1 /* what the host's loop is told; 0: it is at its end */
+#define ALPHA 14  /* pull if the level has more than 1/ALPHA of the edges that weren't pushed yet */
+#define BETA 24   /* push again if the level has less than 1/BETA of the vertices */
+#define GAMMA 2048 /* don't pull a smaller level: a pull reads all other vertices */
+#define NEXT_PUSH 1 /* for the host's loop; 0: the search is over */
 #define NEXT_GATHER 2
 #define NEXT_PULL 3
 #define NEXT_ALONE 4
@@ -50,7 +50,7 @@ GK_KERNEL(start, (out(search, s), out(int, dist), out(piece, pieces), out(int, c
   scout[0] = 0;
   awake[0] = 0;
 }
-/* Levels that aren't worth sharing, as many as follow each other, one after the other. */
+/* Consecutive levels that aren't worth sharing, one after the other. */
 GK_KERNEL(alone, (inout(search, s), inout(piece, pieces), in(int, count), in(int, first), in(int, to),
                   inout(int, dist), inout(int, queue), out(int, more), out(int, found), out(int, scout),
                   value(int, room), value(int, few))) {
@@ -95,12 +95,12 @@ GK_KERNEL(alone, (inout(search, s), inout(piece, pieces), in(int, count), in(int
   more[0] = at - (room - s[0].base);
   scout[0] = edges;
 }
-/* `pieces` has two halves, this level's from `base` on and the next one's. What an item has held is written when it is
- * through: there is one more turn of the loop for it, with a piece that isn't there and wants all the room. */
+/* `pieces` has two halves: this level's, from `base` on, and the next level's. An item writes its held vertices at the
+ * end. For this the loop makes one more turn, with an imaginary piece that needs all the room. */
 GK_KERNEL(push, (in(search, s), inout(piece, pieces), in(int, count), in(int, first), in(int, to), atomic(int, dist),
                  atomic(int, more), sum(int, found), sum(int, scout), value(int, room), value(int, parts))) {
   int share = (count[0] + parts - 1) / parts;
-  if (share > 64) { /* a share begins at a multiple of 8: that is asked of each item, and a division of few */
+  if (share > 64) { /* shares begin at multiples of 8: each item checks this, and few items divide */
     if ((i & 7) != 0) return;
     share = (share + 7) & ~7;
   }
@@ -135,7 +135,7 @@ GK_KERNEL(push, (in(search, s), inout(piece, pieces), in(int, count), in(int, fi
     }
   }
 }
-/* This level's pieces where the one before was pulled, from the distances: 32 vertices an item. */
+/* Makes this level's pieces from the distances after the previous level was pulled: 32 vertices per item. */
 GK_KERNEL(gather, (in(search, s), in(int, dist), in(int, first), out(piece, pieces), atomic(int, count),
                    value(int, n))) {
   int many = 0, begin = 32 * i, last = smaller(begin + 32, n);

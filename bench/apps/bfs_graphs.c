@@ -1,4 +1,4 @@
-/* Graphs to be searched, made from a seed, and what a search of them must find. */
+/* Graphs made from a seed, and the distances that a search must find. */
 #include "bench/apps/bfs_app.h"
 #include "bench/harness/apart.h"
 #include <stdlib.h>
@@ -27,7 +27,7 @@ static void add_up(int *first, int n) {
   for (int v = 0; v < n; ++v) first[v + 1] += first[v];
 }
 
-/* Rows in which both ends of each edge name the other. */
+/* Makes rows in which each end of an edge has the other end. */
 static int *rows_of(const edge *edges, size_t count, int n, int *first) {
   for (size_t k = 0; k < count; ++k) {
     ++first[edges[k].from + 1];
@@ -44,7 +44,7 @@ static int *rows_of(const edge *edges, size_t count, int n, int *first) {
   return to;
 }
 
-/* Who stands in whose row is the same from both sides: handing out v to those in its row sorts their rows. */
+/* Rows are symmetric, so appending v, in order, to the rows of its neighbours sorts all rows. */
 static int *sorted(const int *first, const int *to, int n) {
   int *by_name = room_for((size_t)first[n] * sizeof *to), *at = room_for((size_t)n * sizeof *at);
   memcpy(at, first, (size_t)n * sizeof *at);
@@ -98,7 +98,7 @@ static bool is_new(const bfs_graph *g, int k) {
   return true;
 }
 
-/* Sources from which a good part of the graph is in reach. */
+/* Sources that reach a good part of the graph. */
 static void choose_sources(bfs_graph *g) {
   const size_t n = (size_t)g->vertices;
   int *queue = room_for(n * sizeof *queue);
@@ -116,7 +116,7 @@ static void choose_sources(bfs_graph *g) {
 
 /* ---- graphs ------------------------------------------------------------------------------------------------------ */
 
-/* Of 2^16 throws of a corner so many: 0.57, 0.19, 0.19, 0.05. */
+/* The probabilities of the corners, times 2^16: 0.57, 0.19, 0.19, 0.05. */
 static edge throw_edge(int scale) {
   edge e = {0, 0};
   uint64_t random = 0;

@@ -7,7 +7,7 @@
 enum { PIECE = BFS_PIECE, HELD = 1024, CHUNK = 256 /* pieces or words at a time */ };
 
 typedef struct piece { int begin, end; } piece;
-/* What a level comes to, added up by all threads. */
+/* Sums of all threads over a level. */
 typedef struct sums { int found, gathered, pieces, scout, awake; } sums;
 
 struct bfs_hand {
@@ -15,8 +15,8 @@ struct bfs_hand {
   const bfs_graph *g; /* it */
   int words, *dist, *queue;
   uint32_t *front;
-  piece *pieces, *more; /* more: the next level's, while this one's are pushed */
-  sums turns[3]; /* of a level, of the one before, and the next one's, zeroed */
+  piece *pieces, *more; /* more: the next level's pieces, while this level's are pushed */
+  sums turns[3]; /* of this level, the previous one and the next one, whose sums are 0 */
 };
 
 bool bench_bfs_copy(const bfs_graph *g, bfs_graph *to) {
@@ -73,7 +73,7 @@ static bool claim(bfs_hand *h, int v, int level) {
   return __atomic_compare_exchange_n(&h->dist[v], &nobody, level + 1, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
-/* Adds up what these vertices come to, and cuts their rows. */
+/* Adds these vertices to the sums, and cuts their rows into pieces. */
 static void cut_rows(const bfs_hand *h, const int *vertices, int count, piece *pieces, sums *to) {
   int many = 0, edges = 0;
   for (int k = 0; k < count; ++k) {
@@ -170,7 +170,7 @@ static void decide(const bfs_hand *h, course *c, const sums *level) {
 
 static bool is_small(const course *c) { return c->goes_on && !c->pulls && !c->gathers && c->awake < BFS_FEW; }
 
-/* By one thread while no other does anything: whoever is reached first by these edges is put behind the queue. */
+/* Called by one thread while the others wait. Appends the vertices that these edges reach first to the queue. */
 static inline int reach(const bfs_graph *g, int *dist, int begin, int end, int level, int *queue, int count) {
   for (int e = begin; e < end; ++e) {
     const int w = g->to[e];
@@ -181,7 +181,7 @@ static inline int reach(const bfs_graph *g, int *dist, int begin, int end, int l
   return count;
 }
 
-/* As many as there are in a row, with a queue of vertices. Such levels are never pulled. @return The next turn. */
+/* Does consecutive small levels with a queue of vertices. Such levels are never pulled. @return The next turn */
 static int go_alone(bfs_hand *h, course *c, int turn) {
   if (!is_small(c)) return turn;
   const bfs_graph g = *h->g;

@@ -44,14 +44,14 @@ static void put_task(writer *to, growth_list *list, int number) {
   ++list->numbers[number];
 }
 
-/* What a loop, or two sections, take is little beside a launch: hence so many of them in a list. */
+/* Loops or sections per list: one of them takes little compared with a launch. */
 static int repeats(void) { return bench_is_quick() ? 5 : 100; }
 
 static void put_tasks(writer *to, growth_list *list) {
   for (int k = 0; k < list->x; ++k) put_task(to, list, 0);
 }
 
-/* A task for each, whose memory lies the other way round. */
+/* A task per slot, in the reverse order of the slots' memory. */
 static void put_slots(writer *to, growth_list *list) {
   for (int k = 0; k < list->x; ++k) put_task(to, list, k);
 }
@@ -66,7 +66,7 @@ static void put_loops(writer *to, growth_list *list) {
   }
 }
 
-/* As many tasks whatever x is, some of them in checkpoints. */
+/* The number of tasks doesn't depend on x; some of the tasks are in checkpoints. */
 static void put_checkpoints(writer *to, growth_list *list) {
   const int tasks = bench_is_quick() ? 100 : 1000, apart = list->x ? tasks / list->x : 0;
   for (int k = 0; k < tasks; ++k) {
@@ -103,7 +103,7 @@ static void name_list(growth_list *list, const char *unit) {
   snprintf(at, sizeof list->name - (size_t)(at - list->name), " %.*s", letters, unit);
 }
 
-/* Up to the first x that is too large. */
+/* Adds lists up to the first x that is too large. */
 static void make_axis(growth_axis *axis, const char *along, const char *unit, const int *xs, int count, int most,
                       void (*put_all)(writer *, growth_list *)) {
   axis->along = along;
@@ -139,10 +139,10 @@ void bench_growth_open(gk_device *opened) {
   make_axis(&axes[0], "tasks", "tasks", tasks, GK_COUNT(tasks), quick ? 1000 : INT32_MAX, put_tasks);
   axes[1] = (growth_axis){.first = 0, .middle = 4};
   make_axis(&axes[1], "depth", "deep", deep, GK_COUNT(deep), quick ? 4 : INT32_MAX, put_loops);
-  axes[2] = (growth_axis){.first = 1, .middle = 3}; /* that there is one at all has its price, too */
+  axes[2] = (growth_axis){.first = 1, .middle = 3}; /* the first one has a cost of its own */
   make_axis(&axes[2], "checkpoints", "checkpoints", checkpoints, GK_COUNT(checkpoints), quick ? 100 : INT32_MAX,
             put_checkpoints);
-  axes[3] = (growth_axis){.first = 1, .middle = 2}; /* one section is none */
+  axes[3] = (growth_axis){.first = 1, .middle = 2}; /* one section isn't parallel */
   make_axis(&axes[3], "sections", "sections", sections, GK_COUNT(sections), INT32_MAX, put_sections);
   axes[4] = (growth_axis){.first = 0, .middle = 2};
   make_axis(&axes[4], "slots", "slots", many, GK_COUNT(many), quick ? 1000 : INT32_MAX, put_slots);
@@ -192,10 +192,10 @@ bool bench_growth_is_right(const growth_list *list, gk_graph *graph, uint64_t la
 
 /* ---- what is measured -------------------------------------------------------------------------------------------- */
 
-/* Microseconds from `begin`, in nanoseconds, until now. */
+/* The microseconds since `begin`, which is in nanoseconds. */
 static double since(double begin) { return (bench_now() - begin) / 1000; }
 
-/* A graph's whole life, and how long each part of it took. */
+/* Creates, launches and destroys a graph, and times each part. */
 typedef struct life { double made, launched, destroyed, bytes; } life;
 
 static bool live(const growth_list *list, life *took) {
@@ -243,7 +243,7 @@ static bool host_memory(void *list, uint64_t times, bench_took *took) {
   return right;
 }
 
-/* At the first checkpoint, so that all runs again. */
+/* Resumes at the first checkpoint, so that all tasks run again. */
 static bool first_resume(void *with, uint64_t times, bench_took *took) {
   const growth_list *list = with;
   bool right = true;

@@ -1,9 +1,10 @@
-/* Soft spheres in a periodic box, as kernels: velocity Verlet (Swope et al. 1982) over lists of
- * neighbours with a skin (Verlet 1967), made anew from a grid of cells when a sphere has moved half of the skin.
+/* Soft spheres in a periodic box, as kernels: velocity Verlet (Swope et al. 1982) over lists of neighbours with a skin
+ * (Verlet 1967). The lists are made again from a grid of cells when a sphere has moved half of the skin.
  *
- * Lengths are in diameters, masses 1. Two spheres at a distance r < 1 push each other by stiffness (1 - r). Each sphere
- * gathers what pushes it, in the order of its list, and lists come from sorted cells. So no order of atomics is seen in
- * the positions, and a run repeats bit for bit. */
+ *
+ * Lengths are in diameters, and masses are 1. Two spheres at a distance r < 1 push each other by stiffness (1 - r).
+ * Each sphere adds up its pushes in the order of its list, and lists come from sorted cells. So the positions don't
+ * depend on the order of atomics, and a run repeats bit for bit. */
 #include "bench/apps/particles_app.h"
 
 GK_SOURCE(bench_particles, &particles_math)
@@ -14,7 +15,7 @@ GK_FN int bench_step_of_list(setting s) { return s.by_rank != 0 ? s.n : 1; }
 GK_KERNEL(bench_begin_run, (out(int, step), out(int, stale), out(int, searches), out(double, energy),
                             out(double, along_x), out(double, along_y), out(double, along_z))) {
   step[0] = 0;
-  stale[0] = 1; /* whatever was listed before */
+  stale[0] = 1; /* regardless of the lists so far */
   searches[0] = 0;
   energy[0] = 0.0;
   along_x[0] = 0.0;
@@ -24,7 +25,7 @@ GK_KERNEL(bench_begin_run, (out(int, step), out(int, stale), out(int, searches),
 
 /* ---- a step ------------------------------------------------------------------------------------------------------ */
 
-/* Half a push, and a whole step of the way. */
+/* Half of the push, and the whole way of a step. */
 GK_KERNEL(bench_advance, (inout(vec, x), inout(vec, v), atomic(int, stale), in(vec, force), in(vec, listed),
                           value(setting, s))) {
   double half = 0.5 * s.step;
@@ -35,7 +36,7 @@ GK_KERNEL(bench_advance, (inout(vec, x), inout(vec, v), atomic(int, stale), in(v
   v[i] = to;
   if (bench_square(bench_vec_apart(listed[i], at, s.side)) > s.moves) gk_atomic_exchange(&stale[0], 1);
 }
-/* What pushes at the new place, and the other half. */
+/* The force at the new place, and the other half of the push. */
 GK_KERNEL(bench_push, (out(vec, force), inout(vec, v), in(vec, x), in(int, count), in(int, neighbour), value(int, room),
                        value(setting, s))) {
   vec here = x[i], sum = {0.0, 0.0, 0.0};
@@ -92,7 +93,7 @@ GK_KERNEL(bench_scan_spread, (out(int, first), in(int, block), in(int, count), v
 GK_KERNEL(bench_place, (out(int, member), atomic(int, count), in(int, first), in(int, cell))) {
   member[first[cell[i]] + gk_atomic_add(&count[cell[i]], -1) - 1] = i;
 }
-GK_KERNEL(bench_sort_cell, (inout(int, member), in(int, first))) { /* what atomics placed in any order gets one */
+GK_KERNEL(bench_sort_cell, (inout(int, member), in(int, first))) { /* atomics placed the members in any order */
   for (int k = first[i] + 1; k < first[i + 1]; ++k) {
     int m = member[k], at = k;
     while (at > first[i] && member[at - 1] > m) {
@@ -102,7 +103,7 @@ GK_KERNEL(bench_sort_cell, (inout(int, member), in(int, first))) { /* what atomi
     member[at] = m;
   }
 }
-/* A list that is too long goes on being counted, so that the host learns how long the longest is. */
+/* Counting goes on beyond the room of a list, so that the host learns the length of the longest. */
 GK_KERNEL(bench_find_neighbours, (out(int, count), out(int, neighbour), out(vec, listed), atomic(int, wanted),
                                   in(vec, x), in(int, first), in(int, member), value(int, room), value(setting, s))) {
   vec here = x[i];
@@ -148,7 +149,7 @@ GK_KERNEL(bench_sum_kept, (sum(double, energy), sum(double, along_x), sum(double
     double by = fmax(1.0 - sqrt(bench_square(bench_vec_apart(x[i], x[neighbour[at]], s.side))), 0.0);
     paired += s.stiffness * by * by;
   }
-  energy[0] += 0.5 * bench_square(v[i]) + 0.25 * paired; /* each pair is met twice */
+  energy[0] += 0.5 * bench_square(v[i]) + 0.25 * paired; /* each pair occurs twice */
   along_x[0] += v[i].x;
   along_y[0] += v[i].y;
   along_z[0] += v[i].z;

@@ -44,7 +44,7 @@ static const gk_task tasks[] = {
 };
 static const gk_list list = GK_LIST(particles, tasks, slots);
 
-/* The same where the host decides. A push and the next step's way have no decision between them. */
+/* The same with decisions on the host. There is no decision between a push and the next step's way. */
 static const gk_task first_tasks[] = {
   GK_RUN(bench_begin_run, GK_ONE, STEP, STALE, SEARCHES, ENERGY, ALONG_X, ALONG_Y, ALONG_Z),
   GK_RUN(bench_advance, N, X, V, STALE, FORCE, LISTED, SETTING),
@@ -137,7 +137,7 @@ void bench_particles_end(particles *p) { gk_graph_destroy(p->graph); }
 
 static void set_room(particles *p, int room) {
   if (room > INT32_MAX / p->s.n) bench_fail("the lists of neighbours have more entries than an int can number");
-  if (room != p->room) bench_must(gk_resize(p->graph, NEIGHBOUR, 0)); /* lists are made anew: nothing is to be copied */
+  if (room != p->room) bench_must(gk_resize(p->graph, NEIGHBOUR, 0)); /* without a copy of the old lists */
   bench_must(gk_resize(p->graph, NEIGHBOUR, (size_t)p->s.n * (size_t)room));
   bench_must(gk_bind_int(p->graph, ROOM, room));
   p->room = room;
@@ -190,7 +190,7 @@ moment bench_particles_look(const particles *p) {
 
 /* ---- without gk, and without lists ------------------------------------------------------------------------------- */
 
-typedef struct grid { int *head, *next; } grid; /* each cell a chain of spheres */
+typedef struct grid { int *head, *next; } grid; /* a chain of spheres per cell */
 
 static void *taken(size_t count, size_t bytes) {
   void *memory = calloc(count, bytes);

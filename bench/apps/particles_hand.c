@@ -1,13 +1,13 @@
-/* The items of the kernels come from particles.kernel.h, for the sake of equal bits; all else is by hand. */
+/* The kernels' bodies come from particles.kernel.h, so that the bits are equal. Everything else is by hand. */
 #include "bench/apps/particles_hand.h"
 #include "bench/apps/particles.kernel.h"
 #include "bench/harness/apart.h"
 #include <omp.h>
 #include <stdlib.h>
 
-enum { SMALL = 512,  /* items of a loop that is left to one thread, with SPHERES_LOOPS */
+enum { SMALL = 512,  /* with SPHERES_LOOPS, one thread runs loops of fewer items */
        KEPT = 4,     /* energy, and momentum along three axes */
-       APART = 16    /* numbers: what threads write lies on cache lines of their own */ };
+       APART = 16    /* numbers: each thread writes to cache lines of its own */ };
 
 struct spheres {
   setting s;
@@ -16,7 +16,7 @@ struct spheres {
   bool no_memory;
   vec *x, *v, *force, *listed;
   int *cell, *cell_count, *cell_first, *member, *count, *neighbour;
-  int (*totals)[APART]; /* by thread, as the next one */
+  int (*totals)[APART]; /* by thread, like the next one */
   double (*sums)[APART];
   double kept[KEPT];
 };
@@ -75,7 +75,7 @@ static void clear_cells(spheres *h, int part, int begin, int end) {
   memset(h->cell_count + begin, 0, (size_t)(end - begin) * sizeof(int));
 }
 
-/* A prefix sum: each adds up its part, then writes it, beginning at what is before it. */
+/* A prefix sum: each thread adds up its part, then writes the sums of its part after those of the parts before. */
 static void add_cells(spheres *h, int part, int begin, int end) {
   int total = 0;
   for (int k = begin; k < end; ++k) total += h->cell_count[k];
@@ -134,7 +134,7 @@ static void search(spheres *h, int me) {
     }
     barrier(h);
     if (h->no_memory) return;
-    each(h, me, n, find_neighbours_all); /* each goes on with the lists that it made */
+    each(h, me, n, find_neighbours_all); /* each thread needs only the lists that it made */
   }
   if (me == 0) {
     h->stale = 0;

@@ -1,4 +1,5 @@
-/* The items of the kernels come from softbody.kernel.h, so that both versions do the same sums; all else is by hand. */
+/* The kernels' bodies come from softbody.kernel.h, so that both versions compute the same sums. Everything else is by
+ * hand. */
 #include "bench/apps/softbody_hand.h"
 #include "bench/harness/apart.h"
 #include "softbody.kernel.h"
@@ -6,11 +7,11 @@
 #include <stdlib.h>
 
 enum { FIRST_CELLS = 1024, /* as in step.c */
-       SMALL = 512,        /* items of a loop that is left to one thread, with HAND_LOOPS */
-       LANES = 32, /* sums side by side, and one for the rest, as gk_kernel.h has them: for the sake of equal bits */
-       APART = 32 /* doubles: threads' sums lie on cache lines of their own */ };
+       SMALL = 512,        /* with HAND_LOOPS, one thread runs loops of fewer items */
+       LANES = 32, /* parallel sums, and one for the rest, as in gk_kernel.h: so the bits are equal */
+       APART = 32 /* doubles: each thread's sums are on cache lines of their own */ };
 
-/* Columns of hand.sums. What is added up in one column is read by all before anybody can be back there. */
+/* Columns of hand.sums. All threads read a column before any thread writes to it again. */
 enum { FORCE_X, FORCE_Y, FORCE_Z, GAINED, ROWS_X, ROWS_Y, ROWS_Z, BEGIN_RZ, BEGIN_X, BEGIN_Y, BEGIN_Z, STEP_PQ, STEP_RZ,
        STEP_X, STEP_Y, STEP_Z, TRIED, TRIED_HINGES, END_ENERGY, END_KINETIC, END_X, END_Y, END_Z, END_TOUCHING,
        END_HINGES, COLUMNS };
@@ -36,7 +37,7 @@ struct hand {
   hand_state state;
 };
 
-/* What a thread knows: with one region, each has its own, and all come to the same. */
+/* A thread's variables. With one region each thread has its own, and their values are the same. */
 typedef struct self {
   hand *h;
   int me;
@@ -94,7 +95,7 @@ static double added_to(double sum, const self *s, int column) {
     (void)part; \
     for (int i = begin; i < end; ++i) gki_item_##name(__VA_ARGS__, i); \
   }
-/* The same with `count` sums from column `first` on; in the arguments, SUM(k) is where the k-th goes. */
+/* The same with `count` sums from column `first` on. In the arguments, SUM(k) is the k-th sum. */
 #define LOOP_SUMS(name, first, count, ...) \
   static void name##_all(self *s, int part, int begin, int end) { \
     const hand *h = s->h; \
@@ -174,7 +175,7 @@ static void clear_cells(self *s, int part, int begin, int end) {
   memset(s->h->cell_count + begin, 0, (size_t)(end - begin) * sizeof(int));
 }
 
-/* A prefix sum: each adds up its part, then writes it, beginning at what is before it. */
+/* A prefix sum: each thread adds up its part, then writes the sums of its part after those of the parts before. */
 static void add_counts(self *s, int part, int begin, int end) {
   int total = 0;
   for (int k = begin; k < end; ++k) total += s->count[k];
@@ -251,7 +252,7 @@ static void judge_solving(self *s, int rz, int first) {
   gki_item_judge_solve(&s->c, &s->solving, &now, &none, &x, &y, &z, &s->h->w, 0);
 }
 
-/* Which way to go. */
+/* Finds the direction of the Newton step. */
 static void solve(self *s) {
   hand *h = s->h;
   each(s, h->n, assemble_all);
@@ -281,7 +282,7 @@ static void solve(self *s) {
   if (s->me == 0) h->state.cg += (uint64_t)passes;
 }
 
-/* How far. */
+/* Finds the length of the Newton step. */
 static void search(self *s) {
   hand *h = s->h;
   uint unused;

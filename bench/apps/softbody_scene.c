@@ -13,14 +13,14 @@ static void *room_for(size_t bytes) {
 
 /* ---- meshes ------------------------------------------------------------------------------------------------------ */
 
-/* The point of a triangle that has these shares of its corners. What lies on an edge is there twice, and to the last
- * bit at the same place: mesh_build joins the two. */
+/* The point of a triangle with these shares of its corners. Points on an edge occur twice with the same bits, so that
+ * mesh_build joins them. */
 static v3 within(const obj *file, const int *t, double a, double b, double c) {
   return v3_add(v3_add(v3_scale(a, file->vertices[t[0]]), v3_scale(b, file->vertices[t[1]])),
                 v3_scale(c, file->vertices[t[2]]));
 }
 
-/* A row of points, and the triangles between it and the row before; rows have one point more each time. */
+/* Adds rows of points, each with one point more than the row before, and the triangles between two rows. */
 static void cut_triangle(const obj *file, const int *t, int parts, obj *fine) {
   for (int row = 0; row <= parts; ++row) {
     const int first = fine->vertex_count, before = first - row;
@@ -46,7 +46,7 @@ static void cut_triangles(obj *file, int parts) {
 }
 
 static void build(obj *file, mesh *body) {
-  const material stuff = {.density = 1.0, .membrane = 1500.0, .bending = 0.004}; /* as the demo */
+  const material stuff = {.density = 1.0, .membrane = 1500.0, .bending = 0.004}; /* the demo's */
   complaint why = {""};
   if (!mesh_build(MESH, file, &stuff, body, &why)) bench_fail(why.text);
   obj_free(file);

@@ -1,29 +1,29 @@
-/* Bodies and moments from which arms start, for benchmarks of the soft body on any device. */
+/* Bodies, and moments at which arms start, for benchmarks of the soft body on any device. */
 #ifndef BENCH_SOFTBODY_SCENE_H
 #define BENCH_SOFTBODY_SCENE_H
 #include "bench/apps/softbody_hand.h"
 #include "step.h"
 
-/* What a time step depends on, and what came of the last one. */
+/* All inputs of a time step, and the results of the last one. */
 typedef struct moment {
   v3 *x, *v;
   double *load;
   hand_state state;
   int room;
   double highest;
-} moment; /* in memory that all processes share */
+} moment; /* all of this is in memory that processes share */
 
-/* The demo's body, each edge cut into so many parts. */
+/* The demo's body, with each edge cut into `parts`. */
 void bench_scene_mesh(mesh *body, int parts);
-/* Two balls of 26 vertices, one above the other: for where any device is slow. */
+/* Two balls of 26 vertices, one above the other, for simulated devices. */
 void bench_scene_balls(mesh *body);
 
 void bench_scene_moment(moment *m, size_t vertices);
 void bench_scene_save(const simulation *s, moment *to);
 void bench_scene_restore(simulation *s, const moment *from);
 
-/* The simulation's numbers, as the version by hand has them. */
+/* The simulation's numbers as those of the version by hand. */
 hand_state bench_scene_state(const simulation *s);
-/* What a slot is bound to. */
+/* The memory that a slot is bound to. */
 void *bench_scene_memory(const simulation *s, const char *slot);
 #endif

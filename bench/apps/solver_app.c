@@ -83,6 +83,6 @@ void bench_solver_cube(cube *c, int side) {
 
 bool bench_solver_is_done(const cube *c, const double *u) {
   for (int i = 0; i < c->items; ++i)
-    if (!(fabs(u[i] - c->known[i]) < 1e-3)) return false; /* nor if it is no number */
+    if (!(fabs(u[i] - c->known[i]) < 1e-3)) return false; /* a NaN is wrong, too */
   return true;
 }

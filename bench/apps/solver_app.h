@@ -1,5 +1,5 @@
-/* Conjugate gradients on the seven-point Poisson matrix of a cube, from 0 to where the residual is a millionth of the
- * first: the task list, the same in two parts for a loop of the host's, and a problem whose solution is known. */
+/* Conjugate gradients on the seven-point Poisson matrix of a cube, from 0 until the residual is a millionth of the
+ * first: the task list, the same in two parts for a loop of the host's, and a problem with a known solution. */
 #ifndef BENCH_SOLVER_APP_H
 #define BENCH_SOLVER_APP_H
 #include "gk.h"
@@ -10,8 +10,8 @@ extern const gk_list bench_solver_begin; /* the part before its loop */
 extern const gk_list bench_solver_pass;  /* a pass, which writes to AGAIN whether another one follows */
 
 typedef struct cube {
-  int side, items, passes; /* as gk needed */
-  double *known, *b;       /* the solution, and what it is the solution of; shared among processes */
+  int side, items, passes; /* that gk needed */
+  double *known, *b;       /* the solution and the right-hand side, in memory that processes share */
 } cube;
 
 void bench_solver_cube(cube *c, int side);

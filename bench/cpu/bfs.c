@@ -1,5 +1,5 @@
-/* A whole application (table F3): breadth-first search, by gk's loop with its branches and by hand with OpenMP. What
- * all must find are the distances that a queue finds. */
+/* A whole application (table F3): breadth-first search, by gk's loop with its branches and by hand with OpenMP. All
+ * must find the distances that a queue finds. */
 #include "bench/apps/bfs_app.h"
 #include "bench/apps/bfs_hand.h"
 #include "bench/harness/apart.h"
@@ -21,7 +21,7 @@ typedef struct gk_arm {
   const bfs_graph *g;
   gk_device *device;
   gk_graph *graph;
-  host_loop loop; /* of the same memory */
+  host_loop loop; /* on the same memory */
   int begin, stretches[BFS_STRETCHES], took[BFS_STRETCHES] /* of the last search */;
 } gk_arm;
 
@@ -112,7 +112,7 @@ static const int *search_by_queue(void *with, int source) {
 
 /* ---- tables ------------------------------------------------------------------------------------------------------ */
 
-/* Each search is from another source than the one before, so that what that one left is no result of this one's. */
+/* Each search has another source than the one before, so that old distances aren't right by chance. */
 static bool from_all(const bfs_graph *g, const int *(*search)(void *, int), void *with, uint64_t times,
                      bench_took *took) {
   bool right = true;
@@ -146,7 +146,7 @@ static bool run_hand(void *with, uint64_t times, bench_took *took) {
   return from_all(arm->g, search_by_hand, arm, times, took);
 }
 
-enum { HANDS = 3 }; /* processes by hand; the last does what one before it does: how far one is from itself */
+enum { HANDS = 3 }; /* processes by hand; the last repeats another one, which shows the precision */
 
 static void search(const char *name, void (*make)(bfs_graph *, const int *), const int *size, int tries) {
   static gk_arm arm;

@@ -1,6 +1,6 @@
-/* What does a list cost before it runs? Time and memory per task of reading, checking and planning lists of 1,000 to
- * 100,000 tasks (table F6). Time is the thread's own; memory is counted by the allocator hook at its peak, beyond the
- * caller's list. */
+/* What does a list cost before it runs (table F6)? Time and memory per task for reading, checking and planning lists of
+ * 1,000 to 100,000 tasks. The time is the thread's processor time. The allocator hook counts the memory at its peak,
+ * without the caller's list. */
 #include "bench/harness/cpu_floor.h"
 #include "bench/harness/harness.h"
 #include "check/check.h"
@@ -41,7 +41,7 @@ static void count_free(void *user, void *at) {
   free(at);
 }
 
-/* Ten lines over and over: a loop with an IF, a checkpoint, and tasks. */
+/* The same ten lines again and again: a loop with an IF, a checkpoint, and tasks. */
 static void fill(gk_task *tasks, size_t count, bool straight) {
   const gk_task task = GK_RUN(advance, N, Y, X, A);
   const gk_task pattern[] = {GK_DO_WHILE(FLAG),      task, GK_IF(FLAG), task, GK_END,

@@ -1,6 +1,6 @@
-/* Does GK_KERNEL cost anything on the host? Each kernel against the loops that one would write by hand, for the same
- * range, one thread, in cache; what they computed is compared. Time is the thread's own. For other compilers build it
- * by hand; it needs no library:
+/* Does GK_KERNEL cost anything on the host (table K)? Each kernel is compared with loops by hand for the same range, on
+ * one thread and in cache, and so are the results. The time is the thread's processor time. This command builds it with
+ * another compiler, without the library:
  * cc -O3 -falign-loops=64 -D_GNU_SOURCE -fopenmp -Iinclude -I. bench/cpu/kernel_host.c bench/harness/harness.c \
  *   bench/harness/report.c bench/harness/machine.c bench/harness/apart.c bench/harness/cpu_floor.c -lm */
 #include "bench/harness/cpu_floor.h"
@@ -46,7 +46,7 @@ GK_SOURCE_END
 #define SIMD(clauses)
 #endif
 
-/* Each loop twice: as it is, and with a word to the compiler that its passes are independent. */
+/* Each loop twice: plain, and with a pragma that its passes are independent. */
 #define MAKE_AXPY(name, hint) \
   static void name(const gk_value *args, gk_range items) { \
     float *y = args[0].ptr, a = args[2].f32; \
@@ -87,7 +87,7 @@ MAKE_STENCIL(stencil_simd, SIMD())
 MAKE_BOX(box_plain, )
 MAKE_BOX(box_simd, SIMD())
 
-/* The compiler may not reorder a plain sum, and so adds up one item after the other. */
+/* The compiler may not reorder a plain sum, so it adds item after item. */
 #define MAKE_DOT(name, hint) \
   static void name(const gk_value *args, gk_range items) { \
     const float *y = args[0].ptr, *x = args[1].ptr; \
@@ -110,7 +110,7 @@ MAKE_DOT(dot_simd, SIMD(reduction(+ : total)))
 MAKE_ROWS(rows_plain, )
 MAKE_ROWS(rows_simd, SIMD(reduction(+ : total)))
 
-enum { SUMS = 32 }; /* that one may add up side by side; one more is for what is left of a row */
+enum { SUMS = 32 }; /* side by side; one more is for the rest of a row */
 static void add_products(float sums[SUMS + 1], const float *y, const float *x, size_t items) {
   size_t i = 0;
   for (; i + SUMS <= items; i += SUMS)
@@ -140,7 +140,7 @@ static void rows_sums(const gk_value *args, gk_range items) {
 /* ---- tables ------------------------------------------------------------------------------------------------------ */
 
 enum { BY_HAND = 3 }; /* ways, at most */
-static _Alignas(256) float x[ALL], y[ALL]; /* as gk's memory is: else it is the linker's choice */
+static _Alignas(256) float x[ALL], y[ALL]; /* like gk's memory; else the linker chooses */
 static float wanted[ALL], totals[2];
 static grid box = {NX, NX * NY, 6.0f, -1.0f};
 static const char *const plain = "by hand, a plain loop", *const simd = "by hand, omp simd",
@@ -162,7 +162,7 @@ static const struct table {
 };
 
 static void fill_args(gk_value *args, const struct table *table, float *total) {
-  args[0].ptr = table->arguments >= DOT ? x : y; /* the same memory for all: where it lies makes a difference */
+  args[0].ptr = table->arguments >= DOT ? x : y; /* the same memory for all, since its address makes a difference */
   args[1].ptr = x;
   switch (table->arguments) {
   case AXPY: args[2].f32 = 1e-3f; break;
@@ -190,7 +190,7 @@ static bool is_near(float got, float wants, float absolute) {
   return fabsf(got - wants) <= 1e-3f * fabsf(wants) + absolute;
 }
 
-/* From the same memory, what this way computes and what the plain loop does. */
+/* Compares the results of this way with those of the plain loop, in the same memory. */
 static bool is_right(const way *at) {
   run_once(at->table, at->table->by_hand[0], &totals[0]);
   memcpy(wanted, y, sizeof y);
@@ -205,7 +205,7 @@ static bool is_right(const way *at) {
 
 static bool run_way(void *with, uint64_t times, bench_took *took) {
   const way *at = with;
-  const gk_host_kernel volatile call = at->run; /* isn't inlined here */
+  const gk_host_kernel volatile call = at->run; /* so that it isn't inlined here */
   const bool right = is_right(at);
   gk_value args[4];
   fill_args(args, at->table, &totals[1]);

@@ -1,6 +1,6 @@
 /* A whole application (table F3): some time steps of soft spheres that are driven together, by gk's graph and by hand
- * with OpenMP. All arms start from the same moment, search for neighbours in the same steps, find their lists too short
- * as often, and must come to the same bits; those are held against a run without lists. */
+ * with OpenMP. All arms start from the same moment and must end with the same bits, after as many searches and growths
+ * of lists. The bits are compared with a run without lists. */
 #include "bench/apps/particles_app.h"
 #include "bench/apps/particles_hand.h"
 #include "bench/harness/apart.h"
@@ -11,9 +11,9 @@
 typedef struct scene {
   setting s;
   particles by_gk;
-  int threads, steps; /* that one repetition takes */
+  int threads, steps; /* of one repetition */
   moment before, after;
-} scene; /* in memory that all processes share; by_gk is the first one's alone */
+} scene; /* in shared memory; only the first process uses by_gk */
 
 /* In a process of its own. */
 typedef struct hand_arm {
@@ -22,7 +22,7 @@ typedef struct hand_arm {
   spheres *h; /* NULL: not begun */
 } hand_arm;
 
-/* Energies are sums, and their order is each arm's own. */
+/* Energies are sums, and each arm has an order of its own. */
 static bool same(const scene *s, const moment *got) {
   const size_t bytes = (size_t)s->s.n * sizeof(vec);
   const moment *want = &s->after;
@@ -78,7 +78,7 @@ static void save(const particles *p, moment *to) {
   *to = (moment){to->x, to->v, to->force, got.room, got.searches, got.yields, got.energy, got.momentum};
 }
 
-/* The moment from which all arms start, and what they have to come to. */
+/* Makes the moment at which all arms start, and the expected end. */
 static gk_device *begin_scene(scene *s, int lead) {
   gk_device *device;
   if (gk_device_open(&(gk_device_desc){.backend = "openmp"}, &device) != GK_OK) bench_fail(gk_error());
@@ -98,7 +98,7 @@ static gk_device *begin_scene(scene *s, int lead) {
   return device;
 }
 
-enum { HANDS = 3 }; /* processes by hand; the last does what one before it does: how far one is from itself */
+enum { HANDS = 3 }; /* processes by hand; the last repeats another one, which shows the precision */
 
 static void measure_spheres(int along, int lead, int steps, int tries) {
   char what[60], question[200];

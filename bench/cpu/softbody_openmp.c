@@ -1,5 +1,5 @@
 /* A whole application (table F3): some time steps of the soft body's fall, by gk's graph and by hand with OpenMP. All
- * arms start from the same moment, do the same passes of the same loops, and must come to the same bits. */
+ * arms start from the same moment and must end with the same bits, after the same passes of the same loops. */
 #include "bench/apps/softbody_scene.h"
 #include "bench/harness/apart.h"
 #include "bench/harness/cpu_floor.h"
@@ -8,16 +8,16 @@
 #include <omp.h>
 #include <stdio.h>
 
-enum { ROOM = 16 /* contacts that fit at first: all buffers grow on the way */ };
+enum { ROOM = 16 /* contacts at first: all buffers grow during the fall */ };
 
 typedef struct scene {
   mesh body;
   world constants;
   simulation by_gk;
   int threads;
-  int steps; /* that one repetition takes */
+  int steps; /* of one repetition */
   moment before, after;
-} scene; /* in memory that all processes share; by_gk is the first one's alone */
+} scene; /* in shared memory; only the first process uses by_gk */
 
 /* In a process of its own. */
 typedef struct hand_arm {
@@ -75,9 +75,9 @@ static bool run_hand(void *with, uint64_t times, bench_took *took) {
 
 /* ---- tables ------------------------------------------------------------------------------------------------------ */
 
-/* Simulates until the moment from which all arms start, and beyond it, for what they have to come to. */
+/* Simulates up to the moment at which all arms start, and then to the expected end. */
 static void begin_scene(scene *s, double drop, int lead) {
-  /* gk cuts a sum into at most one piece for each 32 items: with more threads than that, the bits would be others. */
+  /* gk cuts a sum into at most one chunk per 32 items: with more threads the bits would differ. */
   const gk_device_desc device = {.backend = "openmp", .threads = bench_cpu_threads() > 64 ? 64 : 0};
   bench_must(simulation_start(&s->by_gk, &device, &s->body, &s->constants, drop, v3_of(0.8, 0.3, 0.5), ROOM));
   s->threads = gk_device_describe(s->by_gk.device)->threads;
@@ -87,17 +87,17 @@ static void begin_scene(scene *s, double drop, int lead) {
   bench_scene_save(&s->by_gk, &s->after);
 }
 
-enum { HANDS = 3 }; /* processes by hand; the last does what one before it does: how far one is from itself */
+enum { HANDS = 3 }; /* processes by hand; the last repeats another one, which shows the precision */
 
 typedef struct fall {
   const char *what;
-  int parts;         /* that each edge is cut into */
+  int parts;         /* of each edge */
   double drop;       /* metres */
-  int lead, steps;   /* time steps before those that are measured, and these */
+  int lead, steps;   /* time steps before the measured ones, and the measured ones */
   int tries, turns;  /* as in bench_table */
-  /* Where the solver ends, as its loop is nearly all there is to a step of a fine mesh; 0: where the demo's does. */
-  double residual_share; /* world.cg in place of the demo's, and then */
-  double enough_factor;  /* world.enough, times the demo's */
+  /* The solver's end, since its loop is nearly the whole step of a fine mesh; 0: the demo's. */
+  double residual_share; /* world.cg */
+  double enough_factor;  /* world.enough divided by the demo's */
 } fall;
 
 static bool begin_body(scene *s, const fall *f) {

@@ -1,6 +1,6 @@
 /* A whole application (table F3): conjugate gradients on the seven-point Poisson matrix of a cube, by gk's loop and by
- * hand with OpenMP. Each arm begins at 0 and stops where the residual is a millionth of the first; all must come to the
- * same solution, which is known. */
+ * hand with OpenMP. Each arm begins at 0 and stops when the residual is a millionth of the first. All must find the
+ * known solution. */
 #include "bench/apps/solver_app.h"
 #include "bench/harness/apart.h"
 #include "bench/harness/cpu_floor.h"
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What the call before left there is no solution of this one's. */
+/* Overwrites the solution of the call before. */
 static void spoil(const cube *c, double *u) { memset(u, 0xff, (size_t)c->items * sizeof *u); }
 
 /* ---- by gk ------------------------------------------------------------------------------------------------------- */
@@ -18,7 +18,7 @@ static void spoil(const cube *c, double *u) { memset(u, 0xff, (size_t)c->items *
 typedef struct gk_arm {
   cube *c;
   gk_device *device;
-  gk_graph *graph, *begin; /* the whole, and its tasks before the loop, in the same memory */
+  gk_graph *graph, *begin; /* all tasks, and those before the loop, on the same memory */
 } gk_arm;
 
 static void begin_gk(gk_arm *arm, cube *c) {
@@ -55,7 +55,7 @@ static bool is_zero(const cube *c, const double *u) {
   return same == c->items;
 }
 
-/* What a launch takes that has no loop. */
+/* A launch without the loop. */
 static bool begin_by_gk(void *with, uint64_t times, bench_took *took) {
   const gk_arm *arm = with;
   spoil(arm->c, gk_bound(arm->graph, U));
@@ -117,7 +117,7 @@ static double added_up(const double *parts, int threads) {
   return total;
 }
 
-/* A team that lasts: sums are added up by each thread for itself, so that three barriers do. */
+/* One team for all passes. Each thread adds up the sums itself, so three barriers are enough. */
 static void by_region(const cube *c, const room *at) {
   static double pq_parts[THREADS * APART], rr_parts[2][THREADS * APART];
   const int items = c->items, side = c->side;
@@ -167,7 +167,7 @@ static void by_region(const cube *c, const room *at) {
 typedef struct hand_arm {
   const cube *c;
   void (*solve)(const cube *, const room *);
-  room at; /* NULLs: not begun */
+  room at; /* NULL: not begun */
 } hand_arm;
 
 static void begin_hand(hand_arm *arm) {
@@ -191,7 +191,7 @@ static bool run_hand(void *with, uint64_t times, bench_took *took) {
   return bench_solver_is_done(arm->c, arm->at.u);
 }
 
-/* Of nothing: the residual is 0 before the first pass. */
+/* Solves for a right-hand side of 0, so the residual is 0 before the first pass. */
 static bool begin_by_hand(void *with, uint64_t times, bench_took *took) {
   hand_arm *arm = with;
   if (!arm->at.u) {
@@ -207,8 +207,7 @@ static bool begin_by_hand(void *with, uint64_t times, bench_took *took) {
 
 /* ---- tables ------------------------------------------------------------------------------------------------------ */
 
-/* Processes by hand. One does what the one before it does: how far is one from itself? The last begins, and has nothing
- * to do. */
+/* Processes by hand. AGAIN_REGION repeats REGION, which shows the precision. BEGIN has no pass to do. */
 enum { LOOPS, REGION, AGAIN_REGION, BEGIN, HANDS };
 
 static void solve(int side, int tries) {

@@ -1,5 +1,5 @@
-/* What the OpenMP backend adds to the work itself: one more task, pass, checkpoint or pair of sections, against the
- * same work written by hand (tables F1, F2, F7, F8). A task is x[i] += 1 on n int32. */
+/* The cost of one more task, pass, checkpoint or pair of sections on the OpenMP backend, compared with the same work by
+ * hand (tables F1, F2, F7, F8). A task is x[i] += 1 on n int32. */
 #include "bench/harness/apart.h"
 #include "bench/harness/cpu_floor.h"
 #include "bench/harness/must.h"
@@ -21,12 +21,12 @@ enum { X = 1, Y, N, LEFT, QUIET, CP_FIRST, ITEMS_MAX = 1 << 22, ENTRIES_MAX = 80
 static const gk_slot_desc slots[] = {GK_BUFFER(X, int), GK_BUFFER(Y, int), GK_SCALAR(N, int), GK_OWN(LEFT, int, 1),
                                      GK_OWN(QUIET, int, 1)};
 static gk_device *device;
-static int *x, *y; /* every arm's; each process has its own, gk's the device's */
-/* By hand, with teams of their own. */
+static int *x, *y; /* of all arms; each process has its own, and gk's are the device's */
+/* Arms by hand, each with its own team. */
 static bench_apart apart_two, apart_team, apart_for, apart_again, apart_sections;
 
-/* In another process than gk's, and not there yet when it is started: large pages that two processes have become small
- * ones where one of them writes. */
+/* For another process than gk's, allocated after its start: a large page that two processes share is split when one of
+ * them writes to it. */
 static int *own_ints(void) {
   int *memory = bench_large(ITEMS_MAX * sizeof *memory);
   if (!memory) bench_fail("out of memory");
@@ -66,7 +66,7 @@ static gk_graph *chain(size_t count, int n) {
   return graph;
 }
 
-/* The same number of tasks in two sections. */
+/* `count` tasks in two sections. */
 static gk_graph *sections(size_t count, int n) {
   gk_task *tasks = room_for(count + 6, sizeof *tasks), *at = tasks;
   *at++ = (gk_task)GK_PARALLEL;
@@ -86,7 +86,7 @@ static gk_graph *loop(void) {
   return graph_of(tasks, GK_COUNT(tasks), 1);
 }
 
-/* One task in a checkpoint that stays silent, so many times CHECKPOINTS; or the tasks alone. */
+/* `times` * CHECKPOINTS tasks, each in a checkpoint that doesn't yield, or without checkpoints. */
 static gk_graph *checkpoints(bool flags, int times) {
   const int count = times * CHECKPOINTS;
   gk_task *tasks = room_for(3 * (size_t)count, sizeof *tasks), *at = tasks;
@@ -117,14 +117,14 @@ static void (*volatile by_pointer)(int *, int, int) = add_by_hand;
 static void less_by_hand(int *left) { *left -= 1; }
 static void (*volatile less_by_pointer)(int *) = less_by_hand;
 
-/* The first and the last item have become `by` more. */
+/* Whether the first and the last item grew by `by`. */
 static bool added(const int *at, int n, int first, int last, uint64_t by) {
   return at[0] == (int)((uint32_t)first + (uint32_t)by) && at[n - 1] == (int)((uint32_t)last + (uint32_t)by);
 }
 
 /* ---- the floor --------------------------------------------------------------------------------------------------- */
 
-/* So many threads can at best take so many times less. */
+/* At best, several threads divide the time by their number. */
 static bench_bound floor_of(int n) {
   const double mebibytes = n * 4.0 / (1 << 20);
   if (n == 1) return (bench_bound){CPU_CALL, 1};
@@ -138,7 +138,7 @@ static bench_bound floor_of(int n) {
  * with: the number of threads. */
 static bool arithmetic(void *with, uint64_t times, bench_took *took) {
   const int threads = *(const int *)with;
-  uint32_t sums[2 * 64] = {0}; /* lines apart */
+  uint32_t sums[2 * 64] = {0}; /* on separate cache lines */
   double begin = bench_now();
 #pragma omp parallel num_threads(threads) if (threads > 1)
   {
@@ -160,12 +160,12 @@ static void machine(void) {
 /* ---- F1, F2: one more task --------------------------------------------------------------------------------------- */
 
 typedef struct more {
-  gk_graph *few, *many; /* the one has `count` tasks, the other as many again; or there is but one, of `count` */
+  gk_graph *few, *many; /* of `count` and 2 * `count` tasks; or only `many`, of `count` */
   size_t count;
-  uint64_t each;        /* by hand: tasks that are timed together, at least */
+  uint64_t each;        /* by hand: least number of tasks that are timed together */
   int n;
 } more;
-static more *by_hand; /* the same for other processes */
+static more *by_hand; /* the same in shared memory */
 
 static bool more_tasks(void *with, uint64_t times, bench_took *took) {
   const more *m = with;
@@ -217,8 +217,8 @@ static bool parallel_for(void *with, uint64_t times, bench_took *took) {
   return added(x, n, first, last, times * m->each);
 }
 
-/* Small ones by the slope between two lists; of large ones a list is so long that the launch, which
- * takes less than one of them, is little beside it. */
+/* The time of a small task is the slope between two lists. A list of large tasks is so long that the launch, which
+ * takes less than one task, doesn't matter. */
 static void tasks_of(const char *id, int n, size_t count) {
   char what[40], question[120];
   snprintf(what, sizeof what, "one more task n=%d", n);
@@ -237,7 +237,7 @@ static void tasks_of(const char *id, int n, size_t count) {
                 {"serial C through a function pointer", "one team, a barrier per task"}, n > 1 && !large ? 1.5 : 0},
                {"gk against a parallel for per task", "gk", {"a parallel for per task"}, large ? 1.02 : 0}},
     .floor = floor_of(n)};
-  if (large) { /* how far one is from itself */
+  if (large) { /* shows the precision */
     const char *again = "a parallel for, once more";
     table.arms[4] = (bench_arm){again, bench_run_apart, &apart_again, 0, BENCH_SETTLE_MS};
     table.ratios[2] = (bench_ratio){"by hand once more against itself", again, {"a parallel for per task"}, 0};
@@ -249,18 +249,18 @@ static void tasks_of(const char *id, int n, size_t count) {
 
 /* ---- F7: sections ------------------------------------------------------------------------------------------------ */
 
-/* A list by hand: what one would write who knows that there are two cores. */
+/* A list by hand, for a machine with two cores. */
 typedef struct entry { _Alignas(64) void (*call)(int *, int, int); int *to, begin, end; } entry;
 
 typedef struct two {
   gk_graph *straight, *split;
-  size_t count; /* of tasks, half of them on x, half on y */
+  size_t count; /* of tasks, half of them on x and half on y */
   int n;
 } two;
-static two *list; /* for other processes, too */
+static two *list; /* in shared memory */
 static entry *entries;
 
-/* Of this process's x and y. */
+/* With this process's x and y. */
 static void write_entries(const two *t) {
   static two written;
   if (written.count == t->count && written.n == t->n) return;
@@ -369,7 +369,7 @@ static void passes(void) {
   gk_graph_destroy(graph);
 }
 
-/* Of each kind a list, and one that is twice as long. */
+/* Two lists of each kind, the second twice as long. */
 typedef struct silent { gk_graph *marked[2], *plain[2]; } silent;
 
 /* with: the two lists of one kind. */
@@ -435,8 +435,8 @@ static bool yield_and_resume(void *with, uint64_t times, bench_took *took) {
   return right && added(x, 1, first, first, 2 * times);
 }
 
-/* In turns, as a launch takes many times what is looked for; in blocks, as a launch behind a yield takes longer than
- * one behind a launch, and that isn't what a launch costs. */
+/* The two take turns, since a launch takes many times as long as the difference. They take turns in blocks, since a
+ * launch after a yield takes longer than one after a launch. */
 static bool yield_alone(void *with, uint64_t times, bench_took *took) {
   enum { BLOCK = 16 };
   bench_took calm = {0}, yields = {0};

@@ -28,7 +28,7 @@ static bool is_right(const scene *s, int k) {
   return memcmp(s->seen, s->g.distances[k], bytes) == 0;
 }
 
-/* Each search is from another source than the one before, so that what it left there is no result of this one's. */
+/* Each search has another source than the one before, so that old distances aren't right by chance. */
 static bool from_all(scene *s, void (*search)(void *, int source), void *with, uint64_t times, bench_took *took) {
   bool right = true;
   for (uint64_t time = 0; time < times; ++time)
@@ -71,7 +71,7 @@ static bool by_host(void *with, uint64_t times, bench_took *took) {
   return from_all(((host_arm *)with)->s, search_by_host, with, times, took);
 }
 
-/* Who doesn't look can't decide between push and pull; a push too many finds nothing. */
+/* Only pushes, since the host doesn't read after each level. An extra push finds nothing. */
 static void search_by_pushes(void *with, int source) {
   host_arm *arm = with;
   const void *next = next_of(arm->s);
@@ -108,8 +108,8 @@ static void begin_gk(scene *s) {
   if (!s->seen) bench_fail("out of memory");
 }
 
-/* How many levels there are, pushed and pulled, of all sources together; and what the host finds is right. @return How
- * many kernels a search is in the mean, one after the other. */
+/* Counts pushed and pulled levels of all sources, and checks the host's results.
+ * @return The mean number of kernels of a search, one after the other */
 static double look(host_arm *arm, int *pushed, int *pulled) {
   bench_took ignored = {0};
   if (!by_host(arm, 1, &ignored)) bench_fail("the host's loop doesn't find the distances");

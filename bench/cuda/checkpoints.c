@@ -1,7 +1,6 @@
-/* What checkpoints cost on CUDA: one that stays silent (table C4), tasks behind one (C5), and the way from a flag that
- * asks for a yield to the first kernel of the launch that resumes (C6). By hand the device yields as it is usually
- * built: each checkpoint has a kernel that sets the gate, an IF node with the tasks, and a kernel that looks at the
- * flag. */
+/* The cost of checkpoints on CUDA: one that doesn't yield (table C4), tasks after one (C5), and the time from a flag
+ * that asks for a yield to the first kernel of the launch that resumes (C6). By hand, as is usual, each checkpoint
+ * has a kernel that sets the gate, an IF node with the tasks, and a kernel that reads the flag. */
 #include "bench/cuda/hand.h"
 #include "bench/harness/harness.h"
 #include "gk_kernel.h"
@@ -22,7 +21,7 @@ static const gk_param more_params[] = {{"x", "int", sizeof(int), _Alignof(int), 
 static const gk_kernel more = {.name = "more", .params = more_params, .param_count = 1, .cuda = &more_code};
 
 enum { X = 1, FLAG, COUNT, TOLD };
-enum { CHECKPOINTS = 100, TASKS = 1000, SEVERAL = 10 /* checkpoints with tasks behind */, ROOM = 4 * TASKS };
+enum { CHECKPOINTS = 100, TASKS = 1000, SEVERAL = 10 /* checkpoints with tasks after them */, ROOM = 4 * TASKS };
 static const gk_slot_desc slots[] = {GK_BUFFER(X, int), GK_BUFFER(FLAG, int), GK_BUFFER(COUNT, int),
                                      GK_BUFFER(TOLD, int)};
 static gk_device *device;
@@ -31,7 +30,7 @@ static volatile int *told, *copied;
 static int checkpoints, plain_tasks; /* CHECKPOINTS, TASKS, or fewer */
 static gk_task tasks[ROOM];
 
-/* A gk's or one by hand, and how often it adds one to x. */
+/* A graph of gk's or one by hand, and the number of times that it adds one to x. */
 typedef struct graph {
   gk_graph *gk;
   CUgraphExec exec;
@@ -61,7 +60,7 @@ static gk_task *add_checkpoint(gk_task *at, int label, gk_task task) {
   return at;
 }
 
-/* Launched, waited for, and not stopped on the way. */
+/* Launches and waits. @return Whether the graph ran to its end */
 static double timed(const graph *g, bool *right) {
   const gk_status *status = NULL;
   const double begin = bench_now();
@@ -77,7 +76,7 @@ static double timed(const graph *g, bool *right) {
   return took;
 }
 
-/* What the one takes longer than the other, which lacks `more` of what is asked about. */
+/* The difference of two graphs, per checkpoint or task: the shorter one lacks `more` of them. */
 typedef struct pair {
   graph longer, shorter;
   int more;
@@ -101,8 +100,8 @@ static void end_pair(const pair *p) {
 
 /* ---- C4: checkpoints that stay silent ---------------------------------------------------------------------------- */
 
-/* As many tasks, whether few or many of them have a checkpoint around: the last ones, so that nothing stands behind a
- * checkpoint but those. */
+/* The number of tasks doesn't depend on the number of checkpoints. These are around the last tasks, so that no other
+ * task is after a checkpoint. */
 static graph gk_silent(int around, gk_task task) {
   gk_task *at = tasks;
   for (int k = checkpoints; k >= around; --k) *at++ = task;
@@ -150,7 +149,7 @@ static void silence(void) {
 
 /* ---- C5: tasks behind them --------------------------------------------------------------------------------------- */
 
-/* Tasks in equal parts behind so many checkpoints. */
+/* Tasks in equal parts after the checkpoints. */
 static graph gk_behind(int around, int behind) {
   const gk_task task = GK_RUN(one_more, GK_ONE, X);
   const int parts = around ? around : 1;
@@ -186,7 +185,7 @@ static void tasks_behind(void) {
 enum { GO = 1 };
 
 typedef struct trip {
-  bool (*run)(const struct trip *, double *known, double *begun); /* false: something was wrong */
+  bool (*run)(const struct trip *, double *known, double *begun); /* false: a wrong result */
   gk_graph *gk;
   CUgraphExec first, second;
   bool ends_when_known;
@@ -197,8 +196,8 @@ static double when_told(int number) {
   return bench_now();
 }
 
-/* Times are counted from when the host saw the kernel that asks for a yield: the same write to page-locked memory tells
- * it, later, that the launch that resumes has begun. */
+/* Times begin when the host sees that the kernel which asks for a yield ran. The same write to page-locked memory shows
+ * later that the launch which resumes has begun. */
 static bool trip_by_gk(const trip *t, double *known, double *begun) {
   const gk_status *status;
   bench_must(gk_launch(t->gk, 0));

@@ -36,7 +36,7 @@ static CUgraphExec groups_of(const choice *c, int groups, bool by_word) {
   for (int g = 0; g < groups; ++g) {
     CUgraph body = whole;
     CUgraphNode inner = last;
-    if (!by_word) { /* nobody sets it: who does it sets a word, too */
+    if (!by_word) { /* no kernel sets the condition: with guards it would set the guard, at the same cost */
       inner = NULL;
       last = bench_hand_conditional(whole, last, CU_GRAPH_COND_TYPE_IF, bench_hand_handle(whole, (unsigned)c->open),
                                     &body);
@@ -139,7 +139,7 @@ static void small_copies(void) {
 
 /* ---- awake, or asleep -------------------------------------------------------------------------------------------- */
 
-/* A kernel long enough for a thread to be asleep, and a word from it. */
+/* A kernel that runs until the waiting thread sleeps, and then writes. */
 static bool until_known(uint64_t times, bench_took *took, CUevent sleeps) {
   int rounds = bench_is_quick() ? 3 : 20000, *room = bench_hand_ints(device, 32);
   const CUfunction mix = bench_hand_function("mix"), tell = bench_hand_function("tell");

@@ -6,7 +6,7 @@
 
 /* ---- the driver's part of building ------------------------------------------------------------------------------- */
 
-/* gk's own table of the driver's entries, which it calls through, and how it was. */
+/* gk's own table of the driver's entries, and its contents before. */
 static gki_cuda_driver *entries, before;
 static double in_driver_ns;
 
@@ -24,10 +24,10 @@ static CUresult timed_upload(CUgraphExec exec, CUstream stream) {
   return result;
 }
 
-/* Nobody else is in gk meanwhile. A graph with conditional nodes has one exec at a time, so the driver can't be asked
- * for a second one by hand. */
+/* No other thread calls gk meanwhile. A graph with conditional nodes can have only one exec at a time, so a second one
+ * by hand isn't possible. */
 static gk_graph *make_timed(const growth_list *list) {
-  memcpy(&entries, &bench_hand_driver, sizeof entries); /* it is const for those who call */
+  memcpy(&entries, &bench_hand_driver, sizeof entries); /* the table is const for callers */
   before = *entries;
   in_driver_ns = 0;
   entries->cuGraphInstantiateWithParams = timed_instantiate;
@@ -52,9 +52,9 @@ static bool instantiating(void *with, uint64_t times, bench_took *took) {
   return right;
 }
 
-/* What the host gates is many graphs, made as they are needed. */
+/* A host-gated list has many graphs, which are made when they are needed. */
 static const char *gated(const growth_list *list) {
-  static char whys[GROWTH_LISTS][500]; /* as many as a table has arms */
+  static char whys[GROWTH_LISTS][500]; /* one per arm of a table */
   static int asked;
   char *why = whys[asked++ % GROWTH_LISTS];
   gk_graph *graph = bench_growth_make(list);
@@ -66,7 +66,7 @@ static const char *gated(const growth_list *list) {
 
 /* ---- the device's memory ----------------------------------------------------------------------------------------- */
 
-/* Drivers take it in steps of a megabyte or two: hence several graphs at once. */
+/* Drivers allocate in steps of a megabyte or two, so several graphs are made at once. */
 enum { COPIES = 32, TASKS = 10000 };
 static CUresult (*memory_left)(size_t *left, size_t *all);
 

@@ -212,7 +212,7 @@ void bench_hand_run(CUfunction function, unsigned blocks, unsigned threads, void
 }
 
 void bench_hand_run_cooperative(CUfunction function, unsigned threads, void **parameters) {
-  /* The simulated GPU has the blocks of such a grid take turns: more than one would wait for ever. */
+  /* The simulated GPU runs the blocks of such a grid in turns, so several would wait for ever. */
   const unsigned blocks = bench_is_quick() ? 1 : (unsigned)bench_hand_multiprocessors;
   HAND(launch_cooperative(function, blocks, 1, 1, threads, 1, 1, 0, bench_hand_stream, parameters));
 }
@@ -224,7 +224,7 @@ typedef struct nvmlDevice_st *nvmlDevice_t;
 enum { NVML_CLOCK_SM = 1, NVML_CLOCK_MEM = 2 };
 
 static struct {
-  const char *missing; /* why nothing of it is known */
+  const char *missing; /* why the clocks aren't known */
   nvmlDevice_t device;
   int (*init)(void), (*shutdown)(void);
   int (*by_bus)(const char *bus, nvmlDevice_t *device);
@@ -271,7 +271,7 @@ static void say_device(CUdevice device) {
   bench_says("multiprocessors", text);
 }
 
-/* While the device has something to do: idle, clocks fall. */
+/* Reads the clocks while the device is busy, since they fall when it is idle. */
 static void say_clocks(const char *when) {
   unsigned now[2], most[2];
   char text[200];
@@ -293,7 +293,7 @@ static void say_clocks(const char *when) {
 
 /* ---- the floor --------------------------------------------------------------------------------------------------- */
 
-enum { EDGES = 1000, SEEN = 7, QUEUED = 64 /* launches: no queue is full then */ };
+enum { EDGES = 1000, SEEN = 7, QUEUED = 64 /* launches; few enough for any queue */ };
 
 typedef struct edges { CUgraphExec longer, shorter; } edges;
 typedef struct trip { CUfunction tell; int *value, *at; volatile int *here; } trip;
@@ -349,7 +349,7 @@ static bool a_round_trip(void *with, uint64_t times, bench_took *took) {
 
 static bool a_mebibyte(void *with, uint64_t times, bench_took *took) {
   room *r = with;
-  const double mebibytes = r->quads * 2 * 16.0 / (1 << 20); /* read, and written */
+  const double mebibytes = r->quads * 2 * 16.0 / (1 << 20); /* read and written */
   const int quick = bench_is_quick();
   bench_hand_put(r->from + 4 * (size_t)r->quads - 1, SEEN);
   bench_hand_put(r->to + 4 * (size_t)r->quads - 1, 0);
@@ -389,7 +389,7 @@ gk_device *bench_hand_open(const char **why) {
     return NULL;
   }
   bench_must(gki_cuda_driver_get(&bench_hand_driver));
-  if (bench_hand_driver->version < 12040) { /* by hand there would be no loops or gates to be held against */
+  if (bench_hand_driver->version < 12040) { /* there are no conditional nodes for the arms by hand */
     static char old[80];
     snprintf(old, sizeof old, "the driver is of CUDA %d.%d, and the graphs by hand need 12.4",
              bench_hand_driver->version / 1000, bench_hand_driver->version % 1000 / 10);

@@ -1,5 +1,5 @@
-/* What the host does on CUDA, by gk and by hand: launching (table C1), building (C9) and binding anew (C10); and what
- * two sections gain (C8). */
+/* The host's work on CUDA, by gk and by hand: launching (table C1), building (C9) and binding again (C10). Also the
+ * gain of two sections (C8). */
 #include "bench/cuda/hand.h"
 #include "bench/harness/harness.h"
 #include "bench/harness/held.h"
@@ -31,7 +31,7 @@ static gk_graph *graph_of(const gk_task *tasks, size_t count) {
   return graph;
 }
 
-/* So many times the same task, one behind the other. */
+/* The same task `count` times, one after the other. */
 static gk_task *row_of(gk_task task, size_t count) {
   gk_task *tasks = calloc(count, sizeof *tasks);
   if (!tasks) bench_fail("out of memory");
@@ -65,7 +65,7 @@ static void finish(gk_graph *graph) {
 
 /* ---- C1: launching ----------------------------------------------------------------------------------------------- */
 
-enum { QUEUE = 8 /* launches: none has to wait for room */ };
+enum { QUEUE = 8 /* launches; few enough that none waits for room */ };
 
 typedef struct replay {
   void (*launch)(const struct replay *);
@@ -94,7 +94,7 @@ static bool host_time(void *with, uint64_t times, bench_took *took) {
   return bench_hand_value(x) == (int)times * QUEUE * r->tasks;
 }
 
-/* Of gk's nodes, which find on the device what a launch of gk's handed over. */
+/* An exec of gk's nodes. A launch of gk's has copied the slots to the device. */
 static CUgraphExec exec_of(gk_graph *graph) {
   CUgraph whole;
   bench_must(gk_bind(graph, X, x));
@@ -146,7 +146,7 @@ static void prepare_halves(void) {
   half.kernels = quick ? 2 : KERNELS;
   half.rounds = quick ? 3 : 900; /* about 50 microseconds */
   half.blocks = quick || bench_hand_multiprocessors < 2 ? 1 : bench_hand_multiprocessors / 2;
-  mix_code.block[0] = quick ? 32 : 1024; /* all that a multiprocessor computes at once, and more */
+  mix_code.block[0] = quick ? 32 : 1024; /* more than a multiprocessor computes at once */
   half.threads = half.blocks * (int)mix_code.block[0];
   half.start = calloc((size_t)half.threads, sizeof *half.start);
   half.seen = calloc((size_t)half.threads, sizeof *half.seen);
@@ -241,7 +241,7 @@ typedef struct building {
   const gk_task *tasks;
 } building;
 
-/* *launched: when the host was through with launching it. */
+/* *launched: when the host's launch had returned. */
 static bool runs(const building *b, gk_graph *graph, CUgraphExec exec, double *launched) {
   if (graph) {
     bench_must(gk_bind(graph, X, x));
@@ -330,7 +330,7 @@ static void time_built(const char *what, size_t count, size_t thousand) {
   bench_measure(&table);
 }
 
-/* What gk leaves for the first launch to do, as its memory is bound after building, counts here. */
+/* Includes the work that gk does in the first launch, since memory is bound after the graph is built. */
 static void time_launched(const char *what, size_t count) {
   bench_table table = {"C9", what, "the same and the host's time for the first launch, per task: does it put off work?",
                        "ns", .tries = 1};
@@ -370,12 +370,12 @@ enum { REBOUND = 1000, ROOM = REBOUND };
 
 typedef struct rebinding {
   void (*replay)(struct rebinding *, int *to); /* binds and launches */
-  bool stays;                                  /* nothing is bound anew */
+  bool stays;                                  /* nothing is bound again */
   gk_graph *graph;
   CUgraph whole; /* of exec */
   CUgraphExec exec;
   CUgraphNode nodes[ROOM];
-  int tasks, turn; /* by turns to x and to y */
+  int tasks, turn; /* in turns to x and y */
 } rebinding;
 
 static void bind_anew(rebinding *r, int *to) {
@@ -410,7 +410,7 @@ static void drop(rebinding *r) {
   r->whole = NULL;
 }
 
-/* Until it is launched; what it runs, and the end of what was built anew, are nobody's cost. */
+/* The time until the launch returns. The device's work and the end of what was built don't count. */
 static bool rebind(void *with, uint64_t times, bench_took *took) {
   rebinding *r = with;
   int runs_of[2] = {0};

@@ -1,5 +1,5 @@
-/* What a pass of a loop costs on CUDA (tables C2, C3, C7), by gk, by hand, and by those who have no loops in graphs. A
- * pass has some kernels of one thread: the last takes one off a counter, the others add one to a number. */
+/* The cost of a pass of a loop on CUDA (tables C2, C3, C7), by gk, by hand, and without loops in graphs. A pass has
+ * some kernels of one thread: the last one decrements a counter, the others increment a number. */
 #include "bench/cuda/hand.h"
 #include "bench/cuda/relaunch.h"
 #include "bench/harness/harness.h"
@@ -55,7 +55,7 @@ static CUgraphNode add_kernels(CUgraph into, CUgraphNode after, int kernels) {
   return after;
 }
 
-/* A WHILE node whose condition a kernel of its own sets at the end of the body; or the body's last one itself. */
+/* A WHILE node. A separate kernel at the end of the body sets its condition, or the body's last kernel does. */
 static CUgraphExec hand_while(int kernels, int count, bool by_itself) {
   const CUgraph whole = bench_hand_graph();
   CUgraph body;
@@ -72,7 +72,7 @@ static CUgraphExec hand_while(int kernels, int count, bool by_itself) {
   return bench_hand_exec(whole);
 }
 
-/* The same as the latter, made with gk's loop by hand. */
+/* The same as the latter, made with gk_cuda_begin. */
 static CUgraphExec gk_while(int kernels, int count) {
   const CUgraph whole = bench_hand_graph();
   const CUgraphNode first = add_set(whole, count);
@@ -84,7 +84,7 @@ static CUgraphExec gk_while(int kernels, int count) {
   return bench_hand_exec(whole);
 }
 
-/* What is launched again and again where loops are the host's. */
+/* The graph that a loop of the host's launches again and again. */
 static CUgraphExec one_pass(int kernels, bool tells) {
   const CUgraph whole = bench_hand_graph();
   CUgraphNode last = bench_hand_kernel(whole, add_kernels(whole, NULL, kernels), "less", 1, 1, (void *[]){&left});
@@ -92,7 +92,7 @@ static CUgraphExec one_pass(int kernels, bool tells) {
   return bench_hand_exec(whole);
 }
 
-/* Passes that do nothing once the counter is 0. */
+/* Passes that do nothing after the counter has become 0. */
 static CUgraphExec several_passes(int kernels, int count, bool tells) {
   const CUgraph whole = bench_hand_graph();
   CUgraphNode last = NULL;

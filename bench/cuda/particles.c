@@ -1,6 +1,6 @@
 /* A whole application on CUDA (table C11): some time steps of soft spheres that are driven together, by gk's loop and
- * by one of the host's, with the same kernels and on the same memory. Lists of neighbours are made anew where a sphere
- * has moved too far, and grow where one is too long; both come to the same bits. */
+ * by one of the host's, with the same kernels and on the same memory. Lists of neighbours are made again when a sphere
+ * has moved too far, and grow when one is too long. Both end with the same bits. */
 #include "bench/apps/particles_app.h"
 #include "bench/harness/harness.h"
 #include "bench/harness/host_loop.h"
@@ -29,7 +29,7 @@ static bool same_vectors(const scene *s, const vec *got, const vec *want) {
   return memcmp(s->seen, want, bytes) == 0;
 }
 
-/* The order in which a device adds up an energy is nobody's promise. */
+/* No device promises the order of an energy's sum. */
 static bool is_right(const scene *s) {
   const moment got = bench_particles_look(&s->p), *want = &s->after;
   return same_vectors(s, got.x, want->x) && same_vectors(s, got.v, want->v) &&
@@ -77,7 +77,7 @@ static void run_steps(host_arm *arm) {
   bench_host_wait(&arm->loop);
 }
 
-/* The first launch after something was bound is slower; that of a call's beginning isn't the host loop's fault. */
+/* The first launch after a bind is slower. For the binds of a call's start this isn't the host loop's cost. */
 static void restore(host_arm *arm) {
   bench_particles_restore(&arm->s->p, &arm->s->before);
   bind_lists(arm);

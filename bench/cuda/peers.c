@@ -1,6 +1,6 @@
-/* What other projects are held against on CUDA (table C12; bench/peers measures them): one more pass, a silent
- * checkpoint, a launch, a yield with its resume. A task is one kernel of one thread, so that nothing is in the way of
- * what is asked about; where something can be made by hand, it stands beside. */
+/* gk's figures for the comparison with other projects on CUDA (table C12; bench/peers measures these): one more
+ * pass, a checkpoint that doesn't yield, a launch, a yield with its resume. A task is one kernel of one thread, so
+ * that it takes little. Graphs by hand are beside gk's where they are possible. */
 #include "bench/cuda/hand.h"
 #include "bench/harness/harness.h"
 #include "gk_kernel.h"
@@ -28,7 +28,7 @@ static gk_graph *graph_of(const gk_task *tasks, size_t count) {
   return graph;
 }
 
-/* Launched, and waited for. */
+/* Launches and waits. */
 static double timed(gk_graph *graph, CUgraphExec exec) {
   const double begin = bench_now();
   if (graph) {
@@ -103,7 +103,7 @@ static gk_graph *tasks_of(int count, bool marked) {
   return graph_of(tasks, (size_t)(at - tasks));
 }
 
-/* What one more task with a checkpoint takes beyond one more without. */
+/* The difference between one more task with a checkpoint and one more without. */
 static bool checkpoint_alone(void *with, uint64_t times, bench_took *took) {
   const silent *s = with;
   const int shorter = checkpoints / 2, more = checkpoints - shorter;
@@ -134,9 +134,9 @@ static void silence(void) {
 
 /* ---- one launch -------------------------------------------------------------------------------------------------- */
 
-enum { QUEUE = 8 /* launches: none has to wait for room */ };
+enum { QUEUE = 8 /* launches; few enough that none waits for room */ };
 
-/* How long the host is busy with it; what the device does meanwhile is nobody's cost. */
+/* The host's time. The device's work meanwhile doesn't count. */
 static bool one_launch(void *with, uint64_t times, bench_took *took) {
   const loops *l = with;
   bench_hand_put(x, 0);
@@ -177,7 +177,7 @@ static bool two_launches(void *with, uint64_t times, bench_took *took) {
   return bench_hand_value(x) == 2 * (int)times;
 }
 
-/* The host clears the flag between the two, which counts. */
+/* The time includes the host's clearing of the flag between the two. */
 static bool yield_and_resume(void *with, uint64_t times, bench_took *took) {
   bool right = true;
   bench_hand_put(x, 0);

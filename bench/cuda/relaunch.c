@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* As cuda.h has them. */
+/* From cuda.h. */
 enum { DEVICE_LAUNCH = 4, INPUT_CUBIN = 0, INPUT_PTX = 1, INPUT_LIBRARY = 4, ERROR_LOG = 5, ERROR_LOG_BYTES = 6,
        LOG_BYTES = 500 };
 typedef struct CUlinkState_st *CUlinkState;
@@ -19,11 +19,11 @@ static struct {
   CUresult (*destroy)(CUlinkState state);
 } linker;
 
-/* NVRTC declares these by itself, as the device runtime has them. */
+/* NVRTC declares these itself, as in the device runtime. */
 static const char text[] =
   "extern \"C\" __global__ void less_and_again(int *left) {\n"
   "  if ((*left -= 1) != 0) cudaGraphLaunch(cudaGetCurrentGraphExec(), (cudaStream_t)0x0100000000000000);\n"
-  "}\n"; /* that stream is cudaStreamGraphTailLaunch */
+  "}\n"; /* the stream is cudaStreamGraphTailLaunch */
 
 static char missing[LOG_BYTES + 300];
 static CUmodule module;
@@ -36,7 +36,7 @@ static const char *because(const char *what, CUresult result, const char *log) {
   return missing;
 }
 
-/* Where toolkits have it. */
+/* Its places in toolkits. */
 static bool find_runtime(char *path, size_t bytes) {
   static const char *const folders[] = {"lib64", "lib", "targets/x86_64-linux/lib", "targets/sbsa-linux/lib"};
   const char *homes[] = {getenv("CUDA_HOME"), getenv("CUDA_PATH"), "/usr/local/cuda"};
@@ -80,7 +80,7 @@ static CUgraph graph_of(int kernels, int *x, int *left) {
   return whole;
 }
 
-/* Three passes. What fails here is a reason for the arm to be missing, not for the program to end. */
+/* Makes three passes. An error makes the arm missing and doesn't end the program. */
 static const char *try_one(gk_device *device) {
   enum { PASSES = 3 };
   int *left = bench_hand_ints(device, 1);

@@ -1,7 +1,7 @@
 /* A whole application on CUDA (table C11): a time step of the soft body's fall, by gk's graph and by a loop of the
- * host's with the same kernels and on the same memory. All start from the same moment. The order of a sum is the
- * device's own, and hundreds of passes of the solver make much of its last bits, as they do on OpenMP with another
- * number of threads. So ends are compared to within a millimetre, of a body of one metre. */
+ * host's with the same kernels and on the same memory. All start from the same moment. The device chooses the order
+ * of a sum, and hundreds of passes of the solver amplify its last bits, as they do on OpenMP with another number of
+ * threads. So the ends are compared to within a millimetre, for a body of one metre. */
 #include "bench/apps/softbody_scene.h"
 #include "bench/harness/apart.h"
 #include "bench/harness/harness.h"
@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { WAYS = 3, FIRST_ROOM = 1 /* contacts: where there are more, each call yields */ };
+enum { WAYS = 3, FIRST_ROOM = 1 /* contacts; more than that make each call yield */ };
 enum { MOST_NEWTON = 60, MOST_SOLVE = 1000, MOST_SEARCH = 30 /* passes, as in step.c */ };
 
 typedef struct scene {
@@ -19,7 +19,7 @@ typedef struct scene {
   v3 *seen; /* downloaded */
 } scene;
 
-/* What lies between two decisions. */
+/* The tasks between two decisions. */
 enum { PREDICT, CONTACTS, CONTACTS_AGAIN, SOLVE_FIRST, SOLVE_PASS, SEARCH_FIRST, SEARCH_PASS, ACCEPT, FINISH,
        STRETCHES };
 
@@ -27,7 +27,7 @@ typedef struct host_arm {
   scene *s;
   host_loop loop;
   const void *overflow, *solving, *searching, *moving; /* flags */
-  const int *contacts;                                 /* how many there are; all on the device */
+  const int *contacts;                                 /* their number; all on the device */
 } host_arm;
 
 /* ---- the host's loop --------------------------------------------------------------------------------------------- */
@@ -50,7 +50,7 @@ static size_t find_op(gk_op op, size_t from) {
   return from;
 }
 
-/* As the list has them: predict; a loop of a checkpoint, forces, a loop that solves, one that searches; the end. */
+/* The list's order: predict; a loop with a checkpoint, forces, a loop that solves, a loop that searches; the end. */
 static void cut_step(void) {
   const size_t newton = find_op(GK_OP_DO_WHILE, 0), contacts = find_op(GK_OP_CHECKPOINT, newton);
   const size_t found = find_op(GK_OP_END, contacts), solve = find_op(GK_OP_DO_WHILE, found);
@@ -59,12 +59,12 @@ static void cut_step(void) {
   if (stretches[PREDICT].name) return;
   cut_out(PREDICT, "predict", 0, newton);
   cut_out(CONTACTS, "contacts", contacts + 1, found);
-  cut_out(CONTACTS_AGAIN, "contacts again", found - 1, found); /* they are counted: the second half does */
+  cut_out(CONTACTS_AGAIN, "contacts again", found - 1, found); /* they are counted already: only the second half */
   cut_out(SOLVE_FIRST, "first pass of the solver", found + 1, solve);
   cut_out(SOLVE_FIRST, "", solve + 1, solved);
   cut_out(SOLVE_PASS, "pass of the solver", solve + 1, solved);
   cut_out(SEARCH_FIRST, "first passes of the search", solved + 1, search);
-  cut_out(SEARCH_FIRST, "", search + 1, searched); /* it tells the energy to be beaten: there is always a second */
+  cut_out(SEARCH_FIRST, "", search + 1, searched); /* its energy is the limit of the second, which always follows */
   cut_out(SEARCH_FIRST, "", search + 1, searched);
   cut_out(SEARCH_PASS, "pass of the search", search + 1, searched);
   cut_out(ACCEPT, "accept", searched + 1, end);
@@ -85,7 +85,7 @@ static void make_room(host_arm *arm) {
   ++s->growths;
 }
 
-/* What simulation_step tells its caller. */
+/* The results that simulation_step gives its caller. */
 static void read_numbers(const host_arm *arm) {
   simulation *s = &arm->s->by_gk;
   const struct { const char *slot; void *to; size_t bytes; } numbers[] = {
@@ -150,7 +150,7 @@ static bool is_right(const scene *s) {
   bench_must(gk_download(s->by_gk.device, s->seen, bench_scene_memory(&s->by_gk, "X"), n * sizeof *s->seen));
   for (size_t k = 0; k < n; ++k) {
     const double by = v3_length(v3_sub(s->seen[k], s->after.x[k]));
-    if (!(by <= apart)) apart = by; /* not a number, too */
+    if (!(by <= apart)) apart = by; /* true for NaN, too */
   }
   const int before = s->before.state.growths;
   return apart < 1e-3 && fabs(got.energy - want->energy) < 1e-3 * fabs(want->energy) &&
@@ -189,7 +189,7 @@ static bool by_host(void *with, uint64_t times, bench_took *took) {
 
 /* ---- scenes ------------------------------------------------------------------------------------------------------ */
 
-/* The moment before is the device's, that after it OpenMP's where it can be waited for. */
+/* The device computes the moment before. OpenMP computes the one after, unless that takes too long. */
 static void begin_scene(scene *s, gk_device *device, double drop, int lead, bool is_small) {
   const world constants = simulation_constants(&s->body);
   const v3 spin = v3_of(0.8, 0.3, 0.5);
@@ -247,7 +247,7 @@ static void measure_fall(const char *what, mesh body, gk_device *device, double 
   mesh_free(&s.body);
 }
 
-/* Each edge of the demo's mesh is cut into so many parts. */
+/* Parts into which each edge of the demo's mesh is cut. */
 static void measure_spot(gk_device *device, const char *what, int parts, int lead, bool is_small) {
   mesh body;
   if (!bench_wants("C11", what)) return;

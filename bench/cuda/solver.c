@@ -18,10 +18,10 @@ typedef struct scene {
 typedef struct host_arm {
   scene *s;
   host_loop loop;
-  int together; /* passes before the host looks */
+  int together; /* passes between two reads of the host */
 } host_arm;
 
-/* What an arm before left there is no solution of this one's. */
+/* Overwrites the solution of the arm before. */
 static void spoil(const scene *s) {
   HAND(bench_hand_driver->cuMemsetD8Async((CUdeviceptr)(uintptr_t)gk_bound(s->graph, U), 0xff,
                                           (size_t)s->c.items * sizeof(double), bench_hand_stream));

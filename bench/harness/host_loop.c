@@ -33,7 +33,7 @@ void bench_host_end(host_loop *loop) {
 
 static bool is_node(gk_op op) { return op == GK_OP_KERNEL || op == GK_OP_COPY || op == GK_OP_FILL; }
 
-/* Sections are branches of a graph, which one has without gk, too. */
+/* Sections are branches of a graph, which graphs without gk can have, too. */
 static bool is_plain(const gk_list *list) {
   for (size_t k = 0; k < list->task_count; ++k) {
     const gk_op op = list->tasks[k].op;
@@ -83,7 +83,7 @@ static bool uses(const gk_list *list, gk_slot slot) {
   return false;
 }
 
-/* Before `slot` is bound anew. */
+/* Call it before `slot` is bound. @return Whether the stretch uses it */
 static bool begin_binding(host_stretch *s, gk_slot slot) {
   if (!uses(s->list, slot)) return false;
   wait_for(s);
@@ -122,7 +122,7 @@ void bench_host_share(host_loop *loop, const gk_graph *from) {
 static void launch_singly(const host_stretch *s) {
   for (size_t k = 0; k < s->list->task_count; ++k) {
     const CUDA_KERNEL_NODE_PARAMS_v1 *node = &s->kernels[k];
-    if (!node->func) continue; /* PARALLEL and its like */
+    if (!node->func) continue; /* PARALLEL, SECTION and END */
     bench_hand_run(node->func, node->gridDimX, node->blockDimX, node->kernelParams);
   }
 }
