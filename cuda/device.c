@@ -68,7 +68,7 @@ gk_result gki_cuda_refuse_capture(const gki_cuda_device *device, CUstream stream
 
 /* False: only gk knows the stream, so no capture is possible. */
 static bool may_be_captured(const gki_cuda_device *device) {
-  return device->shares_stream || atomic_load_explicit(&device->gave_stream, memory_order_relaxed);
+  return device->shares_stream || atomic_load_explicit(&device->exposed_stream, memory_order_relaxed);
 }
 
 gk_result gki_cuda_enter_unrelaxed(const gki_cuda_device *device) {

@@ -50,7 +50,7 @@ typedef struct gki_cuda_device {
   CUstream stream, uploads; /* uploads: tables of new graphs don't wait for launches */
   bool retained;       /* the primary context, which is released at the end */
   bool shares_stream;  /* the stream is the caller's, which may put work on it and capture it */
-  atomic_bool gave_stream; /* gk_cuda_context returned gk's own stream; its caller may capture it */
+  atomic_bool exposed_stream; /* gk_cuda_context returned gk's own stream, which its caller may capture */
   int ordinal;
   int arch;            /* 89 is sm_89 */
   int multiprocessors;

@@ -39,7 +39,7 @@ gk_result gk_cuda_context(gk_device *device, CUcontext *context, CUstream *strea
   if (!ours) return GK_ERROR_INVALID;
   if (context) *context = ours->context;
   if (stream) *stream = ours->stream;
-  if (stream) atomic_store_explicit(&ours->gave_stream, true, memory_order_relaxed);
+  if (stream) atomic_store_explicit(&ours->exposed_stream, true, memory_order_relaxed);
   return GK_OK;
 }
 

@@ -345,8 +345,8 @@ static bool blocks_launches(const options *wanted) {
   return text && *text && strcmp(text, "0") != 0 && !wanted->is_set;
 }
 
-void gki_cuda_probe_anew(const gki_cuda_driver *driver, CUcontext context, CUmodule gates, const char *why_none,
-                         gki_cuda_caps *caps) {
+void gki_cuda_probe_again(const gki_cuda_driver *driver, CUcontext context, CUmodule gates, const char *why_none,
+                          gki_cuda_caps *caps) {
   const uint64_t begin = gki_now_ns();
   options wanted;
   *caps = (gki_cuda_caps){.driver_version = driver->version};
@@ -445,7 +445,7 @@ gk_result gki_cuda_probe(const gki_cuda_driver *driver, CUdevice device, CUconte
   const bool is_known = here && here->is_final && (here->hangs || here->declined == wanted.declined) &&
                         (gates || !here->conditional);
   if (is_known) *caps = *here;
-  else gki_cuda_probe_anew(driver, context, gates, why_none, caps);
+  else gki_cuda_probe_again(driver, context, gates, why_none, caps);
   if (here && (gates || !here->is_final)) *here = *caps;
   pthread_mutex_unlock(&lock);
   if (!is_known) log_caps(device, caps);

@@ -24,8 +24,8 @@ gk_result gki_cuda_probe(const gki_cuda_driver *driver, CUdevice device, CUconte
 gk_result gki_cuda_probe_refuses(CUdevice device);
 
 /* Probes again, and reports everything in the caps only. */
-void gki_cuda_probe_anew(const gki_cuda_driver *driver, CUcontext context, CUmodule gates, const char *why_none,
-                         gki_cuda_caps *caps);
+void gki_cuda_probe_again(const gki_cuda_driver *driver, CUcontext context, CUmodule gates, const char *why_none,
+                          gki_cuda_caps *caps);
 
 enum { GKI_CUDA_QUIRKS_BYTES = 3300 }; /* enough for all questions with their reasons */
 /* The reason for these quirks, as a sentence: "this driver (CUDA 12.4) doesn't do this: ..." */

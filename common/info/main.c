@@ -190,7 +190,7 @@ static void ask_backend(backend *b, const options *o) {
 
 /* ---- printing ---------------------------------------------------------------------------------------------------- */
 
-/* The backend that gk_device_open opens if none is named; NULL: none, or not all backends were asked. */
+/* The backend that gk_device_open opens if none is named; NULL: none. */
 static const backend *chosen(const report *r) {
   const char *wanted = secure_getenv("GK_BACKEND");
   for (size_t k = 0; k < r->count; ++k) {

@@ -1,10 +1,10 @@
-/* C to GLSL, token by token. Lines stay where they were. What changes:
+/* C to GLSL, token by token. Lines keep their numbers. What changes:
  *   (float)x          float(x)
  *   0.5               0.5lf; 1LL: 1L
  *   gk_atomic_add(&a  gk_atomic_add(a
  *   y[i]              gki_at_y.data[i], in the kernel's body, where y is a buffer
- *   sample            sample_, and whatever else GLSL has for itself
- *   GK_KERNEL(...)    see gki_glsl_head; kernels other than the one that is composed are left out but for directives
+ *   sample            sample_, as all words that GLSL reserves
+ *   GK_KERNEL(...)    see gki_glsl_head; of other kernels only directives stay
  * What GLSL can't express is refused, but not within #if ... #endif, which may not be compiled. */
 #include "kernel/glsl.h"
 #include "kernel/glsl_head.h"

@@ -10,8 +10,8 @@ const char *gki_source_region(const gk_source *source, const char **end);
 /* The text behind so many lines. */
 const char *gki_behind_lines(const char *s, uint32_t lines);
 
-/* The first of gk's words for the host in a source's text for devices: the file continues with host code there. END at
- * the text's end: there is none. */
+/* The first of gk's words for the host in a source's text for devices. Host code begins there. If there is none, an END
+ * at the text's end. */
 gki_token gki_host_word(const gk_source *source);
 #define GKI_HOST_CODE "%s:%u: kernel %s: %.*s is for the host alone; put GK_SOURCE_END above the host code"
 
@@ -21,7 +21,7 @@ bool gki_includes(const char *s, const char *end);
 /* The line of a place in a source's text, from 1. */
 unsigned gki_source_line(const gk_source *source, const char *at);
 
-/* The file whose text the linker kept in place of the source's, as both have one name; NULL: the text is the source's
- * own, or it isn't known. One header may be found by several paths. */
+/* The file whose text the linker kept in place of the source's, since both have the same name; NULL: the text is the
+ * source's own, or unknown. One header may be found by several paths. */
 const char *gki_source_of_other(const gk_source *source);
 #endif

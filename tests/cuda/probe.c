@@ -43,7 +43,7 @@ static bool is_lost(const summary *s) { return s->last.hangs || s->last.busy || 
 static void ask(const gki_cuda_driver *driver, CUcontext context, const gki_cuda_builtin *builtin, int repeats,
                 summary *s) {
   for (int k = 0; k < repeats && !is_lost(s); ++k) {
-    gki_cuda_probe_anew(driver, context, builtin->module, builtin->refused, &s->last);
+    gki_cuda_probe_again(driver, context, builtin->module, builtin->refused, &s->last);
     if (k == 0) s->first = s->last;
     if (k == 0 || s->last.microseconds < s->least_us) s->least_us = s->last.microseconds;
     s->overlaps += s->last.overlaps;

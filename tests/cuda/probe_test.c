@@ -89,7 +89,7 @@ static int end(void **state) {
   return 0;
 }
 
-static void ask(void) { gki_cuda_probe_anew(&driver, context, gates, NULL, &got); }
+static void ask(void) { gki_cuda_probe_again(&driver, context, gates, NULL, &got); }
 
 enum { ALL_WAYS = 0x1fff };
 
@@ -397,7 +397,7 @@ TEST(stands_in_the_docs) {
 }
 
 TEST_WITH(no_kernels, begin, end) {
-  gki_cuda_probe_anew(&driver, context, NULL, "no image fits", &got);
+  gki_cuda_probe_again(&driver, context, NULL, "no image fits", &got);
   assert_false(got.conditional);
   assert_false(got.is_final);
   assert_string_equal(got.why, "no image fits");
