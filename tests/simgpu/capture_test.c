@@ -1,60 +1,53 @@
 /* Captures of streams into graphs, and into the bodies of conditional nodes. */
 #include "graph_world.h"
-#include <pthread.h>
 
-static void put(char letter) {
-  uint64_t number = (uint64_t)letter;
-  void *parameters[] = {&number};
-  RIGHT(cu.cuLaunchKernel(kernel("log"), 1, 1, 1, 1, 1, 1, 0, stream, parameters, NULL));
+#define INVALIDATED CUDA_ERROR_STREAM_CAPTURE_INVALIDATED
+#define UNSUPPORTED CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED
+#define IMPLICIT CUDA_ERROR_STREAM_CAPTURE_IMPLICIT
+#define THREAD_LOCAL CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
+#define GLOBAL CU_STREAM_CAPTURE_MODE_GLOBAL
+
+static void expect_status(CUstream where, CUstreamCaptureStatus wanted) {
+  assert_int_equal(capture_status(where), wanted);
 }
 
-static CUstreamCaptureStatus status_of(CUgraph *into, CUgraphNode *last) {
+/* The capture's graph, and the only node that the next one would depend on. */
+static CUgraphNode capture_info(CUstreamCaptureStatus wanted, CUgraph *into) {
   CUstreamCaptureStatus status;
   const CUgraphNode *after = NULL;
   const CUgraphEdgeData *edges = NULL;
   size_t count = 0;
   cuuint64_t id = 0;
   RIGHT(cu.cuStreamGetCaptureInfo(stream, &status, &id, into, &after, &edges, &count));
-  if (last) *last = count == 1 ? after[0] : NULL;
-  return status;
+  assert_int_equal(status, wanted);
+  return count == 1 ? after[0] : NULL;
 }
-
-static void begin_capture(void) { RIGHT(cu.cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL)); }
 
 CASE(capture_becomes_a_graph) {
   CUgraph captured;
-  CUgraphExec exec;
   RIGHT(cu.cuGraphDestroy(graph));
-  assert_int_equal(status_of(NULL, NULL), CU_STREAM_CAPTURE_STATUS_NONE);
-  begin_capture();
-  put('a');
-  RIGHT(cu.cuMemsetD8Async((CUdeviceptr)(uintptr_t)counters, 1, 8, stream));
-  RIGHT(cu.cuMemcpyHtoDAsync((CUdeviceptr)(uintptr_t)(counters + 1), counters, 8, stream));
-  put('b');
-  CUgraphNode last;
-  assert_int_equal(status_of(&captured, &last), CU_STREAM_CAPTURE_STATUS_ACTIVE);
-  assert_non_null(last);
+  capture_info(CU_STREAM_CAPTURE_STATUS_NONE, NULL);
+  begin_capture(stream, THREAD_LOCAL);
+  put(stream, 'a');
+  RIGHT(cu.cuMemsetD8Async(AT(counters), 1, 8, stream));
+  RIGHT(cu.cuMemcpyHtoDAsync(AT(counters + 1), counters, 8, stream));
+  put(stream, 'b');
+  assert_non_null(capture_info(CU_STREAM_CAPTURE_STATUS_ACTIVE, &captured));
   RIGHT(cu.cuStreamEndCapture(stream, &graph));
   assert_ptr_equal(graph, captured);
   assert_string_equal(trace, ""); /* nothing ran */
-  exec = exec_of();
-  assert_string_equal(trace_of(exec), "ab");
+  expect_trace("ab");
   assert_int_equal(counters[1], UINT64_C(0x0101010101010101));
-  RIGHT(cu.cuGraphExecDestroy(exec));
 }
 
-static void append(void *data) {
-  char *end = data;
-  while (*end) ++end;
-  *end = 'h';
-}
+static void append(void *data) { *strchr(data, 0) = 'h'; }
 
 CASE(host_function_is_captured) {
   RIGHT(cu.cuGraphDestroy(graph));
   WRONG(CUDA_ERROR_NOT_SUPPORTED, cu.cuLaunchHostFunc(stream, append, trace));
-  begin_capture();
+  begin_capture(stream, THREAD_LOCAL);
   WRONG(CUDA_ERROR_INVALID_VALUE, cu.cuLaunchHostFunc(stream, NULL, trace));
-  put('a');
+  put(stream, 'a');
   RIGHT(cu.cuLaunchHostFunc(stream, append, trace));
   RIGHT(cu.cuStreamEndCapture(stream, &graph));
   assert_string_equal(trace, "");
@@ -62,14 +55,12 @@ CASE(host_function_is_captured) {
 }
 
 CASE(capture_goes_into_a_body) {
-  CUgraph body, ended;
-  CUgraphNode last;
-  add_condition(graph, NULL, handle_of(1), IF, &body);
+  CUgraph body = add_body(), ended;
   CUgraphNode first = add_log(body, NULL, 'a');
-  RIGHT(cu.cuStreamBeginCaptureToGraph(stream, body, &first, NULL, 1, CU_STREAM_CAPTURE_MODE_RELAXED));
-  put('b');
-  RIGHT(cu.cuMemsetD8Async((CUdeviceptr)(uintptr_t)counters, 1, 8, stream));
-  assert_int_equal(status_of(NULL, &last), CU_STREAM_CAPTURE_STATUS_ACTIVE);
+  RIGHT(cu.cuStreamBeginCaptureToGraph(stream, body, &first, NULL, 1, RELAXED));
+  put(stream, 'b');
+  RIGHT(cu.cuMemsetD8Async(AT(counters), 1, 8, stream));
+  CUgraphNode last = capture_info(CU_STREAM_CAPTURE_STATUS_ACTIVE, NULL);
   RIGHT(cu.cuStreamEndCapture(stream, &ended));
   assert_ptr_equal(ended, body);
   add_log(body, last, 'c');
@@ -78,208 +69,142 @@ CASE(capture_goes_into_a_body) {
 }
 
 CASE(begin_is_checked) {
-  CUgraph body, ended;
   CUgraphNode outside = add_log(graph, NULL, 'a');
-  add_condition(graph, NULL, handle_of(1), IF, &body);
-  WRONG(CUDA_ERROR_ILLEGAL_STATE, cu.cuStreamEndCapture(stream, &ended));
-  WRONG(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, cu.cuStreamBeginCapture(NULL, CU_STREAM_CAPTURE_MODE_GLOBAL));
-  WRONG(CUDA_ERROR_INVALID_VALUE,
-        cu.cuStreamBeginCaptureToGraph(stream, body, &outside, NULL, 1, CU_STREAM_CAPTURE_MODE_GLOBAL));
-  begin_capture();
-  WRONG(CUDA_ERROR_ILLEGAL_STATE, cu.cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
-  RIGHT(cu.cuStreamEndCapture(stream, &ended));
-  RIGHT(cu.cuGraphDestroy(ended));
+  CUgraph body = add_body();
+  end_capture(stream, CUDA_ERROR_ILLEGAL_STATE);
+  WRONG(UNSUPPORTED, cu.cuStreamBeginCapture(NULL, GLOBAL));
+  WRONG(CUDA_ERROR_INVALID_VALUE, cu.cuStreamBeginCaptureToGraph(stream, body, &outside, NULL, 1, GLOBAL));
+  begin_capture(stream, THREAD_LOCAL);
+  WRONG(CUDA_ERROR_ILLEGAL_STATE, cu.cuStreamBeginCapture(stream, GLOBAL));
+  end_capture(stream, CUDA_SUCCESS);
 }
 
-/* Each of them spoils a capture. */
+/* ---- calls that spoil a capture ---- */
+
+static CUgraphExec made;
+static CUstream beside;
+static union { CUdeviceptr memory; void *pinned; CUmodule module; CUcontext found; CUgraphExec exec;
+               unsigned long long id; } out;
+
 static CUresult waits(void) { return cu.cuStreamSynchronize(stream); }
 static CUresult asks(void) { return cu.cuStreamQuery(stream); }
-static CUresult allocates(void) {
-  CUdeviceptr memory;
-  return cu.cuMemAlloc(&memory, 8);
-}
-static CUresult pins(void) {
-  void *memory;
-  return cu.cuMemHostAlloc(&memory, 8, 0);
-}
-static CUresult loads(void) {
-  CUmodule none;
-  return cu.cuModuleLoadDataEx(&none, "simstub", 0, NULL, NULL);
-}
-static CUresult copies_pageable(void) {
-  static uint64_t here;
-  return cu.cuMemcpyHtoDAsync((CUdeviceptr)(uintptr_t)counters, &here, 8, stream);
-}
-static CUresult asks_whose(void) {
-  CUcontext found;
-  return cu.cuStreamGetCtx(stream, &found);
-}
-static CUresult asks_which(void) {
-  unsigned long long id;
-  return cu.cuStreamGetId(stream, &id);
-}
+static CUresult allocates(void) { return cu.cuMemAlloc(&out.memory, 8); }
+static CUresult pins(void) { return cu.cuMemHostAlloc(&out.pinned, 8, 0); }
+static CUresult loads(void) { return cu.cuModuleLoadDataEx(&out.module, "simstub", 0, NULL, NULL); }
+static CUresult copies_pageable(void) { return cu.cuMemcpyHtoDAsync(AT(counters), &(uint64_t){0}, 8, stream); }
+static CUresult asks_context(void) { return cu.cuStreamGetCtx(stream, &out.found); }
+static CUresult asks_id(void) { return cu.cuStreamGetId(stream, &out.id); }
 static CUresult unloads(void) { return cu.cuModuleUnload(module); }
-static CUresult instantiates(void) {
-  CUgraphExec exec;
-  return cu.cuGraphInstantiateWithFlags(&exec, graph, 0);
-}
-static CUgraphExec made;
+static CUresult instantiates(void) { return cu.cuGraphInstantiateWithFlags(&out.exec, graph, 0); }
 static CUresult destroys(void) { return cu.cuGraphExecDestroy(made); }
 static CUresult uploads_there(void) { return cu.cuGraphUpload(made, stream); }
-static CUstream beside;
 static CUresult uploads_beside(void) { return cu.cuGraphUpload(made, beside); }
+static CUresult launches(void) { return cu.cuGraphLaunch(made, stream); }
 
-CASE(what_spoils_a_capture) {
-  static CUresult (*const spoilers[])(void) = {waits,  asks,    allocates,    pins, loads, copies_pageable, asks_whose,
-                                                asks_which, unloads, instantiates, destroys, uploads_there,
-                                                uploads_beside};
+#define SPOILER(call) {#call, call}
+CASE(calls_that_spoil_a_capture) {
+  static const struct { const char *name; CUresult (*call)(void); } spoilers[] = {
+    SPOILER(waits), SPOILER(asks), SPOILER(allocates), SPOILER(pins), SPOILER(loads), SPOILER(copies_pageable),
+    SPOILER(asks_context), SPOILER(asks_id), SPOILER(unloads), SPOILER(instantiates), SPOILER(destroys),
+    SPOILER(uploads_there), SPOILER(uploads_beside), SPOILER(launches)};
   add_log(graph, NULL, 'd');
   made = exec_of();
   RIGHT(cu.cuStreamCreate(&beside, CU_STREAM_NON_BLOCKING));
   for (size_t k = 0; k < sizeof spoilers / sizeof *spoilers; ++k) {
-    CUgraph ended = graph;
-    begin_capture();
-    put('a');
-    WRONG(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, spoilers[k]());
-    assert_int_equal(status_of(NULL, NULL), CU_STREAM_CAPTURE_STATUS_INVALIDATED);
-    uint64_t number = 'b';
-    void *parameters[] = {&number};
-    WRONG(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED,
-          cu.cuLaunchKernel(kernel("log"), 1, 1, 1, 1, 1, 1, 0, stream, parameters, NULL));
-    WRONG(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, cu.cuStreamEndCapture(stream, &ended));
-    assert_null(ended);
-    assert_int_equal(status_of(NULL, NULL), CU_STREAM_CAPTURE_STATUS_NONE);
+    begin_capture(stream, THREAD_LOCAL);
+    put(stream, 'a');
+    CUresult result = spoilers[k].call();
+    if (result != UNSUPPORTED) fail_msg("%s: %d", spoilers[k].name, (int)result);
+    capture_info(CU_STREAM_CAPTURE_STATUS_INVALIDATED, NULL);
+    WRONG(INVALIDATED, LAUNCH(stream, "log", 'b'));
+    end_capture(stream, INVALIDATED);
+    capture_info(CU_STREAM_CAPTURE_STATUS_NONE, NULL);
   }
-  put('c'); /* the stream is as it was, and so is the exec */
-  RIGHT(cu.cuGraphLaunch(made, stream));
-  RIGHT(cu.cuStreamSynchronize(stream));
+  put(stream, 'c'); /* the stream and the exec are as before */
+  run(made);
   assert_string_equal(trace, "cd");
-  RIGHT(cu.cuGraphExecDestroy(made));
   RIGHT(cu.cuStreamDestroy(beside));
 }
 
-CASE(relaxed_capture_forbids_less) {
-  CUdeviceptr memory;
-  CUgraph ended;
-  RIGHT(cu.cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
-  RIGHT(cu.cuMemAlloc(&memory, 8));
-  RIGHT(cu.cuMemFree(memory));
-  put('a');
-  RIGHT(cu.cuStreamEndCapture(stream, &ended));
-  RIGHT(cu.cuGraphDestroy(ended));
+CASE(no_capture_survives_a_wait_for_the_context) {
+  begin_capture(stream, RELAXED);
+  WRONG(UNSUPPORTED, cu.cuCtxSynchronize());
+  end_capture(stream, INVALIDATED);
+  RIGHT(cu.cuCtxSynchronize());
 }
 
-static void *allocate_elsewhere(void *data) {
-  CUdeviceptr memory = 0;
-  RIGHT(cu.cuCtxPushCurrent(context));
-  *(CUresult *)data = cu.cuMemAlloc(&memory, 8);
-  if (memory) RIGHT(cu.cuMemFree(memory));
-  RIGHT(cu.cuCtxPopCurrent(NULL));
-  return NULL;
+static CUresult allocates_and_frees(void) {
+  CUresult result = allocates();
+  return result == CUDA_SUCCESS ? cu.cuMemFree(out.memory) : result;
+}
+
+CASE(relaxed_capture_forbids_less) {
+  begin_capture(stream, RELAXED);
+  RIGHT(allocates_and_frees());
+  put(stream, 'a');
+  end_capture(stream, CUDA_SUCCESS);
 }
 
 CASE(modes_bind_other_threads) {
   for (int mode = 0; mode < 3; ++mode) {
-    pthread_t thread;
-    CUgraph ended;
-    CUresult result;
-    RIGHT(cu.cuStreamBeginCapture(stream, (CUstreamCaptureMode)mode));
-    assert_int_equal(pthread_create(&thread, NULL, allocate_elsewhere, &result), 0);
-    pthread_join(thread, NULL);
-    bool global = mode == CU_STREAM_CAPTURE_MODE_GLOBAL;
-    assert_int_equal(result, global ? CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED : CUDA_SUCCESS);
-    assert_int_equal(cu.cuStreamEndCapture(stream, &ended),
-                     global ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED : CUDA_SUCCESS);
-    if (!global) RIGHT(cu.cuGraphDestroy(ended));
+    begin_capture(stream, (CUstreamCaptureMode)mode);
+    WRONG(mode == GLOBAL ? UNSUPPORTED : CUDA_SUCCESS, elsewhere(allocates_and_frees));
+    end_capture(stream, mode == GLOBAL ? INVALIDATED : CUDA_SUCCESS);
   }
 }
 
-static void *end_elsewhere(void *data) {
+static CUresult ends(void) {
   CUgraph ended = NULL;
-  RIGHT(cu.cuCtxPushCurrent(context));
-  *(CUresult *)data = cu.cuStreamEndCapture(stream, &ended);
-  if (ended) RIGHT(cu.cuGraphDestroy(ended));
-  RIGHT(cu.cuCtxPopCurrent(NULL));
-  return NULL;
+  CUresult result = cu.cuStreamEndCapture(stream, &ended);
+  return result == CUDA_SUCCESS ? cu.cuGraphDestroy(ended) : result;
 }
 
-CASE(capture_ends_where_it_began) {
-  for (int relaxed = 0; relaxed < 2; ++relaxed) {
-    pthread_t thread;
-    CUgraph ended;
-    CUresult result;
-    RIGHT(cu.cuStreamBeginCapture(stream, relaxed ? CU_STREAM_CAPTURE_MODE_RELAXED
-                                                  : CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
-    assert_int_equal(pthread_create(&thread, NULL, end_elsewhere, &result), 0);
-    pthread_join(thread, NULL);
-    assert_int_equal(result, relaxed ? 0 : 908);
-    if (relaxed) break;
-    RIGHT(cu.cuStreamEndCapture(stream, &ended));
-    RIGHT(cu.cuGraphDestroy(ended));
-  }
+CASE(capture_ends_in_the_thread_where_it_began) {
+  begin_capture(stream, THREAD_LOCAL);
+  WRONG(908, elsewhere(ends));
+  RIGHT(ends());
+  begin_capture(stream, RELAXED);
+  RIGHT(elsewhere(ends));
 }
 
 CASE(spoilt_body_is_never_used_again) {
-  CUgraph body, ended = graph;
+  CUgraph body = add_body();
   CUgraphNode node;
   size_t count;
-  add_condition(graph, NULL, handle_of(1), IF, &body);
-  RIGHT(cu.cuStreamBeginCaptureToGraph(stream, body, NULL, NULL, 0, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
-  WRONG(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, cu.cuStreamSynchronize(stream));
-  WRONG(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, cu.cuStreamEndCapture(stream, &ended));
-  assert_null(ended);
-  WRONG(CUDA_ERROR_INVALID_VALUE, cu.cuGraphGetNodes(body, NULL, &count));
-  expect_broken("invalid-capture");
-  WRONG(CUDA_ERROR_INVALID_VALUE, cu.cuGraphAddEmptyNode(&node, graph, NULL, 0));
-  expect_broken("invalid-capture");
-  WRONG(CUDA_ERROR_INVALID_VALUE, cu.cuGraphDestroy(graph)); /* the driver has freed what is in it */
-  expect_broken("invalid-capture");
+  begin_capture_to(body, THREAD_LOCAL);
+  WRONG(UNSUPPORTED, cu.cuStreamSynchronize(stream));
+  end_capture(stream, INVALIDATED);
+  BREAKS(CUDA_ERROR_INVALID_VALUE, "invalid-capture", cu.cuGraphGetNodes(body, NULL, &count));
+  BREAKS(CUDA_ERROR_INVALID_VALUE, "invalid-capture", cu.cuGraphAddEmptyNode(&node, graph, NULL, 0));
+  BREAKS(CUDA_ERROR_INVALID_VALUE, "invalid-capture", cu.cuGraphDestroy(graph)); /* the driver has freed its content */
   assert_int_equal(sim->alive(SIMGPU_GRAPHS), 0);
-  RIGHT(cu.cuGraphCreate(&graph, 0));
+  graph = make_graph();
 }
 
 CASE(captured_event_has_no_time) {
   CUevent event;
-  CUgraph ended;
   RIGHT(cu.cuEventCreate(&event, 0));
-  begin_capture();
+  begin_capture(stream, THREAD_LOCAL);
   RIGHT(cu.cuEventRecord(event, stream));
   WRONG(907, cu.cuEventQuery(event));
   WRONG(907, cu.cuEventSynchronize(event));
-  RIGHT(cu.cuStreamEndCapture(stream, &ended));
-  RIGHT(cu.cuGraphDestroy(ended));
+  end_capture(stream, CUDA_SUCCESS);
   RIGHT(cu.cuEventRecord(event, stream));
   RIGHT(cu.cuEventSynchronize(event));
   RIGHT(cu.cuEventDestroy(event));
 }
 
-CASE(launches_of_graphs_are_not_captured) {
-  CUgraph ended;
-  add_log(graph, NULL, 'a');
-  CUgraphExec exec = exec_of();
-  begin_capture();
-  WRONG(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, cu.cuGraphLaunch(exec, stream));
-  WRONG(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, cu.cuStreamEndCapture(stream, &ended));
-  RIGHT(cu.cuGraphExecDestroy(exec));
-}
-
 CASE(ends_in_the_middle_of_a_capture) {
-  CUstream other = stream;
-  RIGHT(cu.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
-  begin_capture();
-  put('a');
-  RIGHT(cu.cuStreamDestroy(stream));
-  expect_broken("capture");
+  CUstream third;
+  RIGHT(cu.cuStreamCreate(&third, CU_STREAM_NON_BLOCKING));
+  begin_capture(third, THREAD_LOCAL);
+  put(third, 'a');
+  BREAKS(CUDA_SUCCESS, "capture", cu.cuStreamDestroy(third));
   assert_int_equal(sim->alive(SIMGPU_GRAPHS), 1);
-  stream = other;
-  CUgraph mine = graph;
-  RIGHT(cu.cuGraphCreate(&graph, 0));
-  RIGHT(cu.cuStreamBeginCaptureToGraph(stream, graph, NULL, NULL, 0, CU_STREAM_CAPTURE_MODE_RELAXED));
-  WRONG(CUDA_ERROR_INVALID_VALUE, cu.cuGraphDestroy(graph));
-  expect_broken("capture");
-  RIGHT(cu.cuStreamEndCapture(stream, &graph));
-  RIGHT(cu.cuGraphDestroy(graph));
-  graph = mine;
+  CUgraph into = make_graph();
+  begin_capture_to(into, RELAXED);
+  BREAKS(CUDA_ERROR_INVALID_VALUE, "capture", cu.cuGraphDestroy(into));
+  end_capture(stream, CUDA_SUCCESS);
 }
 
 /* ---- forks and joins ---- */
@@ -287,195 +212,144 @@ CASE(ends_in_the_middle_of_a_capture) {
 static CUstream other;
 static CUevent forked, joined;
 
-static void make_fork(unsigned flags) {
+static int begin_fork_of(unsigned flags) {
+  begin(NULL);
   RIGHT(cu.cuStreamCreate(&other, flags));
   RIGHT(cu.cuEventCreate(&forked, CU_EVENT_DISABLE_TIMING));
   RIGHT(cu.cuEventCreate(&joined, CU_EVENT_DISABLE_TIMING));
+  return 0;
 }
 
-static void end_fork(void) {
-  RIGHT(cu.cuEventDestroy(forked));
-  RIGHT(cu.cuEventDestroy(joined));
-  RIGHT(cu.cuStreamDestroy(other));
+static int begin_fork(__attribute__((unused)) void **state) { return begin_fork_of(CU_STREAM_NON_BLOCKING); }
+static int begin_blocking_fork(__attribute__((unused)) void **state) { return begin_fork_of(CU_STREAM_DEFAULT); }
+
+static int end_fork(void **state) {
+  cu.cuEventDestroy(forked);
+  cu.cuEventDestroy(joined);
+  cu.cuStreamDestroy(other);
+  return end(state);
 }
 
-static void put_on(CUstream where, char letter) {
-  CUstream before = stream;
-  stream = where;
-  put(letter);
-  stream = before;
+#define FORK_TEST(name) TEST_WITH(name, begin_fork, end_fork)
+
+/* The captured stream records the event, then the other one waits for it. */
+static CUresult fork_to(CUstream where) {
+  RIGHT(cu.cuEventRecord(forked, stream));
+  return cu.cuStreamWaitEvent(where, forked, 0);
 }
 
-static CUstreamCaptureStatus asked(CUstream where) {
-  CUstreamCaptureStatus status;
-  RIGHT(cu.cuStreamIsCapturing(where, &status));
-  return status;
-}
-
-CASE(another_stream_is_drawn_in) {
+FORK_TEST(another_stream_is_drawn_in) {
   size_t count = 0;
   RIGHT(cu.cuGraphDestroy(graph));
-  make_fork(CU_STREAM_NON_BLOCKING);
-  begin_capture();
-  put('a');
-  RIGHT(cu.cuEventRecord(forked, stream));
-  RIGHT(cu.cuStreamWaitEvent(other, forked, 0));
-  assert_int_equal(asked(other), CU_STREAM_CAPTURE_STATUS_ACTIVE);
+  begin_capture(stream, THREAD_LOCAL);
+  put(stream, 'a');
+  RIGHT(fork_to(other));
+  expect_status(other, CU_STREAM_CAPTURE_STATUS_ACTIVE);
   WRONG(903, cu.cuStreamEndCapture(other, &graph));
-  put_on(other, 'b');
-  put('c');
+  put(other, 'b');
+  put(stream, 'c');
   RIGHT(cu.cuEventRecord(joined, other));
   RIGHT(cu.cuStreamWaitEvent(stream, joined, 0));
-  put('d');
+  put(stream, 'd');
   RIGHT(cu.cuStreamEndCapture(stream, &graph));
-  assert_int_equal(asked(other), CU_STREAM_CAPTURE_STATUS_NONE);
+  expect_status(other, CU_STREAM_CAPTURE_STATUS_NONE);
   RIGHT(cu.cuGraphGetNodes(graph, NULL, &count));
   assert_int_equal(count, 4);
   RIGHT(cu.cuGraphGetEdges(graph, NULL, NULL, NULL, &count));
   assert_int_equal(count, 4);
-  CUgraphExec exec = exec_of();
-  const char *ran = trace_of(exec);
+  const char *ran = trace_of(exec_of());
   assert_true(strcmp(ran, "abcd") == 0 || strcmp(ran, "acbd") == 0);
-  RIGHT(cu.cuGraphExecDestroy(exec));
   WRONG(CUDA_ERROR_CAPTURED_EVENT, cu.cuStreamWaitEvent(other, forked, 0)); /* of a capture that is over */
-  end_fork();
 }
 
-CASE(fork_has_to_be_joined) {
+FORK_TEST(fork_has_to_be_joined) {
   for (int work = 0; work < 2; ++work) {
-    CUgraph ended = graph;
-    make_fork(CU_STREAM_NON_BLOCKING);
-    begin_capture();
-    put('a');
-    RIGHT(cu.cuEventRecord(forked, stream));
-    RIGHT(cu.cuStreamWaitEvent(other, forked, 0));
-    if (work) put_on(other, 'b'); /* without it there is nothing to join */
-    const CUresult result = cu.cuStreamEndCapture(stream, &ended);
-    assert_int_equal(result, work ? CUDA_ERROR_STREAM_CAPTURE_UNJOINED : CUDA_SUCCESS);
-    assert_int_equal(asked(other), CU_STREAM_CAPTURE_STATUS_NONE);
-    if (work) assert_null(ended);
-    else RIGHT(cu.cuGraphDestroy(ended));
-    end_fork();
+    begin_capture(stream, THREAD_LOCAL);
+    put(stream, 'a');
+    RIGHT(fork_to(other));
+    if (work) put(other, 'b'); /* without it there is nothing to join */
+    end_capture(stream, work ? CUDA_ERROR_STREAM_CAPTURE_UNJOINED : CUDA_SUCCESS);
+    expect_status(other, CU_STREAM_CAPTURE_STATUS_NONE);
   }
 }
 
-CASE(captures_stay_apart) {
-  CUgraph ended;
-  make_fork(CU_STREAM_NON_BLOCKING);
+FORK_TEST(captures_stay_apart) {
   RIGHT(cu.cuEventRecord(joined, other));
-  begin_capture();
+  begin_capture(stream, THREAD_LOCAL);
   WRONG(905, cu.cuStreamWaitEvent(stream, joined, 0)); /* from outside */
-  WRONG(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, cu.cuStreamEndCapture(stream, &ended));
-  begin_capture();
-  RIGHT(cu.cuStreamBeginCapture(other, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
-  RIGHT(cu.cuEventRecord(forked, stream));
-  WRONG(902, cu.cuStreamWaitEvent(other, forked, 0));
-  WRONG(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, cu.cuStreamEndCapture(other, &ended));
-  WRONG(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, cu.cuStreamEndCapture(stream, &ended));
-  begin_capture();
-  RIGHT(cu.cuEventRecord(forked, stream));
-  WRONG(CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, cu.cuStreamWaitEvent(NULL, forked, 0));
-  WRONG(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, cu.cuStreamEndCapture(stream, &ended));
-  end_fork();
+  end_capture(stream, INVALIDATED);
+  begin_capture(stream, THREAD_LOCAL);
+  begin_capture(other, THREAD_LOCAL);
+  WRONG(902, fork_to(other));
+  end_capture(other, INVALIDATED);
+  end_capture(stream, INVALIDATED);
+  begin_capture(stream, THREAD_LOCAL);
+  WRONG(IMPLICIT, fork_to(NULL));
+  end_capture(stream, INVALIDATED);
 }
 
-/* What a library adds by itself, as conditional nodes. */
+/* As a library adds nodes by itself, such as conditional ones. */
 CASE(nodes_are_added_by_hand) {
-  CUgraph captured, body;
   RIGHT(cu.cuGraphDestroy(graph));
   WRONG(CUDA_ERROR_ILLEGAL_STATE, cu.cuStreamUpdateCaptureDependencies(stream, NULL, NULL, 0, 1));
-  begin_capture();
-  put('a');
-  CUgraphNode last;
-  assert_int_equal(status_of(&captured, &last), CU_STREAM_CAPTURE_STATUS_ACTIVE);
-  graph = captured;
-  CUgraphNode node = add_condition(captured, last, handle_of(1), IF, &body);
-  add_log(body, NULL, 'b');
-  RIGHT(cu.cuStreamUpdateCaptureDependencies(stream, &node, NULL, 1, 1));
-  put('c');
+  begin_capture(stream, THREAD_LOCAL);
+  put(stream, 'a');
+  CUgraphNode last = capture_info(CU_STREAM_CAPTURE_STATUS_ACTIVE, &graph);
+  conditional added = add_if(graph, last, handle_of(1));
+  add_log(added.body, NULL, 'b');
+  RIGHT(cu.cuStreamUpdateCaptureDependencies(stream, &added.node, NULL, 1, 1));
+  put(stream, 'c');
   RIGHT(cu.cuStreamEndCapture(stream, &graph));
   expect_trace("abc");
 }
 
-/* ---- who else is bound ---- */
+/* ---- threads and streams that a capture binds ---- */
 
 static CUstreamCaptureMode exchange(CUstreamCaptureMode mode) {
   RIGHT(cu.cuThreadExchangeStreamCaptureMode(&mode));
   return mode;
 }
 
+/* An unsafe call in this mode of the thread, which is global at first. */
+static CUstreamCaptureMode mode_of_thread;
 static CUresult queries(void) {
-  const CUresult result = cu.cuEventQuery(forked);
-  return result == CUDA_SUCCESS ? cu.cuStreamSynchronize(other) : result;
+  assert_int_equal(exchange(mode_of_thread), GLOBAL);
+  CUresult result = cu.cuEventQuery(forked);
+  if (result == CUDA_SUCCESS) result = cu.cuStreamSynchronize(other);
+  assert_int_equal(exchange(GLOBAL), mode_of_thread);
+  return result;
 }
 
-/* In: the thread's mode. Out: what an unsafe call answered. */
-static void *query_elsewhere(void *data) {
-  int *both = data;
-  RIGHT(cu.cuCtxPushCurrent(context));
-  assert_int_equal(exchange((CUstreamCaptureMode)both[0]), CU_STREAM_CAPTURE_MODE_GLOBAL); /* each thread's at first */
-  both[1] = (int)queries();
-  RIGHT(cu.cuCtxPopCurrent(NULL));
-  return NULL;
-}
-
-CASE(threads_may_be_relaxed) {
+FORK_TEST(threads_may_be_relaxed) {
   CUstreamCaptureMode wrong = (CUstreamCaptureMode)3;
-  make_fork(CU_STREAM_NON_BLOCKING);
   WRONG(CUDA_ERROR_INVALID_VALUE, cu.cuThreadExchangeStreamCaptureMode(NULL));
   WRONG(CUDA_ERROR_INVALID_VALUE, cu.cuThreadExchangeStreamCaptureMode(&wrong));
-  for (int capture = 0; capture < 3; ++capture)
-    for (int mode = 0; mode < 3; ++mode)
-      for (int here = 0; here < 2; ++here) {
-        CUgraph ended;
-        pthread_t thread;
-        int both[2] = {mode, 0};
-        RIGHT(cu.cuStreamBeginCapture(stream, (CUstreamCaptureMode)capture));
-        if (here) {
-          exchange((CUstreamCaptureMode)mode);
-          both[1] = (int)queries();
-          assert_int_equal(exchange(CU_STREAM_CAPTURE_MODE_GLOBAL), mode);
-        } else {
-          assert_int_equal(pthread_create(&thread, NULL, query_elsewhere, both), 0);
-          pthread_join(thread, NULL);
-        }
-        const bool spoiled = capture != CU_STREAM_CAPTURE_MODE_RELAXED && mode != CU_STREAM_CAPTURE_MODE_RELAXED &&
-                             (here || (capture == CU_STREAM_CAPTURE_MODE_GLOBAL && mode == capture));
-        assert_int_equal(both[1], spoiled ? CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED : CUDA_SUCCESS);
-        assert_int_equal(cu.cuStreamEndCapture(stream, &ended),
-                         spoiled ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED : CUDA_SUCCESS);
-        if (!spoiled) RIGHT(cu.cuGraphDestroy(ended));
-      }
-  end_fork();
-}
-
-/* While a blocking stream is captured; a question doesn't spoil that, a use does. */
-CASE(default_stream_is_unusable) {
-  CUgraph ended;
-  CUstreamCaptureStatus status;
-  make_fork(CU_STREAM_DEFAULT);
-  for (int use = 0; use < 4; ++use) {
-    RIGHT(cu.cuStreamBeginCapture(other, CU_STREAM_CAPTURE_MODE_RELAXED));
-    WRONG(CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, cu.cuStreamIsCapturing(NULL, &status));
-    WRONG(CUDA_ERROR_STREAM_CAPTURE_IMPLICIT,
-          cu.cuStreamGetCaptureInfo((CUstream)(uintptr_t)GKI_CU_STREAM_LEGACY, &status, NULL, NULL, NULL, NULL, NULL));
-    if (use == 1) WRONG(CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, cu.cuEventRecord(forked, NULL));
-    if (use == 2) WRONG(CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, cu.cuStreamSynchronize(NULL));
-    if (use == 3) WRONG(CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, cu.cuCtxSynchronize());
-    assert_int_equal(asked(other), use ? CU_STREAM_CAPTURE_STATUS_INVALIDATED : CU_STREAM_CAPTURE_STATUS_ACTIVE);
-    WRONG(use ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED : CUDA_SUCCESS, cu.cuStreamEndCapture(other, &ended));
-    if (!use) RIGHT(cu.cuGraphDestroy(ended));
+  for (int k = 0; k < 3 * 3 * 2; ++k) {
+    const CUstreamCaptureMode capture = (CUstreamCaptureMode)(k / 6), mode = (CUstreamCaptureMode)(k / 2 % 3);
+    const bool here = k % 2;
+    const bool spoils = capture != RELAXED && mode != RELAXED && (here || (capture == GLOBAL && mode == GLOBAL));
+    mode_of_thread = mode;
+    begin_capture(stream, capture);
+    WRONG(spoils ? UNSUPPORTED : CUDA_SUCCESS, here ? queries() : elsewhere(queries));
+    end_capture(stream, spoils ? INVALIDATED : CUDA_SUCCESS);
   }
-  RIGHT(cu.cuStreamIsCapturing(NULL, &status));
-  end_fork();
 }
 
-CASE(no_capture_survives_a_wait_for_the_context) {
-  CUgraph ended;
-  RIGHT(cu.cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
-  WRONG(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, cu.cuCtxSynchronize());
-  WRONG(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, cu.cuStreamEndCapture(stream, &ended));
-  RIGHT(cu.cuCtxSynchronize());
+/* While a blocking stream is captured; a question doesn't spoil that capture, a use does. */
+TEST_WITH(default_stream_is_unusable, begin_blocking_fork, end_fork) {
+  const CUstream legacy = (CUstream)(uintptr_t)GKI_CU_STREAM_LEGACY;
+  CUstreamCaptureStatus status;
+  for (int use = 0; use < 4; ++use) {
+    begin_capture(other, RELAXED);
+    WRONG(IMPLICIT, cu.cuStreamIsCapturing(NULL, &status));
+    WRONG(IMPLICIT, cu.cuStreamGetCaptureInfo(legacy, &status, NULL, NULL, NULL, NULL, NULL));
+    if (use == 1) WRONG(IMPLICIT, cu.cuEventRecord(forked, NULL));
+    if (use == 2) WRONG(IMPLICIT, cu.cuStreamSynchronize(NULL));
+    if (use == 3) WRONG(IMPLICIT, cu.cuCtxSynchronize());
+    expect_status(other, use ? CU_STREAM_CAPTURE_STATUS_INVALIDATED : CU_STREAM_CAPTURE_STATUS_ACTIVE);
+    end_capture(other, use ? INVALIDATED : CUDA_SUCCESS);
+  }
+  expect_status(NULL, CU_STREAM_CAPTURE_STATUS_NONE);
 }
 
 int main(void) { return run_all_tests_with(load_driver, NULL); }

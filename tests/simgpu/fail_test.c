@@ -1,17 +1,19 @@
 /* Calls that are made to fail, what is counted, and what the end of the process says. */
 #include "graph_world.h"
-#include <pthread.h>
 #include <stdatomic.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 static CUresult make_event(CUevent *event) { return cu.cuEventCreate(event, 0); }
 
+/* cmocka has a macro named fail. */
+static void fail_at(uint64_t k, CUresult code, simgpu_how how) { (sim->fail)(k, code, how); }
+
 CASE(call_k_fails_once) {
   CUevent event[4] = {NULL};
-  (sim->fail)(3, CUDA_ERROR_OUT_OF_MEMORY, SIMGPU_NOW);
+  fail_at(3, CUDA_ERROR_OUT_OF_MEMORY, SIMGPU_NOW);
   for (int k = 0; k < 4; ++k) {
-    assert_int_equal(make_event(&event[k]), k == 2 ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS);
+    WRONG(k == 2 ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS, make_event(&event[k]));
     assert_int_equal(sim->failed() != NULL, k >= 2);
   }
   assert_string_equal(sim->failed(), "cuEventCreate");
@@ -23,7 +25,7 @@ CASE(call_k_fails_once) {
 CASE(names_of_errors_are_not_counted) {
   const char *text;
   CUevent event;
-  (sim->fail)(1, CUDA_ERROR_UNKNOWN, SIMGPU_NOW);
+  fail_at(1, CUDA_ERROR_UNKNOWN, SIMGPU_NOW);
   RIGHT(cu.cuGetErrorName(CUDA_ERROR_UNKNOWN, &text));
   RIGHT(cu.cuGetErrorString(CUDA_ERROR_UNKNOWN, &text));
   WRONG(CUDA_ERROR_UNKNOWN, make_event(&event));
@@ -32,48 +34,45 @@ CASE(names_of_errors_are_not_counted) {
 CASE(giving_back_works_even_if_it_fails) {
   CUevent event;
   CUdeviceptr memory;
-  CUgraph other;
+  CUgraph other = make_graph();
   RIGHT(make_event(&event));
   RIGHT(cu.cuMemAlloc(&memory, 8));
-  RIGHT(cu.cuGraphCreate(&other, 0));
-  (sim->fail)(1, CUDA_ERROR_LAUNCH_FAILED, SIMGPU_LOST);
+  fail_at(1, CUDA_ERROR_LAUNCH_FAILED, SIMGPU_LOST);
   WRONG(CUDA_ERROR_LAUNCH_FAILED, cu.cuEventDestroy(event));
   WRONG(CUDA_ERROR_LAUNCH_FAILED, cu.cuMemFree(memory));
   WRONG(CUDA_ERROR_LAUNCH_FAILED, cu.cuGraphDestroy(other));
   WRONG(CUDA_ERROR_LAUNCH_FAILED, cu.cuStreamSynchronize(stream)); /* and so on */
-  (sim->fail)(0, CUDA_SUCCESS, SIMGPU_NOW);
+  fail_at(0, CUDA_SUCCESS, SIMGPU_NOW);
   assert_int_equal(sim->alive(SIMGPU_EVENTS), 0);
   assert_int_equal(sim->alive(SIMGPU_MEMORY), 0);
   assert_int_equal(sim->alive(SIMGPU_GRAPHS), 1);
-  RIGHT(cu.cuStreamSynchronize(stream));
+  wait_for(stream);
 }
 
 CASE(capture_that_fails_to_end_leaves_nothing) {
-  CUgraph ended = graph;
-  RIGHT(cu.cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
-  (sim->fail)(1, CUDA_ERROR_UNKNOWN, SIMGPU_NOW);
-  WRONG(CUDA_ERROR_UNKNOWN, cu.cuStreamEndCapture(stream, &ended));
-  assert_null(ended);
+  begin_capture(stream, RELAXED);
+  fail_at(1, CUDA_ERROR_UNKNOWN, SIMGPU_NOW);
+  end_capture(stream, CUDA_ERROR_UNKNOWN);
   assert_int_equal(sim->alive(SIMGPU_GRAPHS), 1);
-  RIGHT(cu.cuStreamSynchronize(stream)); /* isn't captured */
+  wait_for(stream); /* isn't captured */
 }
 
 CASE(late_failure_comes_with_the_next_wait) {
   add_log(graph, NULL, 'a');
   CUgraphExec exec = exec_of();
   CUevent event;
-  (sim->fail)(1, CUDA_ERROR_LAUNCH_FAILED, SIMGPU_LATE);
+  fail_at(1, CUDA_ERROR_LAUNCH_FAILED, SIMGPU_LATE);
   RIGHT(cu.cuGraphLaunch(exec, stream));
   assert_string_equal(sim->failed(), "cuGraphLaunch");
   RIGHT(make_event(&event)); /* it isn't known yet */
   WRONG(CUDA_ERROR_LAUNCH_FAILED, cu.cuStreamSynchronize(stream));
   WRONG(CUDA_ERROR_LAUNCH_FAILED, cu.cuGraphLaunch(exec, stream)); /* from then on for ever */
   WRONG(CUDA_ERROR_LAUNCH_FAILED, cu.cuEventDestroy(event));
-  WRONG(CUDA_ERROR_LAUNCH_FAILED, cu.cuGraphExecDestroy(exec));
+  WRONG(CUDA_ERROR_LAUNCH_FAILED, destroy_exec());
 }
 
 CASE(context_made_anew_works) {
-  (sim->fail)(1, CUDA_ERROR_LAUNCH_FAILED, SIMGPU_LATE);
+  fail_at(1, CUDA_ERROR_LAUNCH_FAILED, SIMGPU_LATE);
   WRONG(CUDA_ERROR_LAUNCH_FAILED, cu.cuStreamQuery(stream));
   WRONG(CUDA_ERROR_LAUNCH_FAILED, cu.cuMemFreeHost(counters));
   RIGHT(cu.cuGraphDestroy(graph));
@@ -88,17 +87,17 @@ CASE(context_made_anew_works) {
 }
 
 CASE(mark_starts_anew) {
-  CUevent event;
-  RIGHT(make_event(&event));
-  RIGHT(cu.cuEventDestroy(event));
-  assert_int_equal(sim->calls("cuEventCreate"), 1);
-  assert_true(sim->counts().calls >= 2);
-  (sim->fail)(1, CUDA_ERROR_UNKNOWN, SIMGPU_NOW);
-  sim->mark();
-  assert_int_equal(sim->calls("cuEventCreate"), 0);
-  assert_int_equal(sim->counts().calls, 0);
-  RIGHT(make_event(&event));
-  RIGHT(cu.cuEventDestroy(event));
+  for (int marked = 0; marked < 2; ++marked) {
+    CUevent event;
+    RIGHT(make_event(&event));
+    RIGHT(cu.cuEventDestroy(event));
+    assert_int_equal(sim->calls("cuEventCreate"), 1);
+    assert_true(sim->counts().calls >= 2);
+    fail_at(1, CUDA_ERROR_UNKNOWN, SIMGPU_NOW);
+    sim->mark();
+    assert_int_equal(sim->calls("cuEventCreate"), 0);
+    assert_int_equal(sim->counts().calls, 0);
+  }
 }
 
 CASE(rules_can_be_allowed) {
@@ -110,7 +109,7 @@ CASE(rules_can_be_allowed) {
   WRONG(CUDA_ERROR_INVALID_VALUE, cu.cuGraphDestroy(graph));
   assert_int_equal(sim->broken(), 1);
   expect_broken("destroyed");
-  RIGHT(cu.cuGraphCreate(&graph, 0));
+  graph = make_graph();
 }
 
 /* ---- the end of the process: this program itself, with an argument ---- */
@@ -128,43 +127,29 @@ static int child(const char *what) {
 }
 
 static char program[4096];
+enum { ANY = -1, NOT_0 = -2 };
 
-/* The exit code, and what was printed. */
-static int run_child(const char *what, const char *environment, char *text, size_t bytes) {
-  char command[8192];
-  snprintf(command, sizeof command, "%s '%s' %s 2>&1", environment, program, what);
-  FILE *pipe = popen(command, "r");
-  assert_non_null(pipe);
-  size_t length = fread(text, 1, bytes - 1, pipe);
-  text[length] = '\0';
-  return pclose(pipe);
-}
-
-CASE(end_tells_of_leaks_and_broken_rules) {
-  char text[4096];
-  int status = run_child("nothing", "", text, sizeof text);
-  assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-  status = run_child("leak", "", text, sizeof text);
-  assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 70);
-  assert_non_null(strstr(text, "1 broken rule, the first: leak: at the end of the process there are still 1 context"));
-  status = run_child("leak", "SIMGPU_STRICT=0", text, sizeof text);
-  assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-  assert_non_null(strstr(text, "leak"));
-  status = run_child("twice", "", text, sizeof text);
-  assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 70);
-  assert_non_null(strstr(text, "destroyed: a primary context was released that nobody retains"));
-  status = run_child("twice", "SIMGPU_STRICT=abort", text, sizeof text);
-  assert_false(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-  status = run_child("twice", "SIMGPU_ALLOW=destroyed", text, sizeof text);
-  assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-}
-
-CASE(environment_is_read) {
-  char text[4096];
-  run_child("leak", "SIMGPU_FAIL=2:2", text, sizeof text); /* cuInit is the first */
-  assert_non_null(strstr(text, "started 0, retained 2"));
-  run_child("leak", "SIMGPU_DEVICES=0", text, sizeof text);
-  assert_non_null(strstr(text, "started 100, retained 3")); /* no device, not initialised */
+CASE(end_of_a_process) {
+  static const struct { const char *what, *environment; int exit_code; const char *words; } cases[] = {
+    {"nothing", "", 0, ""},
+    {"leak", "", 70, "1 broken rule, the first: leak: at the end of the process there are still 1 context"},
+    {"leak", "SIMGPU_STRICT=0", 0, "leak"},
+    {"twice", "", 70, "destroyed: a primary context was released that nobody retains"},
+    {"twice", "SIMGPU_STRICT=abort", NOT_0, ""},
+    {"twice", "SIMGPU_ALLOW=destroyed", 0, ""},
+    {"leak", "SIMGPU_FAIL=2:2", ANY, "started 0, retained 2"}, /* cuInit is the first call */
+    {"leak", "SIMGPU_DEVICES=0", ANY, "started 100, retained 3"}}; /* no device, not initialised */
+  for (size_t k = 0; k < sizeof cases / sizeof *cases; ++k) {
+    char command[8192], text[4096];
+    snprintf(command, sizeof command, "%s '%s' %s 2>&1", cases[k].environment, program, cases[k].what);
+    FILE *pipe = popen(command, "r");
+    assert_non_null(pipe);
+    text[fread(text, 1, sizeof text - 1, pipe)] = '\0';
+    const int status = pclose(pipe), code = WIFEXITED(status) ? WEXITSTATUS(status) : ANY;
+    bool right = cases[k].exit_code == ANY || (cases[k].exit_code == NOT_0 ? code != 0 : code == cases[k].exit_code);
+    if (!right || !strstr(text, cases[k].words))
+      fail_msg("%s %s: status %d, \"%s\"", cases[k].environment, cases[k].what, status, text);
+  }
 }
 
 static atomic_bool asking;
@@ -180,7 +165,7 @@ static void fork_once(void) {
   const pid_t forked = fork();
   if (forked == 0) {
     int devices;
-    alarm(600); /* what hangs is ended */
+    alarm(600); /* ends a process that hangs */
     const CUresult result = cu.cuDeviceGetCount(&devices);
     const bool told = strncmp(sim->first_broken(), "forked: cuDeviceGetCount", 24) == 0;
     _exit(result == CUDA_ERROR_NOT_INITIALIZED && told ? 0 : 1);
@@ -189,12 +174,11 @@ static void fork_once(void) {
   assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
-/* Whatever another thread is at in the driver at that moment. */
+/* Whatever another thread does in the driver at that moment. */
 CASE(forked_process_is_told) {
-  pthread_t other;
   fork_once();
   atomic_store(&asking, true);
-  assert_int_equal(pthread_create(&other, NULL, ask_on, NULL), 0);
+  pthread_t other = begin_thread(ask_on, NULL);
   for (int k = 0; k < 50; ++k) fork_once();
   atomic_store(&asking, false);
   pthread_join(other, NULL);

@@ -2,68 +2,49 @@
 #include "graph_world.h"
 
 CASE(unattached_handle) {
-  CUgraphExec exec;
-  CUgraphInstantiateResult why;
   handle_of(0);
-  WRONG(CUDA_ERROR_INVALID_VALUE, try_exec(&exec, &why));
-  assert_int_equal(why, CUDA_GRAPH_INSTANTIATE_CONDITIONAL_HANDLE_UNUSED);
+  assert_int_equal(refused_exec(CUDA_ERROR_INVALID_VALUE), CUDA_GRAPH_INSTANTIATE_CONDITIONAL_HANDLE_UNUSED);
   sim->set_version(12060);
-  WRONG(CUDA_ERROR_INVALID_VALUE, try_exec(&exec, &why));
-  assert_int_equal(why, CUDA_GRAPH_INSTANTIATE_ERROR);
+  assert_int_equal(refused_exec(CUDA_ERROR_INVALID_VALUE), CUDA_GRAPH_INSTANTIATE_ERROR);
+}
+
+static CUresult try_if(CUgraph where, CUgraphConditionalHandle handle) {
+  conditional made;
+  return try_condition(where, NULL, handle, IF, 1, &made);
 }
 
 CASE(shared_handle) {
-  CUgraph a, *bodies;
-  CUgraphNode node;
   CUgraphConditionalHandle handle = handle_of(1);
-  add_condition(graph, NULL, handle, IF, &a);
-  WRONG(CUDA_ERROR_INVALID_VALUE, try_condition(&node, graph, NULL, handle, IF, 1, &bodies));
-  expect_broken("shared");
+  RIGHT(try_if(graph, handle));
+  BREAKS(CUDA_ERROR_INVALID_VALUE, "shared", try_if(graph, handle));
 }
 
 CASE(handle_of_another_graph) {
-  CUgraph other, *bodies;
-  CUgraphNode node;
-  CUgraphConditionalHandle handle = 0;
-  RIGHT(cu.cuGraphCreate(&other, 0));
-  RIGHT(cu.cuGraphConditionalHandleCreate(&handle, other, context, 1, GKI_CU_GRAPH_COND_ASSIGN_DEFAULT));
-  WRONG(CUDA_ERROR_INVALID_VALUE, try_condition(&node, graph, NULL, handle, IF, 1, &bodies));
-  expect_refused("another graph");
+  CUgraph other = make_graph();
+  REFUSED(CUDA_ERROR_INVALID_VALUE, "another graph", try_if(graph, handle_in(other, 1)));
   RIGHT(cu.cuGraphDestroy(other));
 }
 
-/* Made for a body it is for nodes in that, at any depth, and for none around it or beside it. */
+/* A handle made for a body is for nodes in it, at any depth, and for no node around or beside it. */
 CASE(handle_of_a_body) {
-  CUgraph body, beside, inner, *bodies;
-  CUgraphNode node;
-  CUgraphConditionalHandle handle = 0;
-  add_condition(graph, NULL, handle_of(0), IF, &body);
-  add_condition(graph, NULL, handle_of(0), IF, &beside);
-  RIGHT(cu.cuGraphConditionalHandleCreate(&handle, body, context, 0, GKI_CU_GRAPH_COND_ASSIGN_DEFAULT));
-  WRONG(CUDA_ERROR_INVALID_VALUE, try_condition(&node, graph, NULL, handle, IF, 1, &bodies));
-  expect_refused("another graph");
-  WRONG(CUDA_ERROR_INVALID_VALUE, try_condition(&node, beside, NULL, handle, IF, 1, &bodies));
-  add_condition(body, NULL, handle_of(0), IF, &inner);
-  RIGHT(try_condition(&node, inner, NULL, handle, IF, 1, &bodies));
+  CUgraph body = add_if(graph, NULL, handle_of(0)).body, beside = add_if(graph, NULL, handle_of(0)).body;
+  CUgraphConditionalHandle handle = handle_in(body, 0);
+  REFUSED(CUDA_ERROR_INVALID_VALUE, "another graph", try_if(graph, handle));
+  WRONG(CUDA_ERROR_INVALID_VALUE, try_if(beside, handle));
+  RIGHT(try_if(add_if(body, NULL, handle_of(0)).body, handle));
 }
 
 CASE(handle_of_an_ended_graph) {
-  CUgraph *bodies;
-  CUgraphNode node;
   CUgraphConditionalHandle handle = handle_of(1);
-  RIGHT(cu.cuGraphDestroy(graph));
-  RIGHT(cu.cuGraphCreate(&graph, 0));
-  WRONG(CUDA_ERROR_INVALID_VALUE, try_condition(&node, graph, NULL, handle, IF, 1, &bodies));
-  expect_broken("destroyed");
+  begin_anew();
+  BREAKS(CUDA_ERROR_INVALID_VALUE, "destroyed", try_if(graph, handle));
 }
 
 CASE(handle_without_default_is_undefined) {
-  CUgraph body;
   CUgraphConditionalHandle handle = 0;
   WRONG(CUDA_ERROR_INVALID_VALUE, cu.cuGraphConditionalHandleCreate(&handle, graph, context, 1, 0));
   RIGHT(cu.cuGraphConditionalHandleCreate(&handle, graph, context, 0, 0));
-  add_condition(graph, NULL, handle, IF, &body);
-  add_log(body, NULL, 'a');
+  add_log(add_if(graph, NULL, handle).body, NULL, 'a');
   CUgraphExec exec = exec_of();
   unsigned ran = 0;
   for (uint64_t seed = 0; seed < 32; ++seed) {
@@ -71,129 +52,89 @@ CASE(handle_without_default_is_undefined) {
     ran += trace_of(exec)[0] == 'a';
   }
   assert_true(ran > 0 && ran < 32);
-  RIGHT(cu.cuGraphExecDestroy(exec));
 }
 
 CASE(handles_set_by_two_threads) {
-  for (uint64_t other = 0; other < 2; ++other) {
-    CUgraph a, b;
+  for (uint64_t other = 0; other < 2; ++other, begin_anew()) {
     CUgraphConditionalHandle first = handle_of(0), second = handle_of(1);
-    CUgraphNode node = add(graph, NULL, "twice", first, second, other);
-    node = add_condition(graph, node, first, IF, &a);
-    add_condition(graph, node, second, IF, &b);
-    add_log(a, NULL, 'a');
-    add_log(b, NULL, 'b');
+    conditional a = add_if(graph, add(graph, NULL, "twice", first, second, other), first);
+    add_log(a.body, NULL, 'a');
+    add_log(add_if(graph, a.node, second).body, NULL, 'b');
     expect_trace("a");
     if (other) expect_broken("threads");
-    RIGHT(cu.cuGraphDestroy(graph));
-    RIGHT(cu.cuGraphCreate(&graph, 0));
   }
 }
 
 /* Two kernels side by side, then two IF nodes behind both. */
-static void set_beside(uint64_t first, uint64_t first_value, uint64_t second, uint64_t second_value,
-                       CUgraphConditionalHandle a, CUgraphConditionalHandle b) {
-  CUgraphNode both[2] = {add(graph, NULL, "set", first, first_value, 0),
-                         add(graph, NULL, "set", second, second_value, 0)};
-  CUgraphNode join;
-  CUgraph body;
+static CUgraphExec set_beside(uint64_t first, unsigned first_value, uint64_t second, unsigned second_value,
+                              CUgraphConditionalHandle a, CUgraphConditionalHandle b) {
+  CUgraphNode both[] = {add_set(graph, NULL, first, first_value), add_set(graph, NULL, second, second_value)}, join;
   RIGHT(cu.cuGraphAddEmptyNode(&join, graph, both, 2));
-  CUgraphNode node = add_condition(graph, join, a, IF, &body);
-  add_log(body, NULL, 'a');
-  add_condition(graph, node, b, IF, &body);
-  add_log(body, NULL, 'b');
+  conditional node = add_if(graph, join, a);
+  add_log(node.body, NULL, 'a');
+  add_log(add_if(graph, node.node, b).body, NULL, 'b');
+  return exec_of();
 }
 
 CASE(unordered_kernels_may_set_different_handles) {
   CUgraphConditionalHandle a = handle_of(0), b = handle_of(0);
-  set_beside(a, 1, b, 1, a, b);
-  CUgraphExec exec = exec_of();
-  assert_string_equal(trace_of(exec), "ab");
+  CUgraphExec exec = set_beside(a, 1, b, 1, a, b);
+  expect_answer(exec, NULL, "ab");
   sim->answer_no("P4e");
   assert_int_equal(strlen(trace_of(exec)), 1);
-  sim->answer_no("P4f"); /* of two only */
-  assert_string_equal(trace_of(exec), "ab");
-  RIGHT(cu.cuGraphExecDestroy(exec));
+  expect_answer(exec, "P4f", "ab"); /* of two only */
 }
 
 CASE(unordered_kernels_set_one_handle) {
   CUgraphConditionalHandle a = handle_of(0), b = handle_of(1);
-  set_beside(a, 1, a, 0, a, b);
-  CUgraphExec exec = exec_of();
-  trace_of(exec);
+  run(set_beside(a, 1, a, 0, a, b));
   expect_broken("unordered");
-  RIGHT(cu.cuGraphExecDestroy(exec));
 }
 
 CASE(unordered_kernels_set_one_handle_to_one_value) {
   CUgraphConditionalHandle a = handle_of(0), b = handle_of(1);
-  set_beside(a, 1, a, 1, a, b);
-  CUgraphExec exec = exec_of();
-  assert_string_equal(trace_of(exec), "ab");
+  CUgraphExec exec = set_beside(a, 1, a, 1, a, b);
+  expect_answer(exec, NULL, "ab");
   assert_int_equal(sim->broken(), 0);
-  sim->answer_no("P4g");
-  assert_string_equal(trace_of(exec), "b");
-  RIGHT(cu.cuGraphExecDestroy(exec));
+  expect_answer(exec, "P4g", "b");
 }
 
 CASE(handle_set_beside_its_node) {
-  CUgraph body;
   CUgraphConditionalHandle handle = handle_of(0);
-  add_condition(graph, NULL, handle, IF, &body);
-  add_log(body, NULL, 'a');
+  add_log(add_if(graph, NULL, handle).body, NULL, 'a');
   add_set(graph, NULL, handle, 1);
-  CUgraphExec exec = exec_of();
-  trace_of(exec);
+  run(exec_of());
   expect_broken("unordered");
-  RIGHT(cu.cuGraphExecDestroy(exec));
 }
 
 CASE(passes_of_a_loop_are_ordered) {
-  CUgraph body, gate;
   CUgraphConditionalHandle loop = handle_of(1), other = handle_of(0);
   add_log(graph, NULL, 'x'); /* makes the graph no chain */
-  add_condition(graph, NULL, loop, WHILE, &body);
-  CUgraphNode node = add(body, NULL, "count", (uint64_t)(uintptr_t)counters, loop, 0);
-  node = add_set(body, node, other, 1);
-  add_condition(body, node, other, IF, &gate);
-  add_set(gate, NULL, other, 0);
+  CUgraph body = add_while(graph, NULL, loop).body;
+  CUgraphNode node = add_set(body, add_count(body, NULL, counters, loop), other, 1);
+  add_set(add_if(body, node, other).body, NULL, other, 0);
   counters[0] = 3;
-  CUgraphExec exec = exec_of();
-  trace_of(exec);
+  run(exec_of());
   assert_int_equal(sim->broken(), 0);
-  RIGHT(cu.cuGraphExecDestroy(exec));
-}
-
-static void launch(const char *name, uint64_t a, uint64_t b, uint64_t c) {
-  void *parameters[] = {&a, &b, &c};
-  RIGHT(cu.cuLaunchKernel(kernel(name), 1, 1, 1, 1, 1, 1, 0, stream, parameters, NULL));
-  RIGHT(cu.cuStreamSynchronize(stream));
 }
 
 CASE(handle_set_by_an_eager_launch) {
-  CUgraph body;
   CUgraphConditionalHandle handle = handle_of(0);
-  add_condition(graph, NULL, handle, IF, &body);
-  add_log(body, NULL, 'a');
-  launch("set", handle, 1, 0);
+  add_log(add_if(graph, NULL, handle).body, NULL, 'a');
+  RIGHT(LAUNCH(stream, "set", handle, 1));
+  wait_for(stream);
   expect_broken("eager");
 }
 
 CASE(handle_of_another_launch) {
-  CUgraph body, other;
   CUgraphConditionalHandle handle = handle_of(0);
-  add_condition(graph, NULL, handle, IF, &body);
-  add_log(body, NULL, 'a');
-  CUgraph mine = graph;
-  RIGHT(cu.cuGraphCreate(&other, 0));
-  graph = other;
+  add_log(add_if(graph, NULL, handle).body, NULL, 'a');
+  CUgraph first = graph;
+  graph = make_graph();
   add_set(graph, NULL, handle, 1);
-  CUgraphExec exec = exec_of();
-  trace_of(exec);
+  run(exec_of());
   expect_broken("handle");
-  RIGHT(cu.cuGraphExecDestroy(exec));
-  RIGHT(cu.cuGraphDestroy(other));
-  graph = mine;
+  RIGHT(cu.cuGraphDestroy(first));
 }
 
 int main(void) { return run_all_tests_with(load_driver, NULL); }

@@ -3,9 +3,9 @@
 #define SIM_WORLD_H
 #include "simgpu.h"
 #include "stub.h"
-#include <dlfcn.h>
-
 #include "unit/support/test.h"
+#include <dlfcn.h>
+#include <pthread.h>
 
 #ifndef SIM_LIBRARY
 #define SIM_LIBRARY "build/simgpu/rules/libcuda.so.1"
@@ -69,13 +69,32 @@ static inline int load_driver(void **state) {
 
 #define RIGHT(call) assert_int_equal(call, CUDA_SUCCESS)
 #define WRONG(code, call) assert_int_equal(call, code)
+/* The call answers the code; a rule was broken, or the reason for its refusal has those words. */
+#define BREAKS(code, rule, call) \
+  do { \
+    WRONG(code, call); \
+    expect_broken(rule); \
+  } while (0)
+#define REFUSED(code, words, call) \
+  do { \
+    WRONG(code, call); \
+    expect_refused(words); \
+  } while (0)
 
-static inline void load_module(const sim_stub_kernel *kernels) {
-  const sim_stub_image image = {"simstub", kernels};
-  RIGHT(cu.cuModuleLoadDataEx(&module, &image, 0, NULL, NULL));
+static inline void expect_broken(const char *rule) {
+  const char *text = sim->first_broken();
+  if (strncmp(text, rule, strlen(rule)) != 0 || text[strlen(rule)] != ':')
+    fail_msg("broken: \"%s\", not %s", text, rule);
+  sim->forgive();
 }
 
-static inline int open_context(const sim_stub_kernel *kernels) {
+static inline void expect_refused(const char *words) {
+  if (!strstr(sim->refused(), words)) fail_msg("refused: \"%s\", without \"%s\"", sim->refused(), words);
+}
+
+static inline void load_module(const void *image) { RIGHT(cu.cuModuleLoadDataEx(&module, image, 0, NULL, NULL)); }
+
+static inline int open_context(const void *image) {
   sim->set_version(13000);
   sim->answer_no(NULL);
   sim->allow(NULL);
@@ -86,11 +105,11 @@ static inline int open_context(const sim_stub_kernel *kernels) {
   RIGHT(cu.cuDevicePrimaryCtxRetain(&context, 0));
   RIGHT(cu.cuCtxPushCurrent(context));
   RIGHT(cu.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
-  load_module(kernels);
+  load_module(image);
   return 0;
 }
 
-/* What a test made it has given back by then. */
+/* By then a test has given back all that it made. */
 static inline int close_context(void **state) {
   (void)state;
   cu.cuModuleUnload(module);
@@ -103,16 +122,11 @@ static inline int close_context(void **state) {
   return 0;
 }
 
-static inline void expect_broken(const char *rule) {
-  const char *text = sim->first_broken();
-  if (strncmp(text, rule, strlen(rule)) != 0 || text[strlen(rule)] != ':')
-    fail_msg("broken: \"%s\", not %s", text, rule);
-  sim->forgive();
-}
+/* ---- kernels ---- */
 
-static inline void expect_refused(const char *part) {
-  if (!strstr(sim->refused(), part)) fail_msg("refused: \"%s\", without \"%s\"", sim->refused(), part);
-}
+#define AT(pointer) ((CUdeviceptr)(uintptr_t)(pointer))
+#define POINTER(type, address) ((type *)(uintptr_t)(address))
+#define ONE_THREAD .gridDimX = 1, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 1, .blockDimY = 1, .blockDimZ = 1
 
 static inline CUfunction kernel(const char *name) {
   CUfunction function = NULL;
@@ -120,9 +134,41 @@ static inline CUfunction kernel(const char *name) {
   return function;
 }
 
+/* Of a kernel whose parameters have 8 bytes each. */
 static inline uint64_t take_number(const unsigned char *parameters, size_t k) {
   uint64_t number;
   memcpy(&number, parameters + 8 * k, sizeof number);
   return number;
 }
+
+/* One thread of the kernel with numbers as its parameters, three at most. */
+#define LAUNCH(where, name, ...) launch_with(where, name, (uint64_t[3]){__VA_ARGS__})
+static inline CUresult launch_with(CUstream where, const char *name, uint64_t *numbers) {
+  void *parameters[] = {&numbers[0], &numbers[1], &numbers[2]};
+  return cu.cuLaunchKernel(kernel(name), 1, 1, 1, 1, 1, 1, 0, where, parameters, NULL);
+}
+
+/* ---- threads ---- */
+
+static inline pthread_t begin_thread(void *(*run)(void *data), void *data) {
+  pthread_t thread;
+  assert_int_equal(pthread_create(&thread, NULL, run, data), 0);
+  return thread;
+}
+
+static inline void *run_elsewhere(void *data) {
+  RIGHT(cu.cuCtxPushCurrent(context));
+  CUresult result = (*(CUresult(**)(void))data)();
+  RIGHT(cu.cuCtxPopCurrent(NULL));
+  return (void *)(uintptr_t)result;
+}
+
+static inline CUresult end_thread(pthread_t thread) {
+  void *result;
+  pthread_join(thread, &result);
+  return (CUresult)(uintptr_t)result;
+}
+
+/* The call's result in another thread, where the context is current, too. */
+static inline CUresult elsewhere(CUresult (*call)(void)) { return end_thread(begin_thread(run_elsewhere, &call)); }
 #endif

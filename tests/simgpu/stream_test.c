@@ -1,48 +1,29 @@
 /* Streams, events, and what waits for what. */
-#include "sim_world.h"
-#include <pthread.h>
+#include "graph_world.h"
 
-static char trace[256];
-static size_t traced;
-
-static void k_log(const unsigned char *p, unsigned long long threads) { /* letter */
-  (void)threads;
-  if (traced < sizeof trace - 1) trace[traced++] = (char)take_number(p, 0);
-}
-
-static const sim_stub_kernel kernels[] = {{"log", k_log, {8}}, {0}};
 static CUstream other;
 
-static int begin(void **state) {
-  (void)state;
-  open_context(kernels);
+static int begin_streams(void **state) {
+  begin(state);
   RIGHT(cu.cuStreamCreate(&other, CU_STREAM_DEFAULT));
-  memset(trace, 0, sizeof trace);
-  traced = 0;
   sim->mark();
   return 0;
 }
 
-static int end(void **state) {
+static int end_streams(void **state) {
   cu.cuStreamDestroy(other);
-  return close_context(state);
+  return end(state);
 }
 
-static void put(CUstream where, char letter) {
-  uint64_t number = (uint64_t)letter;
-  void *parameters[] = {&number};
-  RIGHT(cu.cuLaunchKernel(kernel("log"), 1, 1, 1, 1, 1, 1, 0, where, parameters, NULL));
-}
+#define STREAM_TEST(test) TEST_WITH(test, begin_streams, end_streams)
 
-#define CASE(test) TEST_WITH(test, begin, end)
-
-CASE(work_is_done_later_and_in_order) {
+STREAM_TEST(work_is_done_later_and_in_order) {
   sim->hold(1);
   for (char letter = 'a'; letter <= 'h'; ++letter) put(stream, letter);
   WRONG(CUDA_ERROR_NOT_READY, cu.cuStreamQuery(stream));
   assert_string_equal(trace, "");
   sim->hold(0);
-  RIGHT(cu.cuStreamSynchronize(stream));
+  wait_for(stream);
   RIGHT(cu.cuStreamQuery(stream));
   assert_string_equal(trace, "abcdefgh");
   assert_int_equal(sim->counts().kernels, 8);
@@ -50,8 +31,8 @@ CASE(work_is_done_later_and_in_order) {
   assert_int_equal(sim->calls("cuStreamQuery"), 2);
 }
 
-/* The first question finds all of it done, however much it is. */
-CASE(questions_let_the_device_settle) {
+/* The first question finds all work done, however much it is. */
+STREAM_TEST(questions_let_the_device_settle) {
   sim->settle(1);
   for (int k = 0; k < 200; ++k) {
     put(stream, 'a');
@@ -68,7 +49,7 @@ CASE(questions_let_the_device_settle) {
   assert_int_equal(sim->counts().waits, 0);
 }
 
-CASE(streams_run_beside_each_other) {
+STREAM_TEST(streams_run_beside_each_other) {
   unsigned first = 0;
   for (uint64_t seed = 0; seed < 32; ++seed) {
     traced = 0;
@@ -77,19 +58,19 @@ CASE(streams_run_beside_each_other) {
     put(stream, 'a');
     put(other, 'b');
     sim->hold(0);
-    RIGHT(cu.cuStreamSynchronize(stream));
-    RIGHT(cu.cuStreamSynchronize(other));
+    wait_for(stream);
+    wait_for(other);
     first += trace[0] == 'a';
   }
   assert_true(first > 4 && first < 28);
 }
 
-/* Each question is a step of that work, and a wait is as long as it takes. */
-CASE(others_work_keeps_kernels_out) {
+/* Each question is a step of the other work, and a wait is as long as that work takes. */
+STREAM_TEST(others_work_keeps_kernels_out) {
   enum { QUESTIONS = 3 };
   sim->busy(QUESTIONS);
   put(stream, 'a');
-  RIGHT(cu.cuStreamSynchronize(stream)); /* over */
+  wait_for(stream); /* over */
   assert_string_equal(trace, "a");
   sim->busy(QUESTIONS);
   put(stream, 'b');
@@ -97,19 +78,19 @@ CASE(others_work_keeps_kernels_out) {
     assert_string_equal(trace, "a");
     WRONG(CUDA_ERROR_NOT_READY, cu.cuStreamQuery(stream));
   }
-  RIGHT(cu.cuStreamSynchronize(stream));
+  wait_for(stream);
   assert_string_equal(trace, "ab");
 }
 
-CASE(lazy_devices_work_for_who_waits) {
+STREAM_TEST(lazy_devices_work_for_waiting_calls) {
   sim->lazy(1);
   put(stream, 'a');
   put(stream, 'b');
   put(other, 'c');
   assert_int_equal(sim->queued(), 3);
-  RIGHT(cu.cuStreamSynchronize(stream));
+  wait_for(stream);
   assert_int_equal(strcspn(trace, "a") < strcspn(trace, "b"), 1);
-  RIGHT(cu.cuStreamSynchronize(other));
+  wait_for(other);
   assert_int_equal(sim->queued(), 0);
   traced = 0;
   put(stream, 'd');
@@ -118,11 +99,11 @@ CASE(lazy_devices_work_for_who_waits) {
   assert_int_equal(trace[0], 'd');
   put(stream, 'e');
   sim->lazy(0);
-  RIGHT(cu.cuStreamSynchronize(stream));
+  wait_for(stream);
   assert_int_equal(trace[1], 'e');
 }
 
-CASE(default_stream_waits_for_blocking_ones) {
+STREAM_TEST(default_stream_waits_for_blocking_ones) {
   for (uint64_t seed = 0; seed < 16; ++seed) {
     traced = 0;
     sim->set_seed(seed);
@@ -131,12 +112,12 @@ CASE(default_stream_waits_for_blocking_ones) {
     put(NULL, 'b');
     put(other, 'c');
     sim->hold(0);
-    RIGHT(cu.cuStreamSynchronize(other));
+    wait_for(other);
     assert_string_equal(trace, "abc");
   }
 }
 
-CASE(event_is_reached_in_its_turn) {
+STREAM_TEST(event_is_reached_in_its_turn) {
   CUevent event;
   RIGHT(cu.cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
   RIGHT(cu.cuEventQuery(event)); /* never recorded: done */
@@ -153,100 +134,91 @@ CASE(event_is_reached_in_its_turn) {
   WRONG(CUDA_ERROR_NOT_READY, cu.cuEventQuery(event));
   RIGHT(cu.cuEventDestroy(event)); /* before it is reached */
   sim->hold(0);
-  RIGHT(cu.cuStreamSynchronize(stream));
-  WRONG(CUDA_ERROR_INVALID_HANDLE, cu.cuEventQuery(event));
-  expect_broken("destroyed");
+  wait_for(stream);
+  BREAKS(CUDA_ERROR_INVALID_HANDLE, "destroyed", cu.cuEventQuery(event));
 }
 
-CASE(stream_ends_when_its_work_does) {
-  CUstream third;
-  RIGHT(cu.cuStreamCreate(&third, CU_STREAM_NON_BLOCKING));
+static CUstream new_stream(void) {
+  CUstream made;
+  RIGHT(cu.cuStreamCreate(&made, CU_STREAM_NON_BLOCKING));
+  return made;
+}
+
+static void wait_for_all(void) {
+  CUdeviceptr memory;
+  RIGHT(cu.cuMemAlloc(&memory, 8));
+  RIGHT(cu.cuMemFree(memory));
+}
+
+STREAM_TEST(stream_ends_when_its_work_does) {
+  CUstream third = new_stream();
   sim->hold(1);
   put(third, 'a');
   RIGHT(cu.cuStreamDestroy(third));
-  WRONG(CUDA_ERROR_INVALID_HANDLE, cu.cuStreamSynchronize(third));
-  expect_broken("destroyed");
+  BREAKS(CUDA_ERROR_INVALID_HANDLE, "destroyed", cu.cuStreamSynchronize(third));
   sim->hold(0);
-  CUdeviceptr memory;
-  RIGHT(cu.cuMemAlloc(&memory, 8));
-  RIGHT(cu.cuMemFree(memory)); /* waits for all */
+  wait_for_all();
   assert_string_equal(trace, "a");
 }
 
-static void *use_from_elsewhere(void *data) {
-  CUresult *results = data;
-  results[0] = cu.cuStreamQuery(stream); /* no context here */
-  results[1] = cu.cuCtxPushCurrent(context);
-  put(stream, 'x');
-  results[2] = cu.cuStreamSynchronize(stream);
-  results[3] = cu.cuCtxPopCurrent(NULL);
-  return NULL;
+static void *query_without_context(__attribute__((unused)) void *data) {
+  return (void *)(uintptr_t)cu.cuStreamQuery(stream);
 }
 
-CASE(each_thread_has_its_contexts) {
-  pthread_t thread;
-  CUresult results[4];
-  assert_int_equal(pthread_create(&thread, NULL, use_from_elsewhere, results), 0);
-  pthread_join(thread, NULL);
-  assert_int_equal(results[0], CUDA_ERROR_INVALID_CONTEXT);
-  for (int k = 1; k < 4; ++k) assert_int_equal(results[k], CUDA_SUCCESS);
+static CUresult put_and_wait(void) {
+  put(stream, 'x');
+  return cu.cuStreamSynchronize(stream);
+}
+
+STREAM_TEST(each_thread_has_its_contexts) {
+  WRONG(CUDA_ERROR_INVALID_CONTEXT, end_thread(begin_thread(query_without_context, NULL)));
+  RIGHT(elsewhere(put_and_wait));
   assert_string_equal(trace, "x");
 }
 
-static void *wait_for_it(void *data) {
-  RIGHT(cu.cuCtxPushCurrent(context));
-  *(CUresult *)data = cu.cuStreamSynchronize(stream);
-  RIGHT(cu.cuCtxPopCurrent(NULL));
-  return NULL;
-}
+static CUresult wait_here(void) { return cu.cuStreamSynchronize(stream); }
 
-CASE(many_threads_use_one_stream) {
+STREAM_TEST(many_threads_use_one_stream) {
+  CUresult (*call)(void) = wait_here;
   pthread_t threads[4];
-  CUresult results[4];
   sim->hold(1);
   for (int k = 0; k < 4; ++k) {
     put(stream, 'a');
-    assert_int_equal(pthread_create(&threads[k], NULL, wait_for_it, &results[k]), 0);
+    threads[k] = begin_thread(run_elsewhere, &call);
   }
   sim->hold(0);
-  for (int k = 0; k < 4; ++k) {
-    pthread_join(threads[k], NULL);
-    assert_int_equal(results[k], CUDA_SUCCESS);
-  }
+  for (int k = 0; k < 4; ++k) RIGHT(end_thread(threads[k]));
   assert_string_equal(trace, "aaaa");
 }
 
-static void *open_and_close(void *data) {
+/* The number of calls that failed. */
+static void *open_and_close(__attribute__((unused)) void *data) {
+  uintptr_t wrong = 0;
   for (int k = 0; k < 50; ++k) {
     CUcontext mine;
     CUstream where;
     CUresult results[] = {cu.cuDevicePrimaryCtxRetain(&mine, 0), cu.cuCtxPushCurrent(mine),
                           cu.cuStreamCreate(&where, CU_STREAM_NON_BLOCKING), cu.cuStreamSynchronize(where),
                           cu.cuStreamDestroy(where), cu.cuCtxPopCurrent(NULL), cu.cuDevicePrimaryCtxRelease(0)};
-    for (size_t each = 0; each < sizeof results / sizeof *results; ++each)
-      *(int *)data += results[each] != CUDA_SUCCESS;
+    for (size_t each = 0; each < sizeof results / sizeof *results; ++each) wrong += results[each] != CUDA_SUCCESS;
   }
-  return NULL;
+  return (void *)wrong;
 }
 
-CASE(contexts_come_and_go_in_many_threads) {
+STREAM_TEST(contexts_come_and_go_in_many_threads) {
   pthread_t threads[4];
-  int wrong[4] = {0};
-  end(state); /* so that nobody else keeps it */
-  for (int k = 0; k < 4; ++k) assert_int_equal(pthread_create(&threads[k], NULL, open_and_close, &wrong[k]), 0);
-  for (int k = 0; k < 4; ++k) {
-    pthread_join(threads[k], NULL);
-    assert_int_equal(wrong[k], 0);
-  }
+  end_streams(state); /* so that nothing else keeps the context */
+  for (int k = 0; k < 4; ++k) threads[k] = begin_thread(open_and_close, NULL);
+  for (int k = 0; k < 4; ++k) assert_int_equal(end_thread(threads[k]), 0);
   assert_int_equal(sim->alive(SIMGPU_ALL), 0);
   assert_int_equal(sim->broken(), 0);
-  begin(state);
+  begin_streams(state);
 }
 
-CASE(stream_waits_for_an_event) {
+STREAM_TEST(stream_waits_for_an_event) {
   for (uint64_t seed = 0; seed < 16; ++seed) {
     CUevent event;
-    traced = 0;
+    clear_trace();
     sim->set_seed(seed);
     RIGHT(cu.cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
     RIGHT(cu.cuStreamWaitEvent(other, event, 0)); /* not recorded yet: nothing */
@@ -254,13 +226,12 @@ CASE(stream_waits_for_an_event) {
     put(stream, 'a');
     RIGHT(cu.cuEventRecord(event, stream));
     RIGHT(cu.cuStreamWaitEvent(other, event, 0));
-    RIGHT(cu.cuEventRecord(event, stream)); /* what was waited for stays */
+    RIGHT(cu.cuEventRecord(event, stream)); /* the wait is for the first record */
     put(other, 'b');
     RIGHT(cu.cuEventDestroy(event));
     sim->hold(0);
-    RIGHT(cu.cuStreamSynchronize(other));
+    wait_for(other);
     assert_string_equal(trace, "ab");
-    memset(trace, 0, sizeof trace);
   }
 }
 
@@ -271,45 +242,37 @@ static unsigned long long id_of(CUstream where) {
 }
 
 /* The next stream has the handle of the one that was destroyed, even with work left; its id is another one. */
-CASE(handle_is_given_again) {
-  CUstream first, second;
-  RIGHT(cu.cuStreamCreate(&first, CU_STREAM_NON_BLOCKING));
+STREAM_TEST(handle_is_given_again) {
+  CUstream first = new_stream();
   const unsigned long long id = id_of(first);
   assert_true(id != id_of(stream) && id == id_of(first));
   sim->hold(1);
   put(first, 'a');
   RIGHT(cu.cuStreamDestroy(first));
-  RIGHT(cu.cuStreamCreate(&second, CU_STREAM_NON_BLOCKING));
+  CUstream second = new_stream();
   assert_ptr_equal(second, first);
   assert_true(id_of(second) != id);
   RIGHT(cu.cuStreamQuery(second)); /* it has none of that work */
   put(second, 'b');
   sim->hold(0);
-  RIGHT(cu.cuStreamSynchronize(second));
+  wait_for(second);
   RIGHT(cu.cuStreamDestroy(second));
-  CUdeviceptr memory;
-  RIGHT(cu.cuMemAlloc(&memory, 8));
-  RIGHT(cu.cuMemFree(memory)); /* waits for all */
+  wait_for_all();
   assert_int_equal(strlen(trace), 2);
 }
 
-CASE(captures_are_told) {
-  CUstreamCaptureStatus status;
-  CUgraph graph;
-  RIGHT(cu.cuStreamIsCapturing(NULL, &status));
-  assert_int_equal(status, CU_STREAM_CAPTURE_STATUS_NONE);
-  RIGHT(cu.cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
-  RIGHT(cu.cuStreamIsCapturing(stream, &status));
-  assert_int_equal(status, CU_STREAM_CAPTURE_STATUS_ACTIVE);
+STREAM_TEST(captures_are_told) {
+  assert_int_equal(capture_status(NULL), CU_STREAM_CAPTURE_STATUS_NONE);
+  begin_capture(stream, RELAXED);
+  assert_int_equal(capture_status(stream), CU_STREAM_CAPTURE_STATUS_ACTIVE);
   WRONG(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, cu.cuStreamQuery(stream));
-  RIGHT(cu.cuStreamIsCapturing(stream, &status));
-  assert_int_equal(status, CU_STREAM_CAPTURE_STATUS_INVALIDATED);
-  WRONG(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, cu.cuStreamEndCapture(stream, &graph));
+  assert_int_equal(capture_status(stream), CU_STREAM_CAPTURE_STATUS_INVALIDATED);
+  end_capture(stream, CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
 }
 
-CASE(contexts_are_apart) {
+STREAM_TEST(contexts_are_apart) {
   CUcontext own, found;
-  CUstream streams[2];
+  CUstream its_stream;
   CUdevice device;
   CUdeviceptr memory;
   RIGHT(cu.cuCtxCreate(&own, 0, 0));
@@ -318,18 +281,17 @@ CASE(contexts_are_apart) {
   assert_ptr_equal(found, own);
   RIGHT(cu.cuCtxGetDevice(&device));
   assert_int_equal(device, 0);
-  RIGHT(cu.cuStreamCreate(&streams[0], CU_STREAM_DEFAULT));
+  RIGHT(cu.cuStreamCreate(&its_stream, CU_STREAM_DEFAULT));
   RIGHT(cu.cuMemAlloc(&memory, 8));
-  RIGHT(cu.cuStreamGetCtx(streams[0], &found));
+  RIGHT(cu.cuStreamGetCtx(its_stream, &found));
   assert_ptr_equal(found, own);
   RIGHT(cu.cuStreamGetCtx(stream, &found));
   assert_ptr_equal(found, context);
-  WRONG(CUDA_ERROR_INVALID_CONTEXT, cu.cuStreamSynchronize(stream));
-  expect_broken("foreign");
+  BREAKS(CUDA_ERROR_INVALID_CONTEXT, "foreign", cu.cuStreamSynchronize(stream));
   RIGHT(cu.cuCtxPushCurrent(context));
   WRONG(CUDA_ERROR_INVALID_VALUE, cu.cuMemsetD8Async(memory, 0, 8, stream));
   RIGHT(cu.cuCtxPopCurrent(NULL));
-  RIGHT(cu.cuStreamDestroy(streams[0]));
+  RIGHT(cu.cuStreamDestroy(its_stream));
   RIGHT(cu.cuMemFree(memory));
   RIGHT(cu.cuCtxDestroy(own));
   RIGHT(cu.cuCtxGetCurrent(&found));
