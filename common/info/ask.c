@@ -45,7 +45,7 @@ static void send_library(const sender *t) {
   if (gk_facts(info_note, &facts) != GK_OK) exit(1);
   info_print_facts(open_draft(&d)->file, t->as_json, &facts);
   send_draft(t, INFO_LIBRARY, &d);
-  info_forget(&facts);
+  info_free(&facts);
   const gk_backend *backend;
   for (size_t k = 0; (backend = gk_backend_at(k)); ++k)
     send_answer(t, INFO_BACKEND, backend->name, strlen(backend->name));
@@ -69,7 +69,7 @@ static void send_device(const sender *t, const gk_device *device) {
   send_draft(t, INFO_SUMMARY, &d);
   info_print_device(open_draft(&d)->file, t->as_json, info, &facts);
   send_draft(t, INFO_DEVICE, &d);
-  info_forget(&facts);
+  info_free(&facts);
 }
 
 static void ignore(void *user, const gk_fact *fact) { (void)user, (void)fact; }
@@ -92,7 +92,7 @@ static void send_devices(const sender *t, const char *name, int ordinal) {
   (void)gk_backend_facts(backend, info_note, &facts);
   info_print_facts(open_draft(&d)->file, t->as_json, &facts);
   send_draft(t, INFO_FACTS, &d);
-  info_forget(&facts);
+  info_free(&facts);
   gk_device *device = NULL;
   gk_result result = GK_OK;
   for (; ordinal < INFO_MOST_DEVICES; ++ordinal) {
@@ -209,7 +209,7 @@ info_answer info_next(info_process *process) {
   if (how == READ) how = read_until(process->from, &length, sizeof length, deadline);
   if (how != READ) return gone_answer(process, how);
   if (length > MOST_BYTES) return gone_answer(process, ENDED);
-  char *text = info_obtain(NULL, length + 1);
+  char *text = info_realloc(NULL, length + 1);
   how = read_until(process->from, text, length, deadline);
   text[length] = 0;
   if (how == READ) return (info_answer){(info_kind)kind, text};

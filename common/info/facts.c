@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-void *info_obtain(void *old, size_t bytes) {
+void *info_realloc(void *old, size_t bytes) {
   void *memory = realloc(old, bytes ? bytes : 1);
   if (memory) return memory;
   fputs("gk-info: there is no memory left\n", stderr);
@@ -10,20 +10,20 @@ void *info_obtain(void *old, size_t bytes) {
 }
 
 char *info_copy(const char *text) {
-  return text ? memcpy(info_obtain(NULL, strlen(text) + 1), text, strlen(text) + 1) : NULL;
+  return text ? memcpy(info_realloc(NULL, strlen(text) + 1), text, strlen(text) + 1) : NULL;
 }
 
 void info_note(void *user, const gk_fact *fact) {
   info_facts *facts = user;
   if (facts->count == facts->capacity) {
     facts->capacity = facts->capacity ? 2 * facts->capacity : 32;
-    facts->all = info_obtain(facts->all, facts->capacity * sizeof *facts->all);
+    facts->all = info_realloc(facts->all, facts->capacity * sizeof *facts->all);
   }
   facts->all[facts->count++] = (struct info_fact){info_copy(fact->group), info_copy(fact->name),
                                                   info_copy(fact->value), info_copy(fact->why)};
 }
 
-void info_forget(info_facts *facts) {
+void info_free(info_facts *facts) {
   for (size_t k = 0; k < facts->count; ++k) {
     free(facts->all[k].group);
     free(facts->all[k].name);

@@ -8,7 +8,7 @@
 
 /* ---- facts.c ----------------------------------------------------------------------------------------------------- */
 
-void *info_obtain(void *old, size_t bytes); /* ends the program if out of memory */
+void *info_realloc(void *old, size_t bytes); /* ends the program if out of memory */
 char *info_copy(const char *text);          /* NULL of NULL */
 
 typedef struct info_facts {
@@ -16,7 +16,7 @@ typedef struct info_facts {
   size_t count, capacity;
 } info_facts;
 void info_note(void *facts, const gk_fact *fact); /* a gk_fact_visit */
-void info_forget(info_facts *facts);
+void info_free(info_facts *facts);
 
 /* ---- print.c: facts and devices as text or JSON ------------------------------------------------------------------ */
 

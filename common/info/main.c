@@ -65,7 +65,7 @@ static int read_seconds(const char *text) {
 }
 
 static options read_options(int argc, char **argv) {
-  options o = {.seconds = SECONDS, .backends = info_obtain(NULL, (size_t)argc * sizeof *o.backends)};
+  options o = {.seconds = SECONDS, .backends = info_realloc(NULL, (size_t)argc * sizeof *o.backends)};
   for (int k = 1; k < argc; ++k) {
     const bool takes = strcmp(argv[k], "--backend") == 0 || strcmp(argv[k], "--timeout") == 0;
     if (takes && k + 1 == argc) refuse("%s wants a value; see gk-info --help", argv[k]);
@@ -100,7 +100,7 @@ static bool ask_library(report *r, const options *o) {
     if (answer.kind == INFO_LIBRARY) {
       keep(&r->library, answer.text);
     } else if (answer.kind == INFO_BACKEND) {
-      r->backends = info_obtain(r->backends, (r->count + 1) * sizeof *r->backends);
+      r->backends = info_realloc(r->backends, (r->count + 1) * sizeof *r->backends);
       r->backends[r->count++] = (backend){.name = answer.text, .facts = info_copy(o->as_json ? "[]" : ""),
                                           .why = info_copy(""), .problem = info_copy("")};
     } else free(answer.text);
@@ -117,7 +117,7 @@ static bool ask_library(report *r, const options *o) {
 }
 
 static void add_device(backend *b, device one) {
-  b->devices = info_obtain(b->devices, (b->count + 1) * sizeof *b->devices);
+  b->devices = info_realloc(b->devices, (b->count + 1) * sizeof *b->devices);
   b->devices[b->count++] = one;
   b->usable += one.usable;
 }
@@ -297,7 +297,7 @@ static void print(const report *r, const options *o) {
 
 /* ---- all of it --------------------------------------------------------------------------------------------------- */
 
-static void forget_backend(backend *b) {
+static void free_backend(backend *b) {
   for (size_t k = 0; k < b->count; ++k) {
     free(b->devices[k].summary);
     free(b->devices[k].text);
@@ -309,8 +309,8 @@ static void forget_backend(backend *b) {
   free(b->problem);
 }
 
-static void forget_backends(report *r) {
-  for (size_t k = 0; k < r->count; ++k) forget_backend(&r->backends[k]);
+static void free_backends(report *r) {
+  for (size_t k = 0; k < r->count; ++k) free_backend(&r->backends[k]);
   free(r->backends);
   r->backends = NULL;
   r->count = 0;
@@ -322,7 +322,7 @@ static void ask_library_without_modules(report *r, const options *o) {
   const char *modules = secure_getenv("GK_MODULES");
   if (!modules || !modules[0]) refuse("gk's library can't be asked: %s", r->problem);
   char *first = info_copy(r->problem), both[PROBLEM_BYTES];
-  forget_backends(r);
+  free_backends(r);
   unsetenv("GK_MODULES");
   if (!ask_library(r, o)) refuse("gk's library can't be asked: %s", r->problem);
   snprintf(both, sizeof both, "The modules of $GK_MODULES are left out: as they were loaded, %s.", first);
@@ -330,7 +330,7 @@ static void ask_library_without_modules(report *r, const options *o) {
   free(first);
 }
 
-static void insist_on(const report *r, const char *name) {
+static void require(const report *r, const char *name) {
   for (size_t k = 0; k < r->count; ++k)
     if (strcmp(r->backends[k].name, name) == 0) return;
   fprintf(stderr, "gk-info: --backend %s: there is no such backend; there are:", name);
@@ -341,14 +341,14 @@ static void insist_on(const report *r, const char *name) {
 }
 
 static void keep_wanted(report *r, const options *o) {
-  for (size_t n = 0; n < o->backend_count; ++n) insist_on(r, o->backends[n]);
+  for (size_t n = 0; n < o->backend_count; ++n) require(r, o->backends[n]);
   size_t kept = 0;
   for (size_t k = 0; k < r->count; ++k) {
     bool wanted = o->backend_count == 0;
     for (size_t n = 0; n < o->backend_count; ++n)
       wanted = wanted || strcmp(r->backends[k].name, o->backends[n]) == 0;
     if (wanted) r->backends[kept++] = r->backends[k];
-    else forget_backend(&r->backends[k]);
+    else free_backend(&r->backends[k]);
   }
   r->count = kept;
 }
@@ -364,7 +364,7 @@ int main(int argc, char **argv) {
     usable = usable || r.backends[k].usable;
   }
   print(&r, &o);
-  forget_backends(&r);
+  free_backends(&r);
   free(r.library);
   free(r.problem);
   free(o.backends);

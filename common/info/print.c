@@ -158,7 +158,7 @@ static const struct { const char *text, *key; } supports[] = {
   [GK_NATIVE] = {"native", "native"},
 };
 
-static const char *way_of(const gk_capability *line, bool as_json) {
+static const char *support_name(const gk_capability *line, bool as_json) {
   if ((size_t)line->how >= sizeof supports / sizeof *supports) return "unknown";
   return as_json ? supports[line->how].key : supports[line->how].text;
 }
@@ -173,7 +173,7 @@ static void print_device_json(FILE *file, const gk_device_info *device, const in
     const gk_capability *line = &device->capabilities[k];
     fputs(k ? ",\n  {\"construct\": " : "\n  {\"construct\": ", file);
     info_json_string(file, line->construct);
-    fprintf(file, ", \"how\": \"%s\", \"why\": ", way_of(line, true));
+    fprintf(file, ", \"how\": \"%s\", \"why\": ", support_name(line, true));
     info_json_string(file, line->why);
     fputc('}', file);
   }
@@ -183,15 +183,15 @@ static void print_device_json(FILE *file, const gk_device_info *device, const in
 }
 
 static void print_constructs(FILE *file, const gk_device_info *device) {
-  size_t name_width = 0, way_width = 0;
+  size_t name_width = 0, support_width = 0;
   for (size_t k = 0; k < device->capability_count; ++k) {
     name_width = widen(name_width, device->capabilities[k].construct, WIDEST_NAME);
-    way_width = widen(way_width, way_of(&device->capabilities[k], false), WIDEST_VALUE);
+    support_width = widen(support_width, support_name(&device->capabilities[k], false), WIDEST_VALUE);
   }
   fputs("  constructs\n", file);
   for (size_t k = 0; k < device->capability_count; ++k)
-    put_row(file, device->capabilities[k].construct, name_width, way_of(&device->capabilities[k], false), way_width,
-            device->capabilities[k].why);
+    put_row(file, device->capabilities[k].construct, name_width, support_name(&device->capabilities[k], false),
+            support_width, device->capabilities[k].why);
 }
 
 void info_print_device(FILE *file, bool as_json, const gk_device_info *device, const info_facts *facts) {

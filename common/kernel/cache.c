@@ -120,7 +120,7 @@ static int open_folder(char path[PATH_MAX], char *why, size_t why_bytes) {
   return -1;
 }
 
-static int open_or_say(void) {
+static int open_or_log(void) {
   static atomic_bool said; /* logs it once, not for each compiled source */
   char path[PATH_MAX], why[PATH_MAX + 256];
   int folder = open_folder(path, why, sizeof why);
@@ -188,7 +188,7 @@ static void clear_place(int folder, const char *name) {
 
 bool gki_cache_find(const gki_cache_key *key, void **bytes, size_t *size) {
   char name[NAME_BYTES];
-  int folder = open_or_say();
+  int folder = open_or_log();
   if (folder < 0) return false;
   name_of(key, name);
   int file = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
@@ -307,7 +307,7 @@ static bool write_entry(int file, const gki_cache_key *key, const void *bytes, s
 }
 
 /* A write beyond the process's limit on file sizes would end the process. */
-static bool hold_signal(sigset_t *before) {
+static bool block_signal(sigset_t *before) {
   sigset_t one, pending;
   sigemptyset(&one);
   sigaddset(&one, SIGXFSZ);
@@ -315,7 +315,7 @@ static bool hold_signal(sigset_t *before) {
          pthread_sigmask(SIG_BLOCK, &one, before) == 0;
 }
 
-static void let_signal_go(const sigset_t *before) {
+static void restore_signals(const sigset_t *before) {
   const struct timespec now = {0};
   sigset_t one;
   sigemptyset(&one);
@@ -348,14 +348,14 @@ void gki_cache_keep(const gki_cache_key *key, const void *bytes, size_t size) {
   char name[NAME_BYTES];
   const uint64_t limit = limit_bytes();
   if (size > MOST_BYTES || size > limit || limit - size < sizeof(header)) return;
-  int folder = open_or_say();
+  int folder = open_or_log();
   if (folder < 0) return;
   name_of(key, name);
   sigset_t before;
-  if (hold_signal(&before)) {
+  if (block_signal(&before)) {
     const bool kept = write_beside(folder, name, key, bytes, size);
     const int error = errno;
-    let_signal_go(&before);
+    restore_signals(&before);
     if (kept) make_room(folder, limit);
     else gk_log(GK_LOG_INFO, "what was compiled isn't kept: %s", strerror(error));
   }

@@ -67,7 +67,7 @@ static bool kernel_is_right(const gk_kernel *kernel) {
 }
 
 /* Whether the text itself has GK_KERNEL(name, ...), and not only a macro that writes it. */
-static bool stands_in(const char *s, const char *end, const char *name) {
+static bool has_kernel(const char *s, const char *end, const char *name) {
   gki_token token = {GKI_END, s, s};
   do {
     token = gki_next_token(token.end, end);
@@ -103,7 +103,7 @@ static bool compose(gki_text *out, const gk_kernel *kernel, bool glsl) {
     if (glsl) right = gki_glsl(out, kernel, part, s, end, &structs, &found);
     else {
       gki_add_slice(out, s, end);
-      found = part != source || stands_in(s, end, kernel->name) || !stands_in(end, end + strlen(end), kernel->name);
+      found = part != source || has_kernel(s, end, kernel->name) || !has_kernel(end, end + strlen(end), kernel->name);
     }
   }
   gki_text_add(out, "\n");

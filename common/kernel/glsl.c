@@ -95,7 +95,7 @@ static const char *cast(gki_token open, const char *end, gki_token *type) {
   return operand.at;
 }
 
-static const char *over_operand(const char *s, const char *end) {
+static const char *skip_operand(const char *s, const char *end) {
   const char *inner;
   gki_token token = gki_next_token(s, end), type;
   for (;; token = gki_next_token(s, end)) {
@@ -223,7 +223,7 @@ static bool begin_kernel(pass *p, gki_token word, bool *found) {
 
 static bool begin_cast(pass *p, gki_token open, gki_token type, const char *operand) {
   if (p->cast_count == most_casts) return refuse(p, open, "too many casts within casts");
-  p->casts[p->cast_count++] = over_operand(operand, p->line_end ? p->line_end : p->end);
+  p->casts[p->cast_count++] = skip_operand(operand, p->line_end ? p->line_end : p->end);
   write(p, open.at);
   gki_text_add(p->out, "%.*s(", (int)(type.end - type.at), type.at);
   write_lines(p, operand);

@@ -8,30 +8,30 @@ static bool starts(const char *s, const char *end, char first, char second) {
   return s < end && *s == first && s + 1 < end && s[1] == second;
 }
 
-static const char *over_line(const char *s, const char *end) {
+static const char *skip_line(const char *s, const char *end) {
   const char *found = memchr(s, '\n', (size_t)(end - s));
   return found ? found : end;
 }
 
-static const char *over_comment(const char *s, const char *end) {
+static const char *skip_comment(const char *s, const char *end) {
   for (s += 2; s < end; ++s)
     if (starts(s, end, '*', '/')) return s + 2;
   return end;
 }
 
-static const char *over_blanks(const char *s, const char *end) {
+static const char *skip_blanks(const char *s, const char *end) {
   while (s < end) {
     if (is_blank(*s)) ++s;
     else if (starts(s, end, '\\', '\n') || starts(s, end, '\\', '\r')) s += 2;
-    else if (starts(s, end, '/', '/')) s = over_line(s, end);
-    else if (starts(s, end, '/', '*')) s = over_comment(s, end);
+    else if (starts(s, end, '/', '/')) s = skip_line(s, end);
+    else if (starts(s, end, '/', '*')) s = skip_comment(s, end);
     else break;
   }
   return s;
 }
 
 /* Ends at the end of the line at the latest: an apostrophe in an #error doesn't begin a constant. */
-static const char *over_literal(const char *s, const char *end) {
+static const char *skip_literal(const char *s, const char *end) {
   char quote = *s++;
   for (; s < end && *s != '\n'; ++s) {
     if (*s == quote) return s + 1;
@@ -40,7 +40,7 @@ static const char *over_literal(const char *s, const char *end) {
   return s;
 }
 
-static const char *over_number(const char *s, const char *end) {
+static const char *skip_number(const char *s, const char *end) {
   for (++s; s < end; ++s) {
     bool exponent = (*s == '+' || *s == '-') && (s[-1] == 'e' || s[-1] == 'E');
     if (!is_letter(*s) && *s != '.' && !exponent) break;
@@ -49,11 +49,11 @@ static const char *over_number(const char *s, const char *end) {
 }
 
 gki_token gki_next_token(const char *s, const char *end) {
-  s = over_blanks(s, end);
+  s = skip_blanks(s, end);
   if (s == end) return (gki_token){GKI_END, s, s};
   if (is_digit(*s) || (*s == '.' && end - s > 1 && is_digit(s[1])))
-    return (gki_token){GKI_NUMBER, s, over_number(s, end)};
-  if (*s == '"' || *s == '\'') return (gki_token){GKI_LITERAL, s, over_literal(s, end)};
+    return (gki_token){GKI_NUMBER, s, skip_number(s, end)};
+  if (*s == '"' || *s == '\'') return (gki_token){GKI_LITERAL, s, skip_literal(s, end)};
   gki_token token = {GKI_WORD, s, s};
   while (token.end < end && is_letter(*token.end)) ++token.end;
   if (token.end > s) return token;
@@ -95,8 +95,8 @@ const char *gki_directive_end(const char *s, const char *end) {
   while (s < end && *s != '\n') {
     if (starts(s, end, '\\', '\n')) s += 2;
     else if (starts(s, end, '\\', '\r') && starts(s + 1, end, '\r', '\n')) s += 3;
-    else if (starts(s, end, '/', '*')) s = over_comment(s, end);
-    else if (starts(s, end, '/', '/')) return over_line(s, end);
+    else if (starts(s, end, '/', '*')) s = skip_comment(s, end);
+    else if (starts(s, end, '/', '/')) return skip_line(s, end);
     else ++s;
   }
   return s;

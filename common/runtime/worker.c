@@ -14,7 +14,7 @@
  * waiting threads only spin. */
 enum { AWAKE_NS = 50000, LOST_NS = 20000, MOST_LOST_NS = 10000000, PENALTY = 64, SPINS = 400 };
 
-static bool is_crowded(const gki_worker *worker, uint64_t now) {
+static bool is_contended(const gki_worker *worker, uint64_t now) {
   return now < atomic_load_explicit(&worker->contended_until, memory_order_relaxed);
 }
 
@@ -28,7 +28,7 @@ static uint64_t yield_core(gki_worker *worker, uint64_t now) {
   return 0;
 }
 
-static gki_job *take_first(gki_worker *worker) {
+static gki_job *pop_first(gki_worker *worker) {
   gki_job *job = worker->first;
   worker->first = job->next;
   if (!worker->first) worker->last = NULL;
@@ -63,7 +63,7 @@ static void await_work(gki_worker *worker) {
   const uint32_t changes = atomic_load_explicit(&worker->changes, memory_order_relaxed);
   pthread_mutex_unlock(&worker->lock);
   uint64_t now = gki_now_ns();
-  for (const uint64_t ends = is_crowded(worker, now) ? now : now + AWAKE_NS; now && now < ends;) {
+  for (const uint64_t ends = is_contended(worker, now) ? now : now + AWAKE_NS; now && now < ends;) {
     if (atomic_load_explicit(&worker->changes, memory_order_relaxed) != changes) break;
     now = yield_core(worker, now);
   }
@@ -77,7 +77,7 @@ static void *work(void *at) {
   for (;;) {
     await_work(worker);
     if (!worker->first) break;
-    run_job(worker, take_first(worker));
+    run_job(worker, pop_first(worker));
   }
   pthread_mutex_unlock(&worker->lock);
   return NULL;
@@ -157,7 +157,7 @@ static bool is_done(const gki_job *job) { return atomic_load_explicit(&job->done
 
 void gki_worker_wait(gki_worker *worker, gki_job *job) {
   uint64_t now = gki_now_ns();
-  if (is_crowded(worker, now)) {
+  if (is_contended(worker, now)) {
     for (int spins = 0; spins < SPINS && !is_done(job); ++spins) gki_pause();
   } else {
     for (const uint64_t ends = now + AWAKE_NS; now && now < ends && !is_done(job);) now = yield_core(worker, now);
