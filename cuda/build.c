@@ -37,8 +37,8 @@ static gk_result add_task(builder *b, CUgraph into, uint32_t at, size_t first) {
 
 static gk_result add_control(builder *b, CUgraph into, uint32_t at, size_t first) {
   const gk_gate_node *node = &b->gates->nodes[at];
-  uint32_t point = node->point, word = node->guard;
-  void *parameters[] = {&b->variant->tables, &point, &word};
+  uint32_t point = node->point, guard = node->guard;
+  void *parameters[] = {&b->variant->tables, &point, &guard};
   const gki_cuda_builtin *builtin = &b->graph->device->builtin;
   const CUfunction function = b->gates->bits & GK_WITH_PLAIN ? builtin->control_plain : builtin->control;
   return add_kernel(b, into, at, first, function, 32, parameters, NULL);

@@ -73,9 +73,9 @@ GKI_INLINE int gki_cancelled(const gki_walk *w) {
 GKI_INLINE void gki_close(const gki_walk *w, uint32_t begin, uint32_t end) {
   GKI_SMALL
   for (uint32_t k = begin; k < end; ++k) {
-    const gki_cuda_closer *const c = GKI_TABLE(w, gki_cuda_closer, closers, k);
+    const gki_cuda_gate_close *const c = GKI_TABLE(w, gki_cuda_gate_close, closes, k);
     const uint32_t at = __ldg(&c->at);
-    if (__ldg(&c->kind) == GKI_CUDA_CLOSES_WORD) ((uint64_t *)w->t->words)[at] = w->number;
+    if (__ldg(&c->kind) == GKI_CUDA_CLOSES_GUARD) ((uint64_t *)w->t->guards)[at] = w->number;
     else gki_set_handle(w, at, __ldg(&c->value));
   }
 }
@@ -83,9 +83,9 @@ GKI_INLINE void gki_close(const gki_walk *w, uint32_t begin, uint32_t end) {
 GKI_INLINE void gki_open(const gki_walk *w, uint32_t begin, uint32_t end) {
   GKI_SMALL
   for (uint32_t k = begin; k < end; ++k) {
-    const gki_cuda_closer *const c = GKI_TABLE(w, gki_cuda_closer, closers, k);
+    const gki_cuda_gate_close *const c = GKI_TABLE(w, gki_cuda_gate_close, closes, k);
     const uint32_t kind = __ldg(&c->kind), at = __ldg(&c->at);
-    if (kind == GKI_CUDA_CLOSES_WORD) ((uint64_t *)w->t->words)[at] = 0;
+    if (kind == GKI_CUDA_CLOSES_GUARD) ((uint64_t *)w->t->guards)[at] = 0;
     if (kind == GKI_CUDA_CLOSES_GATE) gki_set_handle(w, at, 1);
   }
 }
@@ -95,7 +95,7 @@ GKI_INLINE void gki_open(const gki_walk *w, uint32_t begin, uint32_t end) {
 GKI_CALLED void gki_aim(const gki_walk walk, uint32_t target, int again) {
   const gki_walk *const w = &walk;
   const gki_cuda_target *const to = GKI_TABLE(w, gki_cuda_target, targets, target);
-  uint32_t place = __ldg(&to->closer);
+  uint32_t place = __ldg(&to->close);
   GKI_SMALL
   for (uint32_t at = __ldg(&to->block); at != GKI_CUDA_NONE;) {
     const gki_cuda_block *const b = GKI_TABLE(w, gki_cuda_block, blocks, at);
@@ -213,7 +213,7 @@ GKI_CALLED uint32_t gki_stop_at(const gki_walk walk, uint32_t checkpoint, uint32
 }
 
 GKI_INLINE uint32_t gki_stop(const gki_walk *w, const gki_cuda_point *p, uint32_t checkpoint) {
-  return gki_stop_at(gki_far(w), checkpoint, p->checkpoint, p->block, p->closer);
+  return gki_stop_at(gki_far(w), checkpoint, p->checkpoint, p->block, p->close);
 }
 
 /* A point's flag, handle and first exits, asked for before they are needed. */
@@ -287,8 +287,8 @@ GKI_INLINE uint32_t gki_loop_end(gki_walk *w, const gki_cuda_point *p, const gki
   if (!again) r->entry = 0;
   gki_set_own(p, e, (uint32_t)again);
   GKI_SMALL
-  for (uint32_t k = 0; k < p->arm_count; ++k)
-    gki_set_handle(w, __ldg(GKI_TABLE(w, uint32_t, arms, p->arm + k)), 1);
+  for (uint32_t k = 0; k < p->reenable_count; ++k)
+    gki_set_handle(w, __ldg(GKI_TABLE(w, uint32_t, reenables, p->reenable + k)), 1);
   return again ? e->first : e->second;
 }
 
@@ -319,12 +319,12 @@ GKI_INLINE gki_loaded gki_load_point(const gki_cuda_point *points, uint32_t inde
   return p;
 }
 
-GKI_INLINE void gki_walk_chain(const gki_cuda_tables *t, uint32_t point, uint32_t word) {
+GKI_INLINE void gki_walk_chain(const gki_cuda_tables *t, uint32_t point, uint32_t guard) {
   const gki_cuda_point *const points = (const gki_cuda_point *)((const char *)t + GKI_CUDA_POINTS_AT);
   gki_loaded p = gki_load_point(points, point); /* doesn't wait for the tables */
   const gki_loaded_tables tables = gki_load_tables(t);
   gki_walk w = gki_begin_walk(&tables.tables, t);
-  if (word != GKI_CUDA_NONE && GKI_LOOK(uint64_t, GKI_TABLE(&w, uint64_t, words, word)) == w.number) return;
+  if (guard != GKI_CUDA_NONE && GKI_LOOK(uint64_t, GKI_TABLE(&w, uint64_t, guards, guard)) == w.number) return;
   for (;;) {
     const uint32_t next = gki_walk_point(&w, &p.point);
     if (next == GKI_CUDA_NONE) return;
@@ -388,13 +388,13 @@ GKI_INLINE uint32_t gki_plain_point(gki_walk *w, const gki_cuda_point *p, uint32
   }
 }
 
-/* A closed word closes what is behind the kernel, too, and ends the loop that it is the last of. */
-GKI_INLINE void gki_walk_plainly(const gki_cuda_tables *t, uint32_t point, uint32_t word) {
+/* A closed guard closes what is behind the kernel, too, and ends the loop that it is the last of. */
+GKI_INLINE void gki_walk_plainly(const gki_cuda_tables *t, uint32_t point, uint32_t guard) {
   const gki_cuda_point *const points = (const gki_cuda_point *)((const char *)t + GKI_CUDA_POINTS_AT);
   const gki_loaded_tables tables = gki_load_tables(t);
   gki_walk w = gki_begin_walk(&tables.tables, t);
   const int closed =
-    word != GKI_CUDA_NONE && GKI_LOOK(uint64_t, GKI_TABLE(&w, uint64_t, words, word)) == w.number;
+    guard != GKI_CUDA_NONE && GKI_LOOK(uint64_t, GKI_TABLE(&w, uint64_t, guards, guard)) == w.number;
   GKI_SMALL
   while (point != GKI_CUDA_NONE) {
     const gki_loaded p = gki_load_point(points, point);
@@ -404,19 +404,19 @@ GKI_INLINE void gki_walk_plainly(const gki_cuda_tables *t, uint32_t point, uint3
   }
 }
 
-GKI_ENTRY gki_control_plain(const gki_cuda_tables *t, uint32_t point, uint32_t word) {
-  if (threadIdx.x == 0) gki_walk_plainly(t, point, word);
+GKI_ENTRY gki_control_plain(const gki_cuda_tables *t, uint32_t point, uint32_t guard) {
+  if (threadIdx.x == 0) gki_walk_plainly(t, point, guard);
 }
 
 /* ---- control, prologue, epilogue --------------------------------------------------------------------------------- */
 
-GKI_ENTRY gki_control(const gki_cuda_tables *t, uint32_t point, uint32_t word) {
-  if (threadIdx.x == 0) gki_walk_chain(t, point, word);
+GKI_ENTRY gki_control(const gki_cuda_tables *t, uint32_t point, uint32_t guard) {
+  if (threadIdx.x == 0) gki_walk_chain(t, point, guard);
 }
 
 GKI_ENTRY gki_prologue(const gki_cuda_tables *t, uint32_t point, uint32_t target) {
   if (threadIdx.x != 0) return;
-  if (target == GKI_CUDA_COPIED) target = GKI_LOOK(uint32_t, &((gki_cuda_control *)t->control)->aimed);
+  if (target == GKI_CUDA_COPIED) target = GKI_LOOK(uint32_t, &((gki_cuda_control *)t->control)->target_sent);
   if (target == GKI_CUDA_NONE) {
     if (point != GKI_CUDA_NONE) gki_walk_chain(t, point, GKI_CUDA_NONE);
     return;
@@ -486,7 +486,7 @@ GKI_ENTRY gki_arm(const gki_cuda_arming a) {
   if (threadIdx.x != 0) return;
   control->armed = a.number;
   control->told = is_new ? a.number : 0;
-  control->aimed = a.target;
+  control->target_sent = a.target;
 }
 
 GKI_ENTRY gki_enter(const int32_t *flag, uint32_t *count, uint64_t handle, uint64_t other, uint32_t has_other) {

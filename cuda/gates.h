@@ -6,12 +6,12 @@
 #include "lower/task.h"
 
 #define GKI_CUDA_NONE 0xffffffffu
-#define GKI_CUDA_COPIED 0xfffffffeu /* a prologue's target: what stands in the control block's `aimed` */
+#define GKI_CUDA_COPIED 0xfffffffeu /* a prologue's target: what stands in the control block's `target_sent` */
 
-/* gk_point_kind, gk_closer_kind, bits of gk_gates_make and gk_state, whose header NVRTC can't read; tables.c asserts
+/* gk_point_kind, gk_close_kind, bits of gk_gates_make and gk_state, whose header NVRTC can't read; tables.c asserts
  * that they agree. */
 enum { GKI_CUDA_YIELD, GKI_CUDA_LOOP_END, GKI_CUDA_HEAD, GKI_CUDA_BRANCH, GKI_CUDA_MARK, GKI_CUDA_ENTER };
-enum { GKI_CUDA_CLOSES_GATE, GKI_CUDA_CLOSES_NODE, GKI_CUDA_CLOSES_WORD };
+enum { GKI_CUDA_CLOSES_GATE, GKI_CUDA_CLOSES_NODE, GKI_CUDA_CLOSES_GUARD };
 enum { GKI_CUDA_WITH_CANCEL = 2, GKI_CUDA_WITH_PLAIN = 16 };
 enum { GKI_CUDA_WITH_ARMING = 1 << 16 }; /* among a table's bits, not the gates': gki_arm comes before each launch */
 enum { GKI_CUDA_FINISHED, GKI_CUDA_YIELDED, GKI_CUDA_CANCELLED };
@@ -28,14 +28,14 @@ typedef struct gki_cuda_point {
   uint32_t checkpoint; /* the rest as in gk_gate_point */
   uint32_t exits, exit_count;
   uint32_t handle;
-  uint32_t arm, arm_count;
-  uint32_t block, closer;
+  uint32_t reenable, reenable_count;
+  uint32_t block, close;
   uint32_t reserved;
 } gki_cuda_point;
 
 typedef struct gki_cuda_exit { uint32_t next, handle, value; } gki_cuda_exit;          /* gk_gate_exit */
-typedef struct gki_cuda_closer { uint32_t kind, at, value; } gki_cuda_closer;          /* gk_closer */
-typedef struct gki_cuda_target { uint32_t block, closer; } gki_cuda_target;            /* gk_gate_target */
+typedef struct gki_cuda_gate_close { uint32_t kind, at, value; } gki_cuda_gate_close;  /* gk_gate_close */
+typedef struct gki_cuda_target { uint32_t block, close; } gki_cuda_target;            /* gk_gate_target */
 typedef struct gki_cuda_block {                                                        /* gk_gate_block */
   uint32_t begin, end, around, before, after, loop, handle, value, in_loop, reserved;
 } gki_cuda_block;
@@ -51,7 +51,7 @@ typedef struct gki_cuda_loop {
 } gki_cuda_loop;
 
 /* What lasts from launch to launch: one per plan, shared by its graphs, in device memory; at first `number` is 1,
- * `target` and `aimed` are GKI_CUDA_NONE, the rest zero. */
+ * `target` and `target_sent` are GKI_CUDA_NONE, the rest zero. */
 typedef struct gki_cuda_control {
   uint64_t number;     /* this and the next four as in gki_task_control; the epilogue advances `number` */
   uint64_t failed;
@@ -69,7 +69,7 @@ typedef struct gki_cuda_control {
   uint32_t limit_block; /* the block that is the body of that loop, */
   uint64_t limit_passes[GKI_CUDA_DEPTH]; /* and of each loop around it, from inside, the passes at that time */
   uint64_t armed; /* `arms`: the number of the arming that the launch under way goes by, which cancels go by */
-  uint32_t aimed; /* number of the checkpoint to resume at or GKI_CUDA_NONE, if it is copied here before a launch */
+  uint32_t target_sent; /* number of the checkpoint to resume at, or GKI_CUDA_NONE; a copy before a launch sets it */
   uint32_t reserved;
 } gki_cuda_control;
 
@@ -79,7 +79,7 @@ typedef struct gki_cuda_arming {
   uint64_t number;         /* of the arming, from 1; 0: there was none yet */
   uint64_t from, to;       /* page-locked memory, the table of slots */
   uint32_t bytes;          /* a multiple of 16; 0: the table is as it shall be */
-  uint32_t target;         /* for `aimed` */
+  uint32_t target;         /* for `target_sent` */
 } gki_cuda_arming;
 
 /* What a launch posts, in pinned memory; behind it stand uint64_t passes[loop_count], then a byte per loop (it hit its
@@ -95,9 +95,9 @@ typedef struct gki_cuda_status {
 /* All that a control kernel needs; one per graph (fresh, resume) in device memory, constant. Addresses are the
  * device's; 8 bytes each, so that the layout is the same for host and device. */
 typedef struct gki_cuda_tables {
-  uint64_t points, exits, arms, closers, blocks, targets; /* arrays of the above; arms: uint32_t */
+  uint64_t points, exits, reenables, closes, blocks, targets; /* arrays of the above; reenables: uint32_t */
   uint64_t handles; /* CUgraphConditionalHandle by number */
-  uint64_t words;   /* uint64_t by number: closed while it holds the launch's number; this graph's own */
+  uint64_t guards;  /* uint64_t by number, of this graph alone: closed while it holds the launch's number */
   uint64_t control; /* gki_cuda_control, */
   uint64_t loops;   /* gki_cuda_loop by number, */
   uint64_t ran;     /* uint64_t by checkpoint: the last launch in which it ran */
@@ -119,8 +119,8 @@ typedef struct gki_cuda_setting {
 } gki_cuda_setting;
 
 /* Kernels of gates.cu; all one-dimensional.
- *   gki_control(const gki_cuda_tables *t, uint32_t point, uint32_t word)   <<<1, 32>>>
- *   gki_control_plain(const gki_cuda_tables *t, uint32_t point, uint32_t word)  <<<1, 32>>>  with GK_WITH_PLAIN
+ *   gki_control(const gki_cuda_tables *t, uint32_t point, uint32_t guard)   <<<1, 32>>>
+ *   gki_control_plain(const gki_cuda_tables *t, uint32_t point, uint32_t guard)  <<<1, 32>>>  with GK_WITH_PLAIN
  *   gki_prologue(const gki_cuda_tables *t, uint32_t point, uint32_t target)  <<<1, 32>>>  number, NONE or COPIED
  *   gki_epilogue(const gki_cuda_tables *t)                                  <<<1, 128>>>
  *   gki_copy(gki_task), gki_fill(gki_task)                                  any grid  in lower/transfer.inc

@@ -47,7 +47,7 @@ static gk_result copy_target(gki_cuda_graph *graph, uint32_t target, uint64_t nu
   const gki_cuda_device *device = graph->device;
   uint32_t *from = (uint32_t *)(void *)(graph->pinned + GKI_CUDA_TARGETS_AT) + (number - 1) % GKI_LAUNCH_RING;
   *from = target;
-  CUresult result = device->driver->cuMemcpyHtoDAsync(graph->state + offsetof(gki_cuda_control, aimed), from,
+  CUresult result = device->driver->cuMemcpyHtoDAsync(graph->state + offsetof(gki_cuda_control, target_sent), from,
                                                       sizeof *from, graph->order.current_stream);
   if (result == CUDA_SUCCESS) graph->target_sent = target;
   return gki_cuda_result(device->driver, result, "cuMemcpyHtoDAsync of the target of graph %s", graph->plan->name);

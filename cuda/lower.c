@@ -124,7 +124,7 @@ static gk_result instantiate(gki_cuda_graph *graph, gki_cuda_variant *variant) {
 
 static gk_result alloc_tables(const gki_cuda_graph *graph, gki_cuda_variant *variant, const gki_cuda_layout *layout) {
   gk_result result = gki_cuda_alloc_device(graph->device, layout->bytes, "a graph's tables", &variant->tables);
-  variant->guards = variant->tables + layout->words;
+  variant->guards = variant->tables + layout->guards;
   if (result != GK_OK) return result;
   return gki_cuda_alloc_pinned(graph->device, layout->bytes, "a graph's tables", &variant->staged, NULL);
 }

@@ -14,7 +14,7 @@ SAME(GKI_CUDA_MARK, GK_POINT_MARK);
 SAME(GKI_CUDA_ENTER, GK_POINT_ENTER);
 SAME(GKI_CUDA_CLOSES_GATE, GK_CLOSE_GATE);
 SAME(GKI_CUDA_CLOSES_NODE, GK_CLOSE_NODE);
-SAME(GKI_CUDA_CLOSES_WORD, GK_CLOSE_GUARD);
+SAME(GKI_CUDA_CLOSES_GUARD, GK_CLOSE_GUARD);
 SAME(GKI_CUDA_WITH_CANCEL, GK_WITH_CANCEL);
 SAME(GKI_CUDA_WITH_PLAIN, GK_WITH_PLAIN);
 SAME(GKI_CUDA_FINISHED, GK_FINISHED);
@@ -26,7 +26,7 @@ SAME(sizeof(CUgraphConditionalHandle), sizeof(uint64_t));
 /* As every compiler for host and device lays them out; a point is read as four times 16 bytes. */
 SAME(sizeof(gki_cuda_point), 64);
 SAME(sizeof(gki_cuda_exit), 12);
-SAME(sizeof(gki_cuda_closer), 12);
+SAME(sizeof(gki_cuda_gate_close), 12);
 SAME(sizeof(gki_cuda_block), 40);
 SAME(sizeof(gki_cuda_target), 8);
 SAME(sizeof(gki_cuda_loop), 32);
@@ -62,12 +62,12 @@ gki_cuda_layout gki_cuda_tables_lay_out(const gk_gates *gates) {
   gki_cuda_layout l;
   l.points = take(&at, 64, gates->point_count, sizeof(gki_cuda_point));
   l.exits = take(&at, 16, (size_t)gates->exit_count + 1, sizeof(gki_cuda_exit)); /* one behind the last is read */
-  l.arms = take(&at, 16, gates->reenable_count, sizeof(uint32_t));
-  l.closers = take(&at, 16, gates->close_count, sizeof(gki_cuda_closer));
+  l.reenables = take(&at, 16, gates->reenable_count, sizeof(uint32_t));
+  l.closes = take(&at, 16, gates->close_count, sizeof(gki_cuda_gate_close));
   l.blocks = take(&at, 16, gates->block_count, sizeof(gki_cuda_block));
   l.targets = take(&at, 16, gates->target_count, sizeof(gki_cuda_target));
   l.handles = take(&at, 16, gates->handle_count, sizeof(uint64_t));
-  l.words = take(&at, LINE, gates->guard_count, sizeof(uint64_t));
+  l.guards = take(&at, LINE, gates->guard_count, sizeof(uint64_t));
   l.bytes = take(&at, LINE, 0, 1);
   return l;
 }
@@ -95,8 +95,8 @@ static gki_cuda_point point_of(const gk_plan *plan, const gk_gate_point *p) {
     .kind = p->kind, .flag = p->kind == GK_POINT_ENTER ? 0 : node->flag, .offset = node->offset, .node = p->node,
     .by_value = node->op == GK_OP_SWITCH, .bound = loops ? node->max_iterations : 0,
     .loop = loops ? node->loop : GKI_CUDA_NONE, .checkpoint = p->checkpoint, .exits = p->exits,
-    .exit_count = p->exit_count, .handle = p->handle, .arm = p->reenable, .arm_count = p->reenable_count,
-    .block = p->block, .closer = p->close};
+    .exit_count = p->exit_count, .handle = p->handle, .reenable = p->reenable, .reenable_count = p->reenable_count,
+    .block = p->block, .close = p->close};
 }
 
 static void write_decisions(const gk_gates *gates, const gki_cuda_layout *layout, char *memory) {
@@ -106,16 +106,16 @@ static void write_decisions(const gk_gates *gates, const gki_cuda_layout *layout
   for (uint32_t k = 0; k < gates->exit_count; ++k)
     exits[k] = (gki_cuda_exit){gates->exits[k].next, gates->exits[k].handle, gates->exits[k].value};
   if (gates->reenable_count)
-    memcpy(memory + layout->arms, gates->reenables, gates->reenable_count * sizeof *gates->reenables);
+    memcpy(memory + layout->reenables, gates->reenables, gates->reenable_count * sizeof *gates->reenables);
 }
 
 static void write_blocks(const gk_gates *gates, const gki_cuda_layout *layout, char *memory) {
-  gki_cuda_closer *closers = (gki_cuda_closer *)(memory + layout->closers);
+  gki_cuda_gate_close *closes = (gki_cuda_gate_close *)(memory + layout->closes);
   gki_cuda_block *blocks = (gki_cuda_block *)(memory + layout->blocks);
   gki_cuda_target *targets = (gki_cuda_target *)(memory + layout->targets);
   for (uint32_t k = 0; k < gates->close_count; ++k) {
     const gk_gate_close *c = &gates->closes[k];
-    closers[k] = (gki_cuda_closer){c->kind, c->at, c->value};
+    closes[k] = (gki_cuda_gate_close){c->kind, c->at, c->value};
   }
   for (uint32_t k = 0; k < gates->block_count; ++k) {
     const gk_gate_block *b = &gates->blocks[k];
@@ -133,9 +133,9 @@ void gki_cuda_tables_write(const gk_gates *gates, const gki_cuda_layout *layout,
   memset(memory, 0, layout->bytes);
   *(gki_cuda_tables *)memory = (gki_cuda_tables){
     .points = places->tables + layout->points, .exits = places->tables + layout->exits,
-    .arms = places->tables + layout->arms, .closers = places->tables + layout->closers,
+    .reenables = places->tables + layout->reenables, .closes = places->tables + layout->closes,
     .blocks = places->tables + layout->blocks, .targets = places->tables + layout->targets,
-    .handles = places->tables + layout->handles, .words = places->tables + layout->words,
+    .handles = places->tables + layout->handles, .guards = places->tables + layout->guards,
     .control = places->control, .loops = places->control + shared->loops, .ran = places->control + shared->ran,
     .slots = places->control + shared->slots, .cancel = places->cancel, .status = places->status,
     .status_bytes = shared->status_bytes, .loop_count = plan->loop_count, .checkpoint_count = plan->checkpoint_count,
@@ -148,5 +148,5 @@ void gki_cuda_tables_write(const gk_gates *gates, const gki_cuda_layout *layout,
 void gki_cuda_shared_write(const gki_cuda_shared *shared, uint64_t failures, bool arms, void *memory) {
   memset(memory, 0, shared->bytes);
   *(gki_cuda_control *)memory = (gki_cuda_control){.number = 1, .failures = failures, .arms = arms,
-                                                   .target = GKI_CUDA_NONE, .aimed = GKI_CUDA_NONE};
+                                                   .target = GKI_CUDA_NONE, .target_sent = GKI_CUDA_NONE};
 }

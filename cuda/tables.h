@@ -8,8 +8,8 @@
 
 /* Where a graph's parts stand in its piece of device memory: gki_cuda_tables is at 0. */
 typedef struct gki_cuda_layout {
-  size_t points, exits, arms, closers, blocks, targets, handles;
-  size_t words; /* the last, the only part that kernels write */
+  size_t points, exits, reenables, closes, blocks, targets, handles;
+  size_t guards; /* the last, the only part that kernels write */
   size_t bytes; /* of all; the piece must lie at a multiple of 256 bytes */
 } gki_cuda_layout;
 

@@ -79,7 +79,7 @@ static void rig_control(void *user, const gk_gate_node *n) {
   r->cancel = t->bits & GKI_CUDA_WITH_CANCEL ? control_of(r)->number - (r->b.cancel ? 0 : 1) : UINT64_MAX;
   switch (n->kind) {
   case GK_GATE_PROLOGUE:
-    control_of(r)->aimed = r->by_copy ? r->target : 0;
+    control_of(r)->target_sent = r->by_copy ? r->target : 0;
     HOST_RUN(1, 2, gki_prologue(t, n->point, r->by_copy ? GKI_CUDA_COPIED : r->target));
     break;
   case GK_GATE_EPILOGUE: HOST_RUN(1, r->threads, run_epilogue(t)); break;
@@ -90,9 +90,9 @@ static void rig_control(void *user, const gk_gate_node *n) {
   }
 }
 
-static bool rig_closed(void *user, uint32_t word) {
+static bool rig_closed(void *user, uint32_t guard) {
   const rig *r = user;
-  return ((const uint64_t *)(r->running->tables + r->running->layout.words))[word] == control_of(r)->number;
+  return ((const uint64_t *)(r->running->tables + r->running->layout.guards))[guard] == control_of(r)->number;
 }
 
 static void make_graph(rig *r, rig_graph *graph, const gk_gates *gates) {

@@ -29,9 +29,9 @@ static void sheet_end(sheet *s) {
 static void check_layout(const gk_gates *g, const gki_cuda_layout *l) {
   const struct { size_t at, count, bytes, alignment; } parts[] = {
     {l->points, g->point_count, sizeof(gki_cuda_point), 64}, {l->exits, g->exit_count + 1, sizeof(gki_cuda_exit), 4},
-    {l->arms, g->reenable_count, 4, 4}, {l->closers, g->close_count, sizeof(gki_cuda_closer), 4},
+    {l->reenables, g->reenable_count, 4, 4}, {l->closes, g->close_count, sizeof(gki_cuda_gate_close), 4},
     {l->blocks, g->block_count, sizeof(gki_cuda_block), 4}, {l->targets, g->target_count, sizeof(gki_cuda_target), 4},
-    {l->handles, g->handle_count, 8, 8}, {l->words, g->guard_count, 8, 128},
+    {l->handles, g->handle_count, 8, 8}, {l->guards, g->guard_count, 8, 128},
   };
   size_t end = sizeof(gki_cuda_tables);
   assert_int_equal(l->points, GKI_CUDA_POINTS_AT);
@@ -69,18 +69,18 @@ static void check_points(const gk_gates *g, const gki_cuda_point *points) {
 
 static void check_rest(const gk_gates *g, const gki_cuda_layout *l, const char *memory) {
   const gki_cuda_exit *exits = (const gki_cuda_exit *)(memory + l->exits);
-  const gki_cuda_closer *closers = (const gki_cuda_closer *)(memory + l->closers);
+  const gki_cuda_gate_close *closes = (const gki_cuda_gate_close *)(memory + l->closes);
   const gki_cuda_block *blocks = (const gki_cuda_block *)(memory + l->blocks);
   const gki_cuda_target *targets = (const gki_cuda_target *)(memory + l->targets);
-  const uint64_t *handles = (const uint64_t *)(memory + l->handles), *words = (const uint64_t *)(memory + l->words);
+  const uint64_t *handles = (const uint64_t *)(memory + l->handles), *guards = (const uint64_t *)(memory + l->guards);
   for (uint32_t k = 0; k < g->exit_count; ++k) {
     assert_int_equal(exits[k].next, g->exits[k].next);
     assert_int_equal(exits[k].handle, g->exits[k].handle);
     assert_int_equal(exits[k].value, g->exits[k].value);
   }
   for (uint32_t k = 0; k < g->close_count; ++k) {
-    const gki_cuda_closer wanted = {g->closes[k].kind, g->closes[k].at, g->closes[k].value};
-    assert_memory_equal(&closers[k], &wanted, sizeof wanted);
+    const gki_cuda_gate_close wanted = {g->closes[k].kind, g->closes[k].at, g->closes[k].value};
+    assert_memory_equal(&closes[k], &wanted, sizeof wanted);
   }
   for (uint32_t k = 0; k < g->block_count; ++k) {
     const gk_gate_block *b = &g->blocks[k];
@@ -90,11 +90,12 @@ static void check_rest(const gk_gates *g, const gki_cuda_layout *l, const char *
   }
   for (uint32_t k = 0; k < g->target_count; ++k) {
     assert_int_equal(targets[k].block, g->targets[k].block);
-    assert_int_equal(targets[k].closer, g->targets[k].close);
+    assert_int_equal(targets[k].close, g->targets[k].close);
   }
-  if (g->reenable_count) assert_memory_equal(memory + l->arms, g->reenables, g->reenable_count * sizeof *g->reenables);
+  if (g->reenable_count)
+    assert_memory_equal(memory + l->reenables, g->reenables, g->reenable_count * sizeof *g->reenables);
   for (uint32_t k = 0; k < g->handle_count; ++k) assert_int_equal(handles[k], 1000 + k);
-  for (uint32_t k = 0; k < g->guard_count; ++k) assert_int_equal(words[k], 0);
+  for (uint32_t k = 0; k < g->guard_count; ++k) assert_int_equal(guards[k], 0);
 }
 
 static void check_tables(const gk_gates *g) {
@@ -113,16 +114,16 @@ static void check_tables(const gk_gates *g) {
   gki_cuda_tables_write(g, &l, &s, &places, handles, memory);
   gki_cuda_shared_write(&s, 7, true, shared);
   const gki_cuda_tables wanted = {
-    .points = (1 << 20) + l.points, .exits = (1 << 20) + l.exits, .arms = (1 << 20) + l.arms,
-    .closers = (1 << 20) + l.closers, .blocks = (1 << 20) + l.blocks, .targets = (1 << 20) + l.targets,
-    .handles = (1 << 20) + l.handles, .words = (1 << 20) + l.words, .control = 2 << 20, .loops = (2 << 20) + s.loops,
+    .points = (1 << 20) + l.points, .exits = (1 << 20) + l.exits, .reenables = (1 << 20) + l.reenables,
+    .closes = (1 << 20) + l.closes, .blocks = (1 << 20) + l.blocks, .targets = (1 << 20) + l.targets,
+    .handles = (1 << 20) + l.handles, .guards = (1 << 20) + l.guards, .control = 2 << 20, .loops = (2 << 20) + s.loops,
     .ran = (2 << 20) + s.ran, .slots = (2 << 20) + s.slots, .cancel = 5, .status = 6, .status_bytes = s.status_bytes,
     .loop_count = plan->loop_count, .checkpoint_count = plan->checkpoint_count, .bits = g->bits};
   assert_memory_equal(memory, &wanted, sizeof wanted);
   check_points(g, (const gki_cuda_point *)(memory + l.points));
   check_rest(g, &l, memory);
   const gki_cuda_control first = {.number = 1, .failures = 7, .arms = 1, .target = GKI_CUDA_NONE,
-                                  .aimed = GKI_CUDA_NONE};
+                                  .target_sent = GKI_CUDA_NONE};
   assert_memory_equal(shared, &first, sizeof first);
   for (size_t k = sizeof first; k < s.bytes; ++k) assert_int_equal(shared[k], 0);
   free(handles);

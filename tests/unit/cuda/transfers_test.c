@@ -23,7 +23,7 @@ static int32_t host_consult(const char *at, int32_t value) {
 enum { TO = 1, FROM, ITEMS, COUNT, TO_ROOM, FROM_ROOM, SLOTS, MOST = 400 };
 
 typedef struct mover {
-  uint64_t slots[SLOTS], word;
+  uint64_t slots[SLOTS], guard;
   gki_cuda_control control;
   gki_bad_count posts[GKI_LAUNCH_RING];
   int32_t count[4];
@@ -31,7 +31,7 @@ typedef struct mover {
 } mover;
 
 static void mover_begin(mover *m, const void *to, const void *from) {
-  *m = (mover){.control.number = 7, .word = 6};
+  *m = (mover){.control.number = 7, .guard = 6};
   m->control.failures = (uint64_t)m->posts;
   m->slots[TO_ROOM] = m->slots[FROM_ROOM] = UINT64_MAX;
   m->slots[TO] = (uint64_t)to;
@@ -250,16 +250,16 @@ TEST(test_posts_by_arming) {
 TEST(test_word) {
   mover m;
   mover_begin(&m, NULL, NULL);
-  m.task.guard = (uint64_t)&m.word;
+  m.task.guard = (uint64_t)&m.guard;
   assert_int_equal(copied(&m), 1); /* closed in another launch */
-  m.word = m.control.number;
+  m.guard = m.control.number;
   assert_int_equal(copied(&m), 0);
   unsigned char to[4] = {1, 2, 3, 4};
   m.slots[TO] = (uint64_t)to;
   m.task.element = 4;
   HOST_RUN(1, 2, gki_fill(m.task));
   assert_int_equal(to[0], 1);
-  m.word = 0;
+  m.guard = 0;
   HOST_RUN(1, 2, gki_fill(m.task));
   assert_int_equal(to[0], 0);
 }
