@@ -17,7 +17,7 @@ enum {
                                         * behind each body passes a stop on */
   GKI_CUDA_SET_AT_ENTRY = 1 << 4,      /* handles in a body are set by a kernel at its beginning, not from outside */
   GKI_CUDA_SET_PER_PASS = 1 << 5,      /* gates in a loop's body are set in each pass */
-  GKI_CUDA_REARM_IN_FRONT = 1 << 6,    /* a DO_WHILE in a loop gets a kernel in front of it that sets its handle */
+  GKI_CUDA_REENABLE_IN_FRONT = 1 << 6, /* a DO_WHILE in a loop gets a kernel in front of it that sets its handle */
   GKI_CUDA_MERGE_IN_BODY = 1 << 7,     /* a chain stays in its body, and enters none beside it */
   GKI_CUDA_WRITE_ONCE = 1 << 8,        /* a kernel sets each handle once at most */
   GKI_CUDA_CLOSE_FROM_OUTSIDE = 1 << 9, /* no kernel sets the handle of an IF or SWITCH that it is in */
@@ -30,7 +30,7 @@ enum { GKI_CUDA_CONDITIONAL_SINCE = 12040 }; /* drivers for 12.3 have the nodes,
 /* Lists that one of these matters to are lowered with GK_WITH_PLAIN. */
 enum {
   GKI_CUDA_QUIRKS_PLAIN = GKI_CUDA_PASS_ON_PER_LEVEL | GKI_CUDA_SET_AT_ENTRY | GKI_CUDA_SET_PER_PASS |
-                        GKI_CUDA_REARM_IN_FRONT | GKI_CUDA_MERGE_IN_BODY | GKI_CUDA_WRITE_ONCE |
+                        GKI_CUDA_REENABLE_IN_FRONT | GKI_CUDA_MERGE_IN_BODY | GKI_CUDA_WRITE_ONCE |
                         GKI_CUDA_CLOSE_FROM_OUTSIDE | GKI_CUDA_LOOP_END_LAST,
 };
 /* Those that cuda/lower.c handles. */
@@ -46,7 +46,7 @@ enum {
   X(P2O0, "P2o0", GKI_CUDA_HOST_GATED, "a kernel opens and closes the nodes behind it, and ends the loop it is in") \
   X(P2O1, "P2o1", GKI_CUDA_PASS_ON_PER_LEVEL, "a kernel in a loop's body sets a node behind the loop") \
   X(P1B, "P1b", 0, "a loop that ended within a loop stays ended until it is armed again") \
-  X(P1B2, "P1b2", GKI_CUDA_REARM_IN_FRONT, "the end of a loop arms a loop in it again") \
+  X(P1B2, "P1b2", GKI_CUDA_REENABLE_IN_FRONT, "the end of a loop arms a loop in it again") \
   X(P1C, "P1c", GKI_CUDA_SET_AT_ENTRY, "what was set two levels further out isn't overwritten as the body is entered") \
   X(P1D, "P1d", GKI_CUDA_TARGET_BY_COPY, "an updated node works as updated from the next launch on; defaults stay") \
   X(P1E, "P1e", GKI_CUDA_SET_PER_PASS, "a node in a loop that nobody sets keeps its default over the passes") \

@@ -70,7 +70,7 @@ static uint32_t needed_by_code(const gk_gates *g) {
 static uint32_t needed_by_nodes(const gk_gates *g) {
   uint32_t found = GKI_CUDA_HOST_GATED | needed_by_code(g);
   if (g->bits & GK_WITH_RESUME) found |= GKI_CUDA_TARGET_BY_COPY;
-  if (g->reenable_count) found |= GKI_CUDA_REARM_IN_FRONT;
+  if (g->reenable_count) found |= GKI_CUDA_REENABLE_IN_FRONT;
   for (uint32_t k = 0; k < g->node_count; ++k) {
     if (g->nodes[k].kind == GK_GATE_SWITCH) found |= GKI_CUDA_NO_SWITCH;
     if (g->nodes[k].kind == GK_GATE_PARALLEL) found |= needed_by_branches(g, k);

@@ -22,11 +22,11 @@ static const char *const result_names[] = {
 static _Thread_local char message[GKI_MESSAGE_BYTES];
 static _Thread_local bool message_is_set;
 static _Thread_local gk_result message_code;
-static _Thread_local int attempts; /* that are under way, one in another */
+static _Thread_local int attempts; /* nested attempts that haven't ended */
 
 static pthread_mutex_t log_lock = PTHREAD_MUTEX_INITIALIZER;
 enum { LOG_UNSET = -1 };
-static atomic_int log_level = LOG_UNSET; /* by itself, so that a launch takes no lock if no sink listens */
+static atomic_int log_level = LOG_UNSET; /* atomic, so that a launch takes no lock for a line that isn't logged */
 static gk_log_sink log_sink;
 static void *log_user;
 /* Threads in a sink. Threads that came before the last change are counted separately: gk_set_log waits for them. */
@@ -60,7 +60,7 @@ static void set_message(const char *text, size_t length) {
 gk_result gki_failure(void) { return message_is_set ? message_code : GK_OK; }
 
 gk_result gki_fail_with(gk_result code, const char *text) {
-  set_message(text, strlen(text)); /* The log has it from the place where it was collected. */
+  set_message(text, strlen(text)); /* it was logged where it was collected */
   message_code = code;
   return code;
 }

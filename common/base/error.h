@@ -30,9 +30,9 @@ static inline bool gki_is_answer(gk_result result) {
 /* "out of memory for <what>": the only sentence for a NULL from the allocator. */
 gk_result gki_fail_memory(const char *what, size_t bytes);
 
-/* For lines that take long to find. */
+/* Whether lines of that level are logged: for lines that take long to make. */
 bool gki_log_enabled(gk_log_level level);
 
-/* In a child process: no thread of its parent is in a sink any more. */
+/* Called in a forked child, in which no thread is in a sink. */
 void gki_log_forked(void);
 #endif

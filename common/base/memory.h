@@ -22,14 +22,14 @@ void *gki_array(size_t count, size_t element_bytes, const char *what);
  * the array is as it was. */
 bool gki_grow(void **array, size_t *capacity, size_t wanted, size_t element_bytes, const char *what);
 
-enum { GKI_STRUCT_ALIGNMENT = 64 }; /* of the structs bound to slots: enough for any vector type */
+enum { GKI_STRUCT_ALIGNMENT = 64 }; /* of structs bound to slots; enough for any vector type */
 
 /* Blocks chained together, freed at once. All zero is an empty arena. */
 typedef struct gki_arena {
   struct gki_chunk *last;
   size_t used, total_bytes; /* in the last chunk; of all chunks */
 } gki_arena;
-void *gki_arena_alloc(gki_arena *arena, size_t count, size_t element_bytes); /* zeroed, for anything; NULL: none left */
-void *gki_arena_alloc_aligned(gki_arena *arena, size_t bytes, size_t alignment); /* the same; a power of two */
+void *gki_arena_alloc(gki_arena *arena, size_t count, size_t element_bytes); /* zeroed, for any type; NULL: no memory */
+void *gki_arena_alloc_aligned(gki_arena *arena, size_t bytes, size_t alignment); /* alignment: a power of two */
 void gki_arena_free(gki_arena *arena);
 #endif

@@ -101,7 +101,7 @@ gk_result gk_backend_register(const gk_backend *backend) {
   bool room = module_count < MODULES_MAX;
   if (!other && room) {
     modules[module_count] = whole;
-    atomic_thread_fence(memory_order_release); /* a fork's child counts none that isn't whole */
+    atomic_thread_fence(memory_order_release); /* a forked child sees no unfinished module */
     ++module_count;
   }
   pthread_mutex_unlock(&lock);

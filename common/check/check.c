@@ -11,11 +11,11 @@
 
 /* ---- structure --------------------------------------------------------------------------------------------------- */
 
-/* One walk through the lines, with what is open at each of them. */
+/* A walk through the lines, with the open blocks at the current one. */
 typedef struct walk {
   gki_checker checker;
   gki_races races;
-  uint32_t block;        /* the innermost open block's line; of an IF's second half, the ELSE */
+  uint32_t block;        /* line of the innermost open block; behind an ELSE, the ELSE */
   uint32_t depth;
   uint32_t checkpoint;   /* the outermost open CHECKPOINT, GKI_NONE: none */
   uint32_t parallel;     /* the outermost open PARALLEL, likewise */
@@ -53,7 +53,7 @@ static void enter_block(walk *w, uint32_t line) {
   if (op == GK_OP_SECTION && w->section == GKI_NONE) w->section = line;
 }
 
-/* Ops allowed only in a block of one kind, and blocks that hold one kind of op: the kind, and the problem otherwise. */
+/* Some ops are allowed only in one kind of block, some blocks hold only one kind of op: that kind, and the problem. */
 typedef struct kin { gk_op op; gki_problem problem; } kin;
 static const kin parents[GK_OP_END + 1] = {
     [GK_OP_CASE] = {GK_OP_SWITCH, GKI_CASE_OUTSIDE_SWITCH},
@@ -160,7 +160,7 @@ static gk_result check_races(walk *w, uint32_t line) {
 
 /* ---- the walk ---------------------------------------------------------------------------------------------------- */
 
-/* Lists that begin before a line, and their tables; each table once. */
+/* Checks the LIST tasks before a line, and their lists' tables, each table once. */
 static gk_result check_inclusions(walk *w, uint32_t line) {
   gki_checker *c = &w->checker;
   const gki_blocks *blocks = c->blocks;
@@ -196,7 +196,7 @@ static gk_result check_line(walk *w, uint32_t line) {
   return result;
 }
 
-/* The message is a problem's, but the result is another failure. */
+/* Replaces the message of a problem, since the check itself has failed. */
 static gk_result stopped_for_memory(void) {
   gki_begin();
   return gk_fail(GK_ERROR_MEMORY, "out of host memory amid the problems of a list; free some and call again");

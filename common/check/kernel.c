@@ -1,4 +1,4 @@
-/* Kernels alone: their parameters, and whether the backend at hand has code for them. */
+/* Checks kernels: their parameters, and whether the backend has code for them. */
 #include "check/kernel.h"
 #include "base/error.h"
 #include "base/name.h"
@@ -35,7 +35,7 @@ static void check_param(gki_checker *c, const gk_kernel *kernel, uint32_t place)
   else if (param->access == GK_ACCESS_SUM) check_sum(c, kernel, param);
 }
 
-/* The field beyond the limits of its backend; NULL: none, or the backend isn't in this build. */
+/* How the code exceeds its backend's limits; NULL: it doesn't, or the backend isn't in this build. */
 static const char *beyond_limits(const gk_kernel *kernel, const char *name) {
   const gk_backend *backend = gki_backend_named(name);
   const char *beyond = NULL;
@@ -64,7 +64,7 @@ static bool check_code(gki_checker *c, const gk_kernel *kernel, const gki_code_p
   return true;
 }
 
-/* Wrong only where kernels are composed. */
+/* Host code in the text is an error only when the kernel is composed. */
 static void warn_of_host_code(const gk_kernel *kernel, const gk_source *part) {
   if (!gki_log_enabled(GK_LOG_WARN) || !part || !part->text || !part->file) return;
   const gki_token word = gki_host_word(part);

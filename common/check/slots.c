@@ -1,4 +1,4 @@
-/* The tables of slots, of the list and of the included lists. */
+/* Checks tables of slots: that of the list and those of included lists. */
 #include "check/slots.h"
 #include "base/error.h"
 #include <stdio.h>

@@ -3,6 +3,6 @@
 #define GKI_CHECK_SLOTS_H
 #include "check/report.h"
 
-/* The table of an inclusion's list. */
+/* Checks the table of an inclusion's list. */
 gk_result gki_check_slots(gki_checker *c, uint32_t inclusion);
 #endif

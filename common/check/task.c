@@ -49,7 +49,7 @@ static void check_fields(gki_checker *c, const gk_task *task) {
 
 /* ---- slots ------------------------------------------------------------------------------------------------------- */
 
-/* Numbers that are no int32, at any offset; structs may hold one. */
+/* Element types of numbers other than int32. A struct may contain an int32. */
 static bool is_other_number(const char *element) {
   static const char *const others[] = {"bool",    "char",    "short",    "int8_t",
                                        "uint8_t", "int16_t", "uint16_t", "uint64_t"};
@@ -88,7 +88,7 @@ static void check_element(gki_checker *c, const wanted *want, const gk_slot_desc
                gki_format_desc(c, desc), found, NULL);
     return;
   }
-  /* Without names, a struct must still be as long as its readers expect. */
+  /* Elements without a type name must have the expected size, too. */
   bool differs = named ? want->element_bytes != desc->element_bytes && want->element_bytes && desc->element_bytes
                        : desc->type == GK_BYTES && desc->element_bytes < want->element_bytes;
   if (differs)

@@ -1,4 +1,4 @@
-/* A line alone. */
+/* The check of a line. */
 #ifndef GKI_CHECK_TASK_H
 #define GKI_CHECK_TASK_H
 #include "check/report.h"

@@ -24,13 +24,13 @@ static void collect(collector *into, uint32_t slot, gki_touch_kind kind) {
   if (slot && into->slots[slot].type == GK_PTR) into->touches[into->count++] = (gki_touch){slot, kind};
 }
 
-/* It isn't known what a call does to its memory. */
+/* A call may write all of its memory. */
 static gki_touch_kind kind_of_arg(gk_op op, const gk_kernel *kernel, uint32_t arg) {
   if (op == GK_OP_KERNEL) return kind_of(kernel->params[arg].access);
   return op == GK_OP_COPY && arg == 1 ? GKI_READS : GKI_WRITES;
 }
 
-/* For a list that may be wrong: only those of a kernel's arguments that have a parameter. */
+/* The number of arguments whose use is known: in a wrong list, a kernel may have more arguments than parameters. */
 static uint32_t known_args(const gk_task *task) {
   uint32_t count = gki_arg_count(task);
   const gk_kernel *kernel = task->kernel;

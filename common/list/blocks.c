@@ -143,7 +143,7 @@ typedef struct reader {
   size_t measure_count, measure_capacity;
   uint32_t *index; /* open addressing: place in measures, from 1 */
   size_t index_size;
-  size_t source; /* the task of the user's list at hand */
+  size_t source; /* the current task of the user's list */
   uint32_t inclusion_next, map_next, slot_next;
 } reader;
 

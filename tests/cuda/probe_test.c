@@ -166,7 +166,7 @@ TEST_WITH(each_no, begin, end) {
   static const struct { const char *asked, *wanted; uint32_t quirks; } cases[] = {
       {"P1a", "P1a P2o0", ALL_WAYS},
       {"P1b", "P1b P2d", GKI_CUDA_SET_AT_ENTRY},
-      {"P1b2", "P1b2 P2d", GKI_CUDA_REARM_IN_FRONT | GKI_CUDA_SET_AT_ENTRY},
+      {"P1b2", "P1b2 P2d", GKI_CUDA_REENABLE_IN_FRONT | GKI_CUDA_SET_AT_ENTRY},
       {"P1c", "P1c P2b", GKI_CUDA_SET_AT_ENTRY | GKI_CUDA_MERGE_IN_BODY},
       {"P1d", "P1d P17a P17b", GKI_CUDA_TARGET_BY_COPY | GKI_CUDA_CODE_ON_HOST},
       {"P1e", "P1c P1e P1k P2o2 P2o3 P2d P7 P9a",

@@ -166,7 +166,7 @@ TEST(some_lists) {
   assert_int_equal(needed_by(TASKS(T), 0), HOST);
   assert_int_equal(needed_by(TASKS(LOOP, T, GK_END), 0), HOST);
   /* The end of a loop re-enables the one in its body, where it stands itself. */
-  assert_int_equal(needed_by(TASKS(LOOP, T, LOOP, T, GK_END, T, GK_END), 0), HOST | GKI_CUDA_REARM_IN_FRONT);
+  assert_int_equal(needed_by(TASKS(LOOP, T, LOOP, T, GK_END, T, GK_END), 0), HOST | GKI_CUDA_REENABLE_IN_FRONT);
   assert_int_equal(needed_by(TASKS(GK_PARALLEL, LOOP_SECTION, LOOP_SECTION, GK_END), 0),
                    HOST | GKI_CUDA_CHAIN_BRANCHES);
   assert_int_equal(needed_by(TASKS(GK_PARALLEL, LOOP_SECTION, GK_SECTION, T, GK_END, GK_END), 0), HOST);
