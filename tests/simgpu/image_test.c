@@ -16,13 +16,16 @@ static CUresult load(const void *image, int driver, int arch) {
   return result;
 }
 
+static void expect_load(CUresult wanted, const void *image, int driver, int arch) {
+  CUresult result = load(image, driver, arch);
+  if (result != wanted)
+    fail_msg("on %d, sm_%d: %d, not %d (%s)", driver, arch, (int)result, (int)wanted, log_text);
+}
+
 typedef struct taken { int driver, arch; CUresult result; } taken;
 #define CHECK_ALL(image, cases) \
-  for (size_t k = 0; k < sizeof cases / sizeof cases[0]; ++k) { \
-    CUresult result_ = load(image, (cases)[k].driver, (cases)[k].arch); \
-    if (result_ != (cases)[k].result) \
-      fail_msg("case %zu: %d, not %d (%s)", k, (int)result_, (int)(cases)[k].result, log_text); \
-  }
+  for (size_t k = 0; k < sizeof cases / sizeof cases[0]; ++k) \
+    expect_load((cases)[k].result, image, (cases)[k].driver, (cases)[k].arch);
 
 TEST(ptx_by_version_and_target) {
   static const struct { const char *head; int driver, arch; CUresult result; } cases[] = {
@@ -52,9 +55,7 @@ TEST(ptx_by_version_and_target) {
     {"\001", 12040, 75, CUDA_ERROR_INVALID_IMAGE}};
   for (size_t k = 0; k < sizeof cases / sizeof cases[0]; ++k) {
     char *image = strdup(cases[k].head); /* so that AddressSanitizer sees what is read behind its end */
-    CUresult result = load(image, cases[k].driver, cases[k].arch);
-    if (result != cases[k].result)
-      fail_msg("case %zu: %d, not %d (%s)", k, (int)result, (int)cases[k].result, log_text);
+    expect_load(cases[k].result, image, cases[k].driver, cases[k].arch);
     free(image);
   }
 }
@@ -66,14 +67,10 @@ static const char PTX[] =
   ".const .align 1 .b8 text[3] = {1, 2, 3};\n";
 
 TEST(gates_are_found_by_the_names_in_the_ptx) {
+  static const char *const names[] = {"gki_control", "gki_copy", "gki_cop", "gki_epilogue", "gki_fill", "unknown"};
   sim_module *module;
   assert_int_equal(sim_module_load(PTX, 12040, 80, &module, NULL, 0), CUDA_SUCCESS);
-  assert_non_null(sim_module_kernel(module, "gki_control"));
-  assert_non_null(sim_module_kernel(module, "gki_copy"));
-  assert_null(sim_module_kernel(module, "gki_cop"));
-  assert_null(sim_module_kernel(module, "gki_epilogue"));
-  assert_null(sim_module_kernel(module, "gki_fill"));
-  assert_null(sim_module_kernel(module, "unknown"));
+  for (int k = 0; k < 6; ++k) assert_int_equal(sim_module_kernel(module, names[k]) != NULL, k < 2);
   sim_module_unload(module);
   for (size_t end = 0; end < sizeof PTX - 1; ++end) { /* cut off anywhere: never a crash, and no brace may be open */
     char *image = strndup(PTX, end);
@@ -103,9 +100,9 @@ TEST(own_cubins) {
     image[at] ^= 4;
   }
   image[bytes / 2] ^= 1;
-  assert_int_equal(load(image, 12080, 80), CUDA_ERROR_INVALID_IMAGE);
+  expect_load(CUDA_ERROR_INVALID_IMAGE, image, 12080, 80);
   image[bytes / 2] ^= 1;
-  assert_int_equal(load(image, 12080, 80), CUDA_SUCCESS);
+  expect_load(CUDA_SUCCESS, image, 12080, 80);
   free(image);
 }
 
@@ -117,9 +114,8 @@ TEST(own_ptx) {
     {12080, 75, CUDA_SUCCESS}, {13000, 120, CUDA_SUCCESS}, {12080, 70, CUDA_ERROR_INVALID_PTX},
     {12060, 80, CUDA_ERROR_UNSUPPORTED_PTX_VERSION}};
   CHECK_ALL(image, cases);
-  sim_module *module;
+  sim_module *module = load_image(image, 12080, 90);
   int x[2] = {0};
-  assert_int_equal(sim_module_load(image, 12080, 90, &module, NULL, 0), CUDA_SUCCESS);
   sim_kernel_run(sim_module_kernel(module, "f"), (unsigned[3]){1, 1, 1}, (unsigned[3]){2, 1, 1}, &(int *){x});
   assert_int_equal(x[1], 7);
   sim_module_unload(module);
@@ -130,7 +126,7 @@ TEST(own_ptx) {
     free(cut);
   }
   image[bytes / 2] = image[bytes / 2] == 'A' ? 'B' : 'A';
-  assert_int_equal(load(image, 12080, 90), CUDA_ERROR_INVALID_PTX);
+  expect_load(CUDA_ERROR_INVALID_PTX, image, 12080, 90);
   free(image);
 }
 
@@ -138,7 +134,7 @@ TEST(own_ptx) {
 TEST(code_that_cannot_be_loaded) {
   size_t bytes;
   void *image = sim_image_cubin(12080, (sim_arch){80, 0}, "no object", 9, &bytes);
-  assert_int_equal(load(image, 12080, 80), CUDA_ERROR_INVALID_IMAGE);
+  expect_load(CUDA_ERROR_INVALID_IMAGE, image, 12080, 80);
   free(image);
 }
 
@@ -184,7 +180,7 @@ TEST(fatbins_by_what_is_in_them) {
     {12080, 80, CUDA_ERROR_UNSUPPORTED_PTX_VERSION}, {13000, 70, CUDA_ERROR_NO_BINARY_FOR_GPU}};
   CHECK_ALL(image, with_ptx);
   put(image, NULL, 0);
-  assert_int_equal(load(image, 13000, 80), CUDA_ERROR_NO_BINARY_FOR_GPU);
+  expect_load(CUDA_ERROR_NO_BINARY_FOR_GPU, image, 13000, 80);
 }
 
 TEST(the_best_part_is_taken) {
@@ -195,8 +191,7 @@ TEST(the_best_part_is_taken) {
     {75, true, false}, {80, false, true}, {90, false, true}, {86, true, true}};
   put(image, parts, 3);
   for (size_t k = 0; k < sizeof cases / sizeof cases[0]; ++k) {
-    sim_module *module;
-    assert_int_equal(sim_module_load(image, 12040, cases[k].arch, &module, log_text, sizeof log_text), CUDA_SUCCESS);
+    sim_module *module = load_image(image, 12040, cases[k].arch);
     assert_int_equal(sim_module_kernel(module, "gki_control") != NULL, cases[k].control);
     assert_int_equal(sim_module_kernel(module, "gki_fill") != NULL, cases[k].fill);
     sim_module_unload(module);
@@ -251,9 +246,7 @@ static unsigned char *nvcc(const char *flags, size_t *bytes) {
 }
 
 static bool has_both(const void *image, int driver, int arch) {
-  sim_module *module;
-  CUresult result = sim_module_load(image, driver, arch, &module, log_text, sizeof log_text);
-  if (result != CUDA_SUCCESS) fail_msg("%d: %s", (int)result, log_text);
+  sim_module *module = load_image(image, driver, arch);
   bool both = sim_module_kernel(module, "gki_copy") && sim_module_kernel(module, "gki_fill");
   assert_null(sim_module_kernel(module, "gki_control")); /* the simulated GPU has it, but not this image */
   assert_null(sim_module_kernel(module, "mine"));
@@ -282,22 +275,22 @@ TEST(real_images) {
     skip();
   }
   bool is_13 = load(image, 12080, 80) != CUDA_SUCCESS; /* its cubins are too new, and its PTX */
-  if (is_13) assert_int_equal(load(image, 12080, 80), CUDA_ERROR_UNSUPPORTED_PTX_VERSION);
+  if (is_13) expect_load(CUDA_ERROR_UNSUPPORTED_PTX_VERSION, image, 12080, 80);
   assert_true(has_both(image, 13000, 80));  /* from the cubin, */
   assert_true(has_both(image, 13000, 120)); /* and from the PTX */
-  assert_int_equal(load(image, 13000, 70), CUDA_ERROR_NO_BINARY_FOR_GPU);
+  expect_load(CUDA_ERROR_NO_BINARY_FOR_GPU, image, 13000, 70);
   free(image);
   image = nvcc("-cubin -arch=sm_86", &bytes);
   assert_true(has_both(image, 13000, 89));
-  assert_int_equal(load(image, 13000, 80), CUDA_ERROR_NO_BINARY_FOR_GPU);
-  assert_int_equal(load(image, 13000, 90), CUDA_ERROR_NO_BINARY_FOR_GPU);
-  if (is_13) assert_int_equal(load(image, 12080, 86), CUDA_ERROR_INVALID_IMAGE);
+  expect_load(CUDA_ERROR_NO_BINARY_FOR_GPU, image, 13000, 80);
+  expect_load(CUDA_ERROR_NO_BINARY_FOR_GPU, image, 13000, 90);
+  if (is_13) expect_load(CUDA_ERROR_INVALID_IMAGE, image, 12080, 86);
   ((Elf64_Ehdr *)(void *)image)->e_machine = EM_X86_64;
-  assert_int_equal(load(image, 13000, 86), CUDA_ERROR_INVALID_IMAGE);
+  expect_load(CUDA_ERROR_INVALID_IMAGE, image, 13000, 86);
   free(image);
   image = nvcc("-ptx -arch=compute_80", &bytes);
   assert_true(has_both(image, 13000, 90));
-  assert_int_equal(load(image, 13000, 75), CUDA_ERROR_INVALID_PTX);
+  expect_load(CUDA_ERROR_INVALID_PTX, image, 13000, 75);
   free(image);
   snprintf(path, sizeof path, "rm -r %s", folder);
   assert_int_equal(system(path), 0);

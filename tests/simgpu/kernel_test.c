@@ -1,16 +1,17 @@
 /* Kernels carried out: places, parameters, and threads that wait for each other. */
 #include "world.h"
 
-#define RUN(kernel, blocks, threads, parameters) \
-  sim_kernel_run(kernel, (unsigned[3]){blocks, 1, 1}, (unsigned[3]){threads, 1, 1}, parameters)
-
 static const sim_kernel *find(sim_module *module, const char *name) {
   const sim_kernel *kernel = sim_module_kernel(module, name);
   if (!kernel) fail_msg("there is no kernel %s", name);
   return kernel;
 }
 
-TEST(places_in_three_dimensions) {
+#define ALONG_X(count) (const unsigned[3]){count, 1, 1}
+#define RUN(module, name, blocks, threads, parameters) \
+  sim_kernel_run(find(module, name), ALONG_X(blocks), ALONG_X(threads), parameters)
+
+KERNEL_TEST(places_in_three_dimensions) {
   sim_module *module = load_source(
     "extern \"C\" __global__ void mark(unsigned *x) {\n"
     "  unsigned i = threadIdx.x + blockDim.x * blockIdx.x, j = threadIdx.y + blockDim.y * blockIdx.y;\n"
@@ -24,12 +25,11 @@ TEST(places_in_three_dimensions) {
   for (unsigned k = 0; k < D; ++k)
     for (unsigned j = 0; j < H; ++j)
       for (unsigned i = 0; i < W; ++i) assert_int_equal(x[i + W * (j + H * k)], i + 100 * j + 10000 * k);
-  sim_module_unload(module);
 }
 
 typedef struct box { double weight; char letter; short numbers[3]; } box;
 
-TEST(parameters_where_cuda_has_them) {
+KERNEL_TEST(parameters_where_cuda_has_them) {
   sim_module *module = load_source(
     "struct box { double weight; char letter; short numbers[3]; };\n"
     "extern \"C\" __global__ void none() {}\n"
@@ -37,13 +37,12 @@ TEST(parameters_where_cuda_has_them) {
     "  to[0] = a; to[1] = f.x + f.y + f.z + f.w; to[2] = b; to[3] = one.weight; to[4] = one.letter;\n"
     "  to[5] = one.numbers[2]; to[6] = s;\n"
     "}\n");
-  const sim_kernel *kernel = find(module, "take");
   static const size_t expected[][2] = {{0, 1}, {16, 16}, {32, 1}, {40, sizeof(box)}, {56, 8}, {64, 2}};
   assert_int_equal(sizeof(box), 16);
-  assert_int_equal(sim_kernel_parameter_count(kernel), 6);
+  assert_int_equal(sim_kernel_parameter_count(find(module, "take")), 6);
   for (size_t k = 0; k < 6; ++k) {
     size_t offset, bytes;
-    sim_kernel_parameter(kernel, k, &offset, &bytes);
+    sim_kernel_parameter(find(module, "take"), k, &offset, &bytes);
     assert_int_equal(offset, expected[k][0]);
     assert_int_equal(bytes, expected[k][1]);
   }
@@ -59,12 +58,11 @@ TEST(parameters_where_cuda_has_them) {
   memcpy(at + 40, &one, sizeof one);
   memcpy(at + 56, &(double *){to}, 8);
   memcpy(at + 64, &(short){-9}, 2);
-  RUN(kernel, 1, 1, at);
+  RUN(module, "take", 1, 1, at);
   static const double wanted[] = {7, 10, 1, 2.5, 'q', -3, -9};
   assert_memory_equal(to, wanted, sizeof wanted);
   assert_int_equal(sim_kernel_parameter_count(find(module, "none")), 0);
-  RUN(find(module, "none"), 2, 32, NULL);
-  sim_module_unload(module);
+  RUN(module, "none", 2, 32, NULL);
 }
 
 static const char SUM[] =
@@ -96,9 +94,8 @@ static const char SUM[] =
 
 typedef struct sum_parameters { const int *x; int n, gap; int *to; } sum_parameters;
 
-TEST(sums_by_shuffles) {
+KERNEL_TEST(sums_by_shuffles) {
   sim_module *module = load_source(SUM);
-  const sim_kernel *kernel = find(module, "sum");
   static int x[1000];
   for (int k = 0; k < 1000; ++k) x[k] = k * k % 101 - 40;
   for (int n = 1; n <= 1000; n += n < 70 ? 1 : 31)
@@ -106,31 +103,28 @@ TEST(sums_by_shuffles) {
       for (unsigned threads = 32; threads <= 256; threads *= 2) {
         int expected = 0, to = 0;
         for (int k = 0; k < n; ++k) expected += x[k];
-        RUN(kernel, blocks, threads, (&(sum_parameters){x, n, 0, &to}));
+        RUN(module, "sum", blocks, threads, (&(sum_parameters){x, n, 0, &to}));
         assert_int_equal(to, expected);
       }
-  assert_string_equal(broken, "");
-  sim_module_unload(module);
 }
 
-TEST(barriers) {
+KERNEL_TEST(barriers) {
   sim_module *module = load_source(SUM);
   static int x[1000];
   int to[4] = {0};
   for (int k = 0; k < 1000; ++k) x[k] = k;
-  RUN(find(module, "tree"), 4, 256, (&(sum_parameters){x, 1000, 0, to}));
+  RUN(module, "tree", 4, 256, (&(sum_parameters){x, 1000, 0, to}));
   for (int b = 0; b < 4; ++b) {
     int expected = 0;
     for (int k = b * 256; k < (b + 1) * 256 && k < 1000; ++k) expected += k;
     assert_int_equal(to[b], expected);
   }
   static int mirrored[1024];
-  RUN(find(module, "dynamic"), 1, 1024, &(int *){mirrored});
+  RUN(module, "dynamic", 1, 1024, &(int *){mirrored});
   for (int k = 0; k < 1024; ++k) assert_int_equal(mirrored[k], 3 * (1023 - k) + 512 * 3 * 1000);
-  sim_module_unload(module);
 }
 
-TEST(votes_and_shuffles_of_all_kinds) {
+KERNEL_TEST(votes_and_shuffles_of_all_kinds) {
   sim_module *module = load_source(
     "extern \"C\" __global__ void all(unsigned *to) {\n"
     "  unsigned t = threadIdx.x, lane = t % 32, mask = lane < 16 ? 0xffffu : 0xffff0000u;\n"
@@ -146,23 +140,16 @@ TEST(votes_and_shuffles_of_all_kinds) {
     "  at[7] = __popc(__activemask());\n"
     "}\n");
   static unsigned to[64][8];
-  RUN(find(module, "all"), 1, 64, &(void *){to});
+  RUN(module, "all", 1, 64, &(void *){to});
   for (unsigned t = 0; t < 64; ++t) {
-    unsigned lane = t % 32, first = t - lane;
-    assert_int_equal(to[t][0], 0x49249249);
-    assert_int_equal(to[t][1], first + 5);
-    assert_int_equal(to[t][2], lane < 2 ? t : t - 2);
-    assert_int_equal(to[t][3], lane % 8 < 6 ? t + 2 : t);
-    assert_int_equal(to[t][4], t ^ 3);
-    assert_int_equal(to[t][5], lane < 16 ? 1 : 10);
-    assert_int_equal(to[t][6], (first + 31) * 3 / 2);
-    assert_int_equal(to[t][7], 1);
+    const unsigned lane = t % 32, first = t - lane;
+    const unsigned wanted[8] = {0x49249249, first + 5, lane < 2 ? t : t - 2, lane % 8 < 6 ? t + 2 : t, t ^ 3,
+                                lane < 16 ? 1 : 10, (first + 31) * 3 / 2, 1};
+    for (int k = 0; k < 8; ++k) assert_int_equal(to[t][k], wanted[k]);
   }
-  assert_string_equal(broken, "");
-  sim_module_unload(module);
 }
 
-TEST(atomics) {
+KERNEL_TEST(atomics) {
   sim_module *module = load_source(
     "extern \"C\" __global__ void all(int *i, unsigned *u, float *f, double *d, unsigned long long *l) {\n"
     "  int t = blockIdx.x * blockDim.x + threadIdx.x;\n"
@@ -178,21 +165,14 @@ TEST(atomics) {
   double d = 0;
   unsigned long long l = 0;
   struct { void *i, *u, *f, *d, *l; } parameters = {i, u, &f, &d, &l};
-  RUN(find(module, "all"), 3, 35, &parameters);
+  RUN(module, "all", 3, 35, &parameters);
   enum { N = 105 };
-  assert_int_equal(i[0], N * (N - 1) / 2);
-  assert_int_equal(i[1], 5 - (N - 1));
-  assert_int_equal(i[2], N - 1);
-  assert_int_equal(i[3], -2 * N);
-  assert_int_equal(i[4], 1);
-  assert_int_equal(u[0], 0xffffffff);
-  assert_int_equal(u[1], N % 2);
-  assert_int_equal(u[2], N % 10);
-  assert_int_equal(u[3], 255 & ~31);
-  assert_int_equal(u[4], 0x3f800000);
+  static const int wanted_i[] = {N * (N - 1) / 2, 5 - (N - 1), N - 1, -2 * N, 1};
+  static const unsigned wanted_u[] = {0xffffffff, N % 2, N % 10, 255 & ~31, 0x3f800000};
+  for (int k = 0; k < 5; ++k) assert_int_equal(i[k], wanted_i[k]);
+  for (int k = 0; k < 5; ++k) assert_int_equal(u[k], wanted_u[k]);
   assert_true(f == 0.5f * N && d == 0.25 * N);
   assert_int_equal(l, (unsigned long long)N << 33);
-  sim_module_unload(module);
 }
 
 static const char WRONG[] =
@@ -211,7 +191,7 @@ static const char WRONG[] =
   "extern \"C\" __global__ void right(int *to) { __syncthreads(); atomicAdd(to, 1); }\n";
 
 /* And the next kernel runs as if nothing had been. */
-TEST(broken_rules_are_said) {
+KERNEL_TEST(broken_rules_are_said) {
   static const struct { const char *name; int n; unsigned threads; const char *words; } cases[] = {
     {"leaves", 7, 64, "barrier: kernel leaves, block (0, 0, 0): thread (0, 0, 0) waits at __syncthreads, where 63 of "
                       "64 threads have come; 1 have left"},
@@ -231,29 +211,23 @@ TEST(broken_rules_are_said) {
   for (size_t k = 0; k < sizeof cases / sizeof cases[0]; ++k) {
     int to = 0;
     broken[0] = 0;
-    RUN(find(module, cases[k].name), 2, cases[k].threads, &cases[k].n);
+    RUN(module, cases[k].name, 2, cases[k].threads, &cases[k].n);
     assert_broken(cases[k].words);
-    RUN(find(module, "right"), 2, 96, &(int *){&to});
+    RUN(module, "right", 2, 96, &(int *){&to});
     assert_int_equal(to, 192);
     assert_string_equal(broken, "");
   }
-  sim_module_unload(module);
 }
 
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define IS_TSAN 1
-#endif
-#endif
-#ifndef IS_TSAN
-#define IS_TSAN 0
+#ifndef __has_feature
+#define __has_feature(x) 0
 #endif
 static jmp_buf out;
 static void jump(void) { longjmp(out, 1); }
 
 /* As the driver does when a kernel touches what it mustn't. */
-TEST(a_kernel_may_be_left_by_a_jump) {
-  if (IS_TSAN) {
+KERNEL_TEST(a_kernel_may_be_left_by_a_jump) {
+  if (__has_feature(thread_sanitizer)) {
     print_message("ThreadSanitizer can't follow a jump from one stack to another\n");
     skip();
   }
@@ -269,20 +243,19 @@ TEST(a_kernel_may_be_left_by_a_jump) {
   for (volatile int round = 0; round < 20; ++round) {
     struct { void (*jump)(void); int n; } parameters = {jump, round};
     if (setjmp(out) == 0) {
-      RUN(find(module, "jumps"), 1, 64, &parameters);
+      RUN(module, "jumps", 1, 64, &parameters);
       fail_msg("it came back");
     }
     if (round % 2 == 0) sim_kernel_left();
     volatile char stack[5000];
     memset((char *)stack, round, sizeof stack);
     parameters.n = -1;
-    RUN(find(module, "jumps"), 2, 64, &parameters);
+    RUN(module, "jumps", 2, 64, &parameters);
     assert_string_equal(broken, "");
   }
-  sim_module_unload(module);
 }
 
-TEST(conditions) {
+KERNEL_TEST(conditions) {
   sim_module *module = load_source(
     "extern \"C\" __device__ void cudaGraphSetConditional(unsigned long long, unsigned);\n"
     "extern \"C\" __global__ void sets(cudaGraphConditionalHandle h, unsigned thread) {\n"
@@ -294,7 +267,6 @@ TEST(conditions) {
   assert_int_equal(last_set.count, 1);
   assert_true(last_set.handle == parameters.handle && last_set.value == 42);
   assert_int_equal(last_set.thread, 2 * 16 + 8 + 3);
-  sim_module_unload(module);
 }
 
 /* Two loads of one image have their own variables; names of C++ are the linker's. */
@@ -311,7 +283,7 @@ static const char TURNS[] =
   "}\n";
 
 /* Two kernels of one module, each of which waits for the other again and again. */
-TEST(kernels_under_way_at_once) {
+KERNEL_TEST(kernels_under_way_at_once) {
   enum { BLOCKS = 3 };
   sim_module *module = load_source(TURNS);
   const sim_kernel *turns = find(module, "turns");
@@ -319,7 +291,7 @@ TEST(kernels_under_way_at_once) {
   sim_grid *grids[2];
   for (unsigned who = 0; who < 2; ++who) {
     struct { unsigned *x; unsigned who; unsigned *sizes; } parameters = {&x, who, sizes[who]};
-    grids[who] = sim_kernel_begin(turns, (unsigned[3]){BLOCKS, 1, 1}, (unsigned[3]){who ? 40 : 3, 1, 1}, &parameters);
+    grids[who] = sim_kernel_begin(turns, ALONG_X(BLOCKS), ALONG_X(who ? 40 : 3), &parameters);
     assert_non_null(grids[who]);
   }
   uint64_t random = 1;
@@ -330,8 +302,6 @@ TEST(kernels_under_way_at_once) {
     assert_int_equal(sizes[0][block], 5 * 1003);
     assert_int_equal(sizes[1][block], 5 * 1040);
   }
-  assert_string_equal(broken, "");
-  sim_module_unload(module);
 }
 
 static const char ADDS[] = "extern \"C\" __global__ void adds(int *x) {\n"
@@ -346,26 +316,23 @@ static bool pauses(const char *shared) {
   sim_module *module = load_source(source);
   int x = 0;
   uint64_t random = 1;
-  const unsigned one[3] = {1, 1, 1};
-  sim_grid *grid = sim_kernel_begin(find(module, "adds"), one, one, &(int *){&x});
+  sim_grid *grid = sim_kernel_begin(find(module, "adds"), ALONG_X(1), ALONG_X(1), &(int *){&x});
   const bool over = sim_kernel_go_on(grid, &random);
   assert_int_equal(over, x == 100);
   if (!over) sim_kernel_left();
-  sim_module_unload(module);
   return !over;
 }
 
-TEST(where_kernels_pause) {
+KERNEL_TEST(where_kernels_pause) {
   assert_true(pauses(""));
   assert_false(pauses("__shared__")); /* there is one for all kernels of a module */
   sim_module *module = load_source("extern \"C\" __global__ void f(int *x) { x[0] = 7; }\n");
   int x = 0;
-  RUN(find(module, "f"), 1, 1, &(int *){&x}); /* on the stack that the other left */
+  RUN(module, "f", 1, 1, &(int *){&x}); /* on the stack that the other left */
   assert_int_equal(x, 7);
-  sim_module_unload(module);
 }
 
-TEST(modules_are_apart) {
+KERNEL_TEST(modules_are_apart) {
   static const char source[] =
     "namespace deep { __device__ int counter = 5;\n"
     "__global__ void count(int *to) { to[0] = ++counter; } }\n"
@@ -375,25 +342,22 @@ TEST(modules_are_apart) {
     "template <typename T> __global__ void never(T) {}\n"
     "__constant__ char text[] = \"__global__ void in_a_string() { }\";\n"
     "__global__ void taken(float f, const int *) { deep::counter = (int)f; }\n";
-  sim_module *one = load_source(source), *two = load_source(source);
+  sim_module *two = load_source(source), *one = load_source(source);
   int to = 0;
-  RUN(find(one, "_ZN4deep5countEPi"), 1, 1, &(int *){&to});
-  RUN(find(one, "_ZN4deep5countEPi"), 1, 1, &(int *){&to});
+  RUN(one, "_ZN4deep5countEPi", 1, 1, &(int *){&to});
+  RUN(one, "_ZN4deep5countEPi", 1, 1, &(int *){&to});
   assert_int_equal(to, 7);
-  RUN(find(two, "plain"), 1, 1, &(int *){&to});
+  RUN(two, "plain", 1, 1, &(int *){&to});
   assert_int_equal(to, 5);
   assert_int_equal(sim_kernel_threads(find(two, "plain")), 64);
   assert_int_equal(sim_kernel_threads(find(two, "_ZN4deep5countEPi")), 1024);
-  sim_module_unload(one);
-  assert_null(sim_module_kernel(two, "count"));
-  assert_null(sim_module_kernel(two, "never"));
-  assert_null(sim_module_kernel(two, ""));
-  assert_null(sim_module_kernel(two, "in_a_string"));
+  sim_module_unload(modules[--module_count]);
+  static const char *const none[] = {"count", "never", "", "in_a_string"};
+  for (int k = 0; k < 4; ++k) assert_null(sim_module_kernel(two, none[k]));
   struct { float f; const int *x; } parameters = {9.5f, NULL};
-  RUN(find(two, "_Z5takenfPKi"), 1, 1, &parameters);
-  RUN(find(two, "plain"), 1, 1, &(int *){&to});
+  RUN(two, "_Z5takenfPKi", 1, 1, &parameters);
+  RUN(two, "plain", 1, 1, &(int *){&to});
   assert_int_equal(to, 9);
-  sim_module_unload(two);
 }
 
 int main(void) { return run_all_tests_with(load_nvrtc, NULL); }

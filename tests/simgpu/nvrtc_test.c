@@ -11,12 +11,19 @@ static const char KERNEL[] = "extern \"C\" __global__ void f(int *x) { x[0] = 1;
 
 static nvrtcProgram create(const char *source) {
   nvrtcProgram program;
-  assert_int_equal(rtc.nvrtcCreateProgram(&program, source, "some.cu", 0, NULL, NULL), NVRTC_SUCCESS);
+  RTC(nvrtcCreateProgram(&program, source, "some.cu", 0, NULL, NULL));
   return program;
 }
 
 static nvrtcResult compile(nvrtcProgram program, const char *option) {
   return rtc.nvrtcCompileProgram(program, option ? 1 : 0, &option);
+}
+
+/* The program's log has these words; without words it is empty. */
+static void expect_log(nvrtcProgram program, const char *words) {
+  char *log = log_of(program);
+  if (!strstr(log, words) || (!*words && *log)) fail_msg("\"%s\" isn't in:\n%s", words, log);
+  free(log);
 }
 
 TEST(versions_and_architectures) {
@@ -25,12 +32,12 @@ TEST(versions_and_architectures) {
   for (size_t k = 0; k < sizeof cases / sizeof cases[0]; ++k) {
     int major, minor, count, all[32];
     rtc.control->set_versions(cases[k].list);
-    assert_int_equal(rtc.nvrtcVersion(&major, &minor), NVRTC_SUCCESS);
+    RTC(nvrtcVersion(&major, &minor));
     assert_int_equal(major, cases[k].major);
     assert_int_equal(minor, cases[k].minor);
-    assert_int_equal(rtc.nvrtcGetNumSupportedArchs(&count), NVRTC_SUCCESS);
+    RTC(nvrtcGetNumSupportedArchs(&count));
     assert_int_equal(count, cases[k].count);
-    assert_int_equal(rtc.nvrtcGetSupportedArchs(all), NVRTC_SUCCESS);
+    RTC(nvrtcGetSupportedArchs(all));
     assert_int_equal(all[count - 1], cases[k].last);
     for (int a = 1; a < count; ++a) assert_true(all[a - 1] < all[a]);
   }
@@ -78,16 +85,15 @@ TEST(options) {
   for (size_t k = 0; k < sizeof cases / sizeof cases[0]; ++k) {
     nvrtcProgram program = create(KERNEL);
     size_t bytes;
-    assert_int_equal(compile(program, cases[k].option), cases[k].result);
-    char *log = log_of(program);
-    if (!strstr(log, cases[k].log) || (*cases[k].log == 0 && *log)) fail_msg("%s: %s", cases[k].option, log);
-    free(log);
-    assert_int_equal(rtc.nvrtcGetCUBINSize(program, &bytes), NVRTC_SUCCESS);
+    nvrtcResult result = compile(program, cases[k].option);
+    if (result != cases[k].result) fail_msg("%s: %d", cases[k].option, (int)result);
+    expect_log(program, cases[k].log);
+    RTC(nvrtcGetCUBINSize(program, &bytes));
     assert_int_equal(bytes > 0, cases[k].cubin);
-    assert_int_equal(rtc.nvrtcGetPTXSize(program, &bytes), NVRTC_SUCCESS);
+    RTC(nvrtcGetPTXSize(program, &bytes));
     assert_int_equal(bytes > 1, cases[k].result == NVRTC_SUCCESS);
     char *ptx = malloc(bytes);
-    assert_int_equal(rtc.nvrtcGetPTX(program, ptx), NVRTC_SUCCESS);
+    RTC(nvrtcGetPTX(program, ptx));
     assert_int_equal(strlen(ptx) + 1, bytes);
     free(ptx);
     rtc.nvrtcDestroyProgram(&program);
@@ -105,17 +111,15 @@ TEST(macros_and_headers) {
     "#pragma once\n#define THREE 3\n__device__ __forceinline__ float from_mine(float v) { return fminf(v, 2.0f); }\n"};
   const char *const all[] = {"-DONE", "--define-macro=TWO=2", "-D", "GONE", "-UGONE", "-arch", "compute_90"};
   nvrtcProgram program;
-  assert_int_equal(rtc.nvrtcCreateProgram(&program, source, NULL, 1, headers, names), NVRTC_SUCCESS);
+  RTC(nvrtcCreateProgram(&program, source, NULL, 1, headers, names));
   nvrtcResult result = rtc.nvrtcCompileProgram(program, 7, all);
-  char *log = log_of(program);
-  if (result != NVRTC_SUCCESS) fail_msg("%s", log);
-  free(log);
+  expect_log(program, "");
+  assert_int_equal(result, NVRTC_SUCCESS);
   rtc.nvrtcDestroyProgram(&program);
   program = create("#include <stdio.h>\n");
   assert_int_equal(compile(program, NULL), NVRTC_ERROR_COMPILATION);
-  log = log_of(program);
-  assert_true(strstr(log, "some.cu(1): fatal error: ") && strstr(log, "stdio.h"));
-  free(log);
+  expect_log(program, "some.cu(1): fatal error: ");
+  expect_log(program, "stdio.h");
   rtc.nvrtcDestroyProgram(&program);
 }
 
@@ -134,10 +138,8 @@ TEST(errors_are_where_the_user_wrote_them) {
     size_t bytes;
     char byte;
     assert_int_equal(compile(program, "--gpu-architecture=sm_80"), NVRTC_ERROR_COMPILATION);
-    char *log = log_of(program);
-    if (!strstr(log, cases[k].log)) fail_msg("\"%s\" isn't in:\n%s", cases[k].log, log);
-    free(log);
-    assert_int_equal(rtc.nvrtcGetCUBINSize(program, &bytes), NVRTC_SUCCESS);
+    expect_log(program, cases[k].log);
+    RTC(nvrtcGetCUBINSize(program, &bytes));
     assert_int_equal(bytes, 0);
     assert_int_not_equal(rtc.nvrtcGetCUBIN(program, &byte), NVRTC_SUCCESS);
     rtc.nvrtcDestroyProgram(&program);
@@ -147,7 +149,7 @@ TEST(errors_are_where_the_user_wrote_them) {
 TEST(what_is_no_program_is_refused) {
   nvrtcProgram program = create(KERNEL), gone = program;
   size_t bytes;
-  assert_int_equal(rtc.nvrtcDestroyProgram(&gone), NVRTC_SUCCESS);
+  RTC(nvrtcDestroyProgram(&gone));
   assert_null(gone);
   assert_int_not_equal(compile(program, NULL), NVRTC_SUCCESS);
   assert_int_not_equal(rtc.nvrtcGetCUBINSize(program, &bytes), NVRTC_SUCCESS);
@@ -210,8 +212,7 @@ TEST(threads_compile_at_once) {
 
 static char folder[64];
 
-static int make_folder(void **state) {
-  (void)state;
+static int make_folder(__attribute__((unused)) void **state) {
   strcpy(folder, "build/simgpu/test-XXXXXX");
   return mkdtemp(folder) ? 0 : -1;
 }
@@ -231,17 +232,15 @@ static int each_file(void (*f)(const char *path)) {
   return count;
 }
 
-static int remove_folder(void **state) {
-  (void)state;
+static int remove_folder(__attribute__((unused)) void **state) {
   char command[100];
   snprintf(command, sizeof command, "rm -r %s", folder);
   return system(command);
 }
 
-static sim_job job_of(const char *source, const char *name, const char *options) {
-  return (sim_job){.source = source, .name = name, .macros = "#define __CUDACC_RTC__ 1\n#define SIM_ARCH 800\n",
-                   .options = options};
-}
+#define JOB(of, file, with) \
+  {.source = of, .name = file, .macros = "#define __CUDACC_RTC__ 1\n#define SIM_ARCH 800\n", .options = with}
+static const sim_job a_job = JOB(KERNEL, "a.cu", "");
 
 /* Whether it was found on disk. */
 static bool make(const sim_job *job) {
@@ -256,13 +255,13 @@ static bool make(const sim_job *job) {
 }
 
 TEST_WITH(what_was_made_is_kept, make_folder, remove_folder) {
-  const sim_job jobs[] = {job_of(KERNEL, "a.cu", ""), job_of(KERNEL, "b.cu", ""), job_of(KERNEL, "a.cu", "-DX"),
-                          job_of("__global__ void g() {}", "a.cu", "")};
+  static const sim_job wrong = JOB("nonsense\n", "c.cu", ""), jobs[] = {
+    JOB(KERNEL, "a.cu", ""), JOB(KERNEL, "b.cu", ""), JOB(KERNEL, "a.cu", "-DX"),
+    JOB("__global__ void g() {}", "a.cu", "")};
   for (int k = 0; k < 4; ++k) assert_false(make(&jobs[k]));
   for (int k = 0; k < 4; ++k) assert_true(make(&jobs[k]));
   assert_int_equal(each_file(NULL), 4);
   sim_made made;
-  const sim_job wrong = job_of("nonsense\n", "c.cu", "");
   for (int k = 0; k < 2; ++k) { /* each time anew */
     assert_true(sim_compile(folder, &wrong, &made));
     assert_null(made.code);
@@ -278,7 +277,7 @@ static void flip(const char *path) {
   FILE *file = fopen(path, "r+b");
   fseek(file, damage_at, damage_at < 0 ? SEEK_END : SEEK_SET);
   int c = fgetc(file);
-  fseek(file, damage_at, damage_at < 0 ? SEEK_END : SEEK_SET);
+  fseek(file, -1, SEEK_CUR);
   fputc(c ^ 0x10, file);
   fclose(file);
 }
@@ -290,27 +289,25 @@ static void cut(const char *path) {
 
 TEST_WITH(damaged_files_are_made_anew, make_folder, remove_folder) {
   static const long places[] = {0, 7, 8, 15, 16, 24, 31, 32, 100, -1};
-  const sim_job job = job_of(KERNEL, "a.cu", "");
-  make(&job);
+  make(&a_job);
   for (size_t k = 0; k < sizeof places / sizeof places[0]; ++k) {
     damage_at = places[k];
     assert_int_equal(each_file(k % 2 == 0 ? flip : cut), 1);
-    assert_false(make(&job));
-    assert_true(make(&job));
+    assert_false(make(&a_job));
+    assert_true(make(&a_job));
   }
 }
 
 /* One compiles, the others wait for it. */
 TEST_WITH(many_processes_ask_at_once, make_folder, remove_folder) {
   enum { PROCESSES = 20 };
-  const sim_job job = job_of(KERNEL, "a.cu", "");
   pid_t children[PROCESSES];
   int made = 0, kept = 0;
   for (int k = 0; k < PROCESSES; ++k) {
     children[k] = fork();
     if (children[k] == 0) {
       sim_made one;
-      bool right = sim_compile(folder, &job, &one) && one.code;
+      bool right = sim_compile(folder, &a_job, &one) && one.code;
       _exit(!right ? 1 : one.was_kept ? 2 : 3);
     }
     assert_true(children[k] > 0);
@@ -328,9 +325,8 @@ TEST_WITH(many_processes_ask_at_once, make_folder, remove_folder) {
 }
 
 TEST(a_folder_that_cannot_be_made_is_an_error) {
-  const sim_job job = job_of(KERNEL, "a.cu", "");
   sim_made made;
-  assert_false(sim_compile("/nowhere/at/all", &job, &made));
+  assert_false(sim_compile("/nowhere/at/all", &a_job, &made));
   assert_null(made.code);
   free(made.log);
 }

@@ -15,8 +15,7 @@ typedef struct nvrtc {
 } nvrtc;
 static nvrtc rtc;
 
-static inline int load_nvrtc(void **state) {
-  (void)state;
+static inline int load_nvrtc(__attribute__((unused)) void **state) {
   void *library = dlopen("build/simgpu/libnvrtc.so.12", RTLD_NOW | RTLD_LOCAL);
   if (!library) fail_msg("%s", dlerror());
 #define FIND(result, name, parameters) \
@@ -29,11 +28,13 @@ static inline int load_nvrtc(void **state) {
   return 0;
 }
 
+#define RTC(call) assert_int_equal(rtc.call, NVRTC_SUCCESS)
+
 static inline char *log_of(nvrtcProgram program) {
   size_t bytes = 0;
-  assert_int_equal(rtc.nvrtcGetProgramLogSize(program, &bytes), NVRTC_SUCCESS);
+  RTC(nvrtcGetProgramLogSize(program, &bytes));
   char *log = malloc(bytes);
-  assert_int_equal(rtc.nvrtcGetProgramLog(program, log), NVRTC_SUCCESS);
+  RTC(nvrtcGetProgramLog(program, log));
   assert_int_equal(strlen(log) + 1, bytes);
   return log;
 }
@@ -41,27 +42,36 @@ static inline char *log_of(nvrtcProgram program) {
 /* A cubin, or PTX for compute_; the test fails if it doesn't compile. By malloc. */
 static inline char *compile_for(const char *source, const char *option, size_t *bytes) {
   nvrtcProgram program;
-  assert_int_equal(rtc.nvrtcCreateProgram(&program, source, "test.cu", 0, NULL, NULL), NVRTC_SUCCESS);
+  RTC(nvrtcCreateProgram(&program, source, "test.cu", 0, NULL, NULL));
   nvrtcResult result = rtc.nvrtcCompileProgram(program, 1, &option);
   char *log = log_of(program), *image;
   if (result != NVRTC_SUCCESS) fail_msg("%s: %s", rtc.nvrtcGetErrorString(result), log);
   free(log);
-  assert_int_equal(rtc.nvrtcGetCUBINSize(program, bytes), NVRTC_SUCCESS);
+  RTC(nvrtcGetCUBINSize(program, bytes));
   bool is_cubin = *bytes > 0;
-  if (!is_cubin) assert_int_equal(rtc.nvrtcGetPTXSize(program, bytes), NVRTC_SUCCESS);
+  if (!is_cubin) RTC(nvrtcGetPTXSize(program, bytes));
   image = malloc(*bytes);
   assert_int_equal((is_cubin ? rtc.nvrtcGetCUBIN : rtc.nvrtcGetPTX)(program, image), NVRTC_SUCCESS);
-  assert_int_equal(rtc.nvrtcDestroyProgram(&program), NVRTC_SUCCESS);
+  RTC(nvrtcDestroyProgram(&program));
   assert_null(program);
   return image;
 }
 
+static inline sim_module *load_image(const void *image, int driver, int arch) {
+  sim_module *module;
+  char log[512];
+  CUresult result = sim_module_load(image, driver, arch, &module, log, sizeof log);
+  if (result != CUDA_SUCCESS) fail_msg("%d: %s", (int)result, log);
+  return module;
+}
+
+/* Until the end of a KERNEL_TEST, which finds no broken rule then. */
+static sim_module *modules[4];
+static size_t module_count;
 static inline sim_module *load_source(const char *source) {
   size_t bytes;
-  sim_module *module;
-  char log[512], *image = compile_for(source, "--gpu-architecture=sm_80", &bytes);
-  CUresult result = sim_module_load(image, 12080, 80, &module, log, sizeof log);
-  if (result != CUDA_SUCCESS) fail_msg("%d: %s", (int)result, log);
+  char *image = compile_for(source, "--gpu-architecture=sm_80", &bytes);
+  sim_module *module = modules[module_count++] = load_image(image, 12080, 80);
   free(image);
   return module;
 }
@@ -77,9 +87,7 @@ void sim_set_conditional(unsigned long long handle, unsigned value) {
 }
 
 /* Memory is the test's own. */
-bool sim_touch(unsigned long long at, unsigned long long bytes) {
-  (void)at;
-  (void)bytes;
+bool sim_touch(__attribute__((unused)) unsigned long long at, __attribute__((unused)) unsigned long long bytes) {
   return true;
 }
 void sim_give_up(void) { abort(); }
@@ -101,4 +109,11 @@ _Bool sim_broken(const char *rule, const char *text, ...) {
     if (!strstr(broken, words)) fail_msg("\"%s\" doesn't say \"%s\"", broken, words); \
     broken[0] = 0; \
   } while (0)
+
+static inline int end_kernels(__attribute__((unused)) void **state) {
+  while (module_count > 0) sim_module_unload(modules[--module_count]);
+  assert_string_equal(broken, "");
+  return 0;
+}
+#define KERNEL_TEST(name) TEST_WITH(name, NULL, end_kernels)
 #endif
