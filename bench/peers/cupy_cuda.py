@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""CuPy: a graph captured from a stream. It has no loops in graphs: the host launches that of one pass, copies its flag
-to pinned memory and waits, each time."""
+"""CuPy: a graph captured from a stream. It has no loops in graphs. For each pass the host launches a graph, copies its
+flag to pinned memory and waits."""
 import sys
 
 import measure
@@ -29,7 +29,7 @@ def rows_of(_how):
     def captured(name, array):
         kernel = code.get_function(name)
         with stream:
-            kernel((1,), (1,), (array,))  # what is done the first time can't be captured
+            kernel((1,), (1,), (array,))  # work of the first call can't be captured
             stream.synchronize()
             stream.begin_capture()
             kernel((1,), (1,), (array,))

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""JAX on the CPU: jax.lax.while_loop under jax.jit. XLA compiles a small loop, body and all, into one function, as a C
-compiler would; one with a larger state (its limit is 1 KiB) it runs pass by pass. Both are measured. Of a chain of
-small tasks it leaves one, so JAX has no such row."""
+"""JAX on the CPU: jax.lax.while_loop under jax.jit. XLA compiles a small loop with its body into one function, like a C
+compiler. A loop with more than 1 KiB of state runs pass by pass. Both are measured. JAX has no row for a chain of small
+tasks, since XLA merges them into one."""
 import sys
 
 import measure

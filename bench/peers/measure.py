@@ -1,8 +1,8 @@
-"""What the scripts of the peers share: turns, statistics, the JSON that README.md describes.
+"""Shared by the scripts of the peers: turns, statistics, and the JSON that README.md describes.
 
 A peer may have several configurations (all cores, one core). Each gets a process of its own, since a runtime chooses
-its threads when it starts, and all of them take turns: the parent asks one after the other for one value of each row,
-again and again, so that whatever else the machine does meets each alike. The first turns warm up and don't count.
+its threads when it starts. The configurations take turns: the parent asks one after the other for a value of each row,
+again and again, so that other work on the machine affects all of them equally. The first turns warm up and don't count.
 """
 import argparse
 import importlib.metadata
@@ -15,9 +15,9 @@ import time
 import traceback
 from collections import namedtuple
 
-# turn() does the thing once and returns that turn's value; right(): whether the results so far are what they must be.
+# turn() does the work once and returns that turn's value; right(): whether the results so far are right.
 Row = namedtuple("Row", "table what unit turn right")
-# cores: how many the process may use; 0: all. env: what else its environment has.
+# cores: the number that the process may use; 0: all. env: additions to its environment.
 Configuration = namedtuple("Configuration", "how cores env", defaults=(0, {}))
 
 WARM, TURNS, QUICK_TURNS = 2, 31, 2
@@ -28,7 +28,7 @@ def now():
 
 
 def least(times, thing):
-    """Nanoseconds: the least of so many calls, so that caches are warm and a lost time slice doesn't count."""
+    """The least nanoseconds of `calls` calls, so that caches are warm and a lost time slice doesn't count."""
     best = None
     for _ in range(times):
         begin = now()
@@ -39,13 +39,13 @@ def least(times, thing):
 
 
 def slope(few, many, more):
-    """Nanoseconds that each of `more` further tasks takes; both are called three times."""
+    """The nanoseconds of each of `more` further tasks. Both functions are called three times."""
     fewer = least(3, few)
     return (least(3, many) - fewer) / more
 
 
 def pass_row(table, passes, loop):
-    """loop(count) runs a loop of so many passes; what that took, and whether the loop came to its end."""
+    """loop(count) runs a loop of `count` passes. @return its time, and whether the loop came to its end"""
     bad = []
 
     def run(count):
@@ -68,8 +68,8 @@ def percentile(values, share):
 # ---- a child: one configuration -------------------------------------------------------------------------------------
 
 def serve(how, rows_of):
-    """Answers each line on stdin by a line of values, or by why there are none. What the peer itself prints goes to
-    stderr."""
+    """Answers each line on stdin by a line of values, or by the reason why there are none. The peer's own output goes
+    to stderr."""
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
 
@@ -86,7 +86,7 @@ def serve(how, rows_of):
                 value = row.turn()
                 values.append([value, bool(row.right())])
             answer(values)
-    except Exception as why:  # whatever a peer may throw
+    except Exception as why:  # a peer may raise anything
         traceback.print_exc()
         answer({"failed": f"{type(why).__name__}: {why}".splitlines()[0]})
         return 1
@@ -111,7 +111,7 @@ class Child:
         self.right = [True] * len(self.rows)
 
     def read(self):
-        """What it answers; None: it failed."""
+        """The process's answer; None: it failed."""
         line = self.process.stdout.readline()
         said = json.loads(line) if line else {"failed": f"its process ended with code {self.process.wait()}"}
         if isinstance(said, dict):
@@ -124,7 +124,7 @@ class Child:
             self.process.stdin.write("turn\n")
             self.process.stdin.flush()
         except BrokenPipeError:
-            pass  # its last words are still to be read
+            pass  # its last output wasn't read yet
         for k, (value, right) in enumerate(self.read() or []):
             if counts:
                 self.values[k].append(value)
@@ -140,7 +140,7 @@ class Child:
 
 
 def figures(children):
-    """A row of JSON for each row: the configuration with the lowest median, the others behind it."""
+    """A row of JSON for each row: the configuration with the lowest median, then the others."""
     arms = {}
     for child in children:
         for (table, what, unit), values, right in zip(child.rows, child.values, child.right):
@@ -179,7 +179,7 @@ def measure(children, turns):
 
 
 def found(packages):
-    """The one that is installed, and its version."""
+    """The installed package of these, and its version."""
     for package in packages:
         try:
             return package, importlib.metadata.version(package)
@@ -189,8 +189,8 @@ def found(packages):
 
 
 def main(peer, package, tried, script, configurations, rows_of, absent, unusable=lambda: None):
-    """package, tried: what pip calls it (or any of several), and the version that this was written for. absent: rows
-    that the peer can't have, as (table, what) -> why. unusable: why this machine has no use for the peer, or None."""
+    """package, tried: its name for pip (or several names), and the version that the script was written for. absent:
+    rows that the peer can't have, as (table, what) -> reason. unusable: why the peer can't run here, or None."""
     parser = argparse.ArgumentParser(description=f"Measures {peer}; README.md says what and how.")
     parser.add_argument("--json", metavar="OUT", help="where the figures go")
     parser.add_argument("--quick", action="store_true", help="few turns: does it run, and is it right?")

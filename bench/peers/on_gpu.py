@@ -1,16 +1,16 @@
-"""What the scripts of peers on CUDA share: whether there is a device, and the rows of table C12 that all of them have.
-The figures they are held against are those of bench/cuda/peers.c, where tasks are the same."""
+"""Shared by the scripts of peers on CUDA: the search for a device, and the rows of table C12 that all of them have.
+bench/cuda/peers.c has gk's figures for the same tasks."""
 import ctypes
 
 import measure
 
 PASSES = 1000        # of a loop on the device
-HOST_PASSES = 200    # of one whose flag the host reads
-QUEUE, CALLS = 8, 5  # launches that the host doesn't wait for; how often so many, of which the least counts
+HOST_PASSES = 200    # of a loop whose flag the host reads
+QUEUE, CALLS = 8, 5  # launches without a wait; the number of such groups, of which the least time counts
 
 
 def why_none():
-    """Why there is no CUDA device, or None. The driver itself is asked: peers only say that they found none."""
+    """The reason why there is no CUDA device, or None. It asks the driver, since peers give no reason."""
     try:
         driver = ctypes.CDLL("libcuda.so.1")
         code, count = driver.cuInit(0), ctypes.c_int()
@@ -23,7 +23,7 @@ def why_none():
 
 
 def launch_row(launch, wait, ran):
-    """The host's time for launch(), which hands a graph of one task to the device. ran(): how often the task ran."""
+    """The host's time for launch(), which launches a graph of one task. ran(): how many times the task ran."""
     made = [ran()]
 
     def call():
@@ -38,5 +38,5 @@ def launch_row(launch, wait, ran):
 
 
 def no_checkpoints(peer):
-    """Rows that most have no counterpart for."""
+    """Rows for which most peers have no counterpart."""
     return {("C12", what): f"{peer} has no checkpoints" for what in ("silent checkpoint", "yield and resume")}

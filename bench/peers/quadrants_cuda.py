@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Quadrants on CUDA: @qd.kernel(graph=True), which becomes a graph of the driver's. On devices from SM 9.0 on
-qd.graph.do_while is a conditional node, and so is what stands behind a checkpoint; on older ones loops are the host's,
+qd.graph.do_while is a conditional node, and so are the tasks after a checkpoint. On older devices the host runs loops,
 and kernels are gated one by one."""
 import sys
 
@@ -13,7 +13,7 @@ def rows_of(_how):
     from quadrants.lang import impl
 
     qd.init(arch=qd.cuda, log_level="error", unrolling_limit=0)
-    if impl.current_cfg().arch != qd.cuda:  # it would go on, on the CPU
+    if impl.current_cfg().arch != qd.cuda:  # otherwise it would continue on the CPU
         raise RuntimeError("Quadrants found no CUDA device that it can use")
     from quadrants_rows import chain, checkpoint_row, pass_row, yield_rows, zeros
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""What docs/from-quadrants.md says of Quadrants' CPU backend, and of Vulkan where there is a device (such as Mesa's
-lavapipe), tried: one TAP case per line of its table and backend. Counts are how often tasks ran; written for Quadrants
-1.3.3, and another version may well answer otherwise."""
+"""Tries what docs/from-quadrants.md says of Quadrants' CPU backend, and of Vulkan if there is a device (such as Mesa's
+lavapipe): one TAP case per line of its table and backend. Counts are the numbers of times that tasks ran. Written for
+Quadrants 1.3.3; another version may behave differently."""
 import sys
 import warnings
 
@@ -183,7 +183,7 @@ def of(kernel, *values):
 
 
 def inherited():
-    """Of two kernels alike but for their yields; or what the second fails of."""
+    """The results of two kernels that differ only in their yields, or the error of the second."""
     first = of(alike, number(1))
     try:
         return first, of(alike_otherwise, number(1))
@@ -191,8 +191,8 @@ def inherited():
         return first, "no yield_check_params" in str(why)
 
 
-# (case of gk's suite, what to try, what it comes to on the CPU, and on Vulkan if that is something else); 0: finished,
-# None: no status, else the checkpoint that yielded
+# (case of gk's suite, what to try, the result on the CPU, and on Vulkan if it differs there); 0: finished, None: no
+# status, else the checkpoint that yielded
 TRIES = [
     ("yield_in_nested_loop", lambda: of(nested, number(2), number(2), number(1)), ([1, 1, 1, 0, 0, 0, 0, 0], 1),
      ([2, 4, 4, 4, 2, 0, 0, 0], 0)),
@@ -217,7 +217,7 @@ TRIES = [
 
 
 def try_all(arch, name, at):
-    """How many came to something else."""
+    """@return the number of differences from the expected results"""
     qd.init(arch=arch, log_level="critical")
     if impl.current_cfg().arch != arch:
         print(f"not ok {at} - Quadrants can't use {name}")

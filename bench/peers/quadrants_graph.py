@@ -2,8 +2,8 @@
 """Quadrants on the CPU: @qd.kernel(graph=True), each of whose top-level loops is one task; loops by qd.graph.do_while,
 checkpoints by qd.checkpoint, sections by qd.graph.parallel_context (which the CPU runs one after the other).
 
-Tasks are handed to a pool of threads, even those over one item. On one core that costs least, as nobody has to be woken
-on another one; large tasks want all cores. Both are measured."""
+A pool of threads runs all tasks, even those over one item. This costs least on one core, since no thread on another
+core has to be woken. Large tasks need all cores. Both are measured."""
 import sys
 import tempfile
 

@@ -1,4 +1,4 @@
-"""Quadrants' kernels and rows that its scripts share, on whatever device it was started on."""
+"""The kernels and rows that the scripts of Quadrants share, on the device that it was started on."""
 import importlib.util
 import tempfile
 from pathlib import Path
@@ -18,7 +18,7 @@ def zeros(n):
 
 
 def chain(count, n):
-    """Tasks one behind the other, each x[i] += 1 on n items."""
+    """Tasks one after the other, each x[i] += 1 on n items."""
     @qd.kernel(graph=True)
     def run(x: vector):
         for _ in qd.static(range(count)):
@@ -28,8 +28,8 @@ def chain(count, n):
 
 
 def marked_chain(folder, count):
-    """Tasks on one item with a checkpoint each. Every one takes a number written as such, and the compiler reads the
-    source: so there has to be a file with all of them."""
+    """Tasks on one item with a checkpoint each. Each checkpoint needs a literal number, and the compiler reads the
+    source. So this writes a file with all of them."""
     lines = ["import quadrants as qd", "", "", "@qd.kernel(graph=True, checkpoints=True)",
              "def run(x: qd.types.ndarray(qd.i32, ndim=1), quiet: qd.types.ndarray(qd.i32, ndim=0)):"]
     for k in range(count):
@@ -44,7 +44,7 @@ def marked_chain(folder, count):
 
 
 def task_row(table, n, more):
-    """What each of so many more tasks on n items takes."""
+    """The time of one more task on n items."""
     x, made = zeros(n), [0]
 
     def launcher(count):
@@ -62,14 +62,14 @@ def task_row(table, n, more):
 
 
 def checkpoint_row(table):
-    """What one more task with a checkpoint takes beyond one more without."""
+    """The difference between one more task with a checkpoint and one more without."""
     x, quiet, made = zeros(1), qd.ndarray(qd.i32, shape=()), [0]
     quiet[()] = 0
     counts = (CHECKPOINTS // 2, CHECKPOINTS)
     plain = [chain(count, 1) for count in counts]
     with tempfile.TemporaryDirectory() as folder:
         marked = [marked_chain(folder, count) for count in counts]
-        for count, kernel in zip(counts, marked):  # compiled while the source is there
+        for count, kernel in zip(counts, marked):  # compiled while the source exists
             kernel(x, quiet)
             made[0] += count
 
@@ -106,7 +106,7 @@ def pass_row(table, passes):
 
 
 def yield_rows(table):
-    """Beyond two launches, and beyond one."""
+    """The times beyond two launches, and beyond one."""
     x, flag, made, bad = zeros(1), qd.ndarray(qd.i32, shape=()), [0], []
 
     @qd.kernel(graph=True, checkpoints=True)
@@ -130,7 +130,7 @@ def yield_rows(table):
         right = status.yielded and status.checkpoint == 7
         flag[()] = 0
         resumed = step.resume(x, flag, from_checkpoint=7)
-        right = right and not resumed.yielded  # asked while time is taken, as in calm(): it may wait for the device
+        right = right and not resumed.yielded  # within the measured time, as in calm(): it may wait for the device
         took = measure.now() - begin
         made[0] += 2
         if not right:

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Quadrants on Vulkan: @qd.kernel(graph=True), qd.graph.do_while, qd.checkpoint, on the loader's first device. Where
-that is Mesa's lavapipe, the CPU is the device, and one core may be faster than all: both are measured."""
+"""Quadrants on Vulkan: @qd.kernel(graph=True), qd.graph.do_while, qd.checkpoint, on the loader's first device. On
+Mesa's lavapipe the device is the CPU, and one core may be faster than all cores: both are measured."""
 import sys
 
 import measure
 import vulkan_devices
 
-SIZES = ((1, 40), (1024, 40), (1 << 20, 4))  # items of a task, and how many more of them the longer list has
+SIZES = ((1, 40), (1024, 40), (1 << 20, 4))  # items of a task, and the additional tasks of the longer list
 PASSES = 500
 
 
@@ -15,7 +15,7 @@ def rows_of(_how):
     from quadrants.lang import impl
 
     qd.init(arch=qd.vulkan, log_level="error", unrolling_limit=0)
-    if impl.current_cfg().arch != qd.vulkan:  # it would go on, on the CPU
+    if impl.current_cfg().arch != qd.vulkan:  # otherwise it would continue on the CPU
         raise RuntimeError("Quadrants found no Vulkan device that it can use")
     from quadrants_rows import checkpoint_row, pass_row, task_row, yield_rows
 
@@ -24,7 +24,7 @@ def rows_of(_how):
 
 
 def ways():
-    """On the first device, which Quadrants is told to take."""
+    """The configurations on the first device, which Quadrants is told to use."""
     try:
         device = vulkan_devices.devices()[0]
     except OSError:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""PyTorch: torch.cuda.CUDAGraph. It has no loops in graphs: the host replays that of one pass and asks for its flag by
-item(), each time."""
+"""PyTorch: torch.cuda.CUDAGraph. It has no loops in graphs. For each pass the host replays a graph and reads its
+flag by item()."""
 import sys
 
 import measure
@@ -13,7 +13,7 @@ def rows_of(_how):
     x, left = (torch.zeros(1, dtype=torch.int32, device="cuda") for _ in range(2))
 
     def captured(operation):
-        side = torch.cuda.Stream()  # what is captured has to run once before, beside the stream of the capture
+        side = torch.cuda.Stream()  # captured work must have run once before, on another stream than the capture's
         side.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(side):
             operation()

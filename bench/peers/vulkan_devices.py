@@ -1,14 +1,14 @@
-"""Which Vulkan devices there are. The loader itself is asked: peers only go on without, on the CPU."""
+"""Finds Vulkan devices by asking the loader. Peers without a device silently continue on the CPU."""
 import ctypes
 
 LIBRARY = "libvulkan.so.1"
-MOST = 16                       # devices that are looked at
-NAME, NAME_BYTES = 20, 256      # in VkPhysicalDeviceProperties, behind five numbers
-PROPERTIES_BYTES = 4096         # more than it has
+MOST = 16                       # devices at most
+NAME, NAME_BYTES = 20, 256      # in VkPhysicalDeviceProperties, after five numbers
+PROPERTIES_BYTES = 4096         # more than its size
 
 
 def devices():
-    """Their names, in the loader's order; why there are none as an OSError."""
+    """Their names, in the loader's order. Raises an OSError with the reason if there are none."""
     vulkan = ctypes.CDLL(LIBRARY)
     instance, count = ctypes.c_void_p(), ctypes.c_uint32(MOST)
     asked = (ctypes.c_uint64 * 8)(1)  # VkInstanceCreateInfo with its type and nothing else: no layers, no extensions
@@ -29,7 +29,7 @@ def devices():
 
 
 def why_none():
-    """Why there is no device, or None."""
+    """The reason why there is no device, or None."""
     try:
         devices()
     except OSError as why:

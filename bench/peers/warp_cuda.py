@@ -13,7 +13,7 @@ def rows_of(_how):
     import warp as wp
 
     wp.config.quiet = True
-    wp.config.enable_backward = False  # no gradients are asked for
+    wp.config.enable_backward = False  # no gradients are needed
 
     @wp.kernel
     def one_more(x: wp.array(dtype=wp.int32)):

@@ -14,7 +14,7 @@ def rows_of(_how):
     import numpy as np
 
     wp.config.quiet = True
-    wp.config.enable_backward = False  # no gradients are asked for; it changes nothing in a forward launch
+    wp.config.enable_backward = False  # no gradients are needed; it changes nothing in a forward launch
 
     @wp.kernel
     def one_more(x: wp.array(dtype=wp.int32)):

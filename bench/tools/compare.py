@@ -3,15 +3,15 @@
 
   bench/tools/compare.py BEFORE AFTER [--times]
 
-Held together are the ratios of each table, since they were taken turn by turn and so say the same on a fast day and on
-a slow one, and bytes; --times does it for the arms' own times, and for goals that are times, which say something only
-if machine and day are the same. A change counts if it is larger than the noise: of each side half of the quartiles'
-distance, or half of how far its rounds are apart if that is more, relative to the median; both sides together as
-independent errors are; and never less than two percent. A ratio to a peer has only how far its rounds are apart, or of
-one round what our arm and the peer's have together. Where that isn't known, or what is compared was lost in noise,
-nothing counts; nor does a difference that came out at 0 or below, which no factor is said of. What rounds of one day
-are apart says nothing of what two machines are, so it is said where the two aren't alike: by their names, their
-Linux, compiler or flags, or the floor that they measured. Exit code 1: something got slower.
+It compares bytes and the ratios of each table. Ratios are taken turn by turn, so they are the same on a fast day and on
+a slow one. --times also compares the arms' own times, and goals that are times, which is useful only on the same
+machine and day. A change counts if it is larger than the noise. The noise of one side is half of the distance between
+quartiles, or half of the distance between rounds if that is more, relative to the median. Two sides add up like
+independent errors, and the noise is at least two percent. For a ratio to a peer it is the distance between rounds, or
+with one round the noise of both arms. Nothing counts if the noise is unknown or the figure was lost in noise. A
+difference of 0 or less has no factor and doesn't count. The noise of one machine doesn't cover differences between two
+machines, so these are printed: names, Linux, compiler, flags, and the measured floor. Exit code 1: something got
+slower.
 """
 import argparse
 import math
@@ -23,7 +23,7 @@ from pathlib import Path
 import plot_figures
 
 LEAST = 0.02
-FLOOR = 1.25  # times as much: quiet runs of one machine, hours apart, were within it
+FLOOR = 1.25  # times as much: quiet runs of one machine, hours apart, differed by less
 
 Figure = namedtuple("Figure", "median noise")  # noise: relative
 
@@ -51,7 +51,7 @@ def noise_in_all(figure):
 
 
 def noise_to_peer(row, ours):
-    """Of the ratio in a peer's row. One round is no distance apart from itself, but each side has its turns."""
+    """The noise of the ratio in a peer's row. One round has no distance between rounds, but each side has turns."""
     if row["ratio"].get("noise"):
         return math.inf
     if row["ratio"]["rounds"] > 1:
@@ -64,7 +64,7 @@ def reports_of(folder):
 
 
 def names_of(reports):
-    """What was measured: a GPU, or else the CPUs."""
+    """The names of the GPUs, or else of the CPUs."""
     gpus = [report["device"]["gpu"] for report in reports if "gpu" in report.get("device", {})]
     machines = [report["machine"] for report in reports if report.get("tables") and "machine" in report]
     cpus = [f"{one.get('cpu', 'unknown')}, {one.get('cores', '?')} cores" for one in machines]
@@ -72,19 +72,19 @@ def names_of(reports):
 
 
 def runs_of(reports):
-    """When, of which commit."""
+    """The dates and commits of the runs."""
     return list(dict.fromkeys(f"commit {one.get('commit', 'unknown')}, {one.get('started', 'no date')}"
                               for one in reports if one.get("tables")))
 
 
 def said_of(reports, *names):
-    """What they say of their machines by these names."""
+    """The facts with these names about the machines."""
     return sorted({", ".join(report["machine"][name] for name in names) for report in reports
                    if report.get("tables") and set(names) <= set(report.get("machine", {}))})
 
 
 def tells_rounds(reports):
-    """Whether of several rounds each one's median is there; files of before have them not."""
+    """Whether each of several rounds has its median; older files lack them."""
     several = [report for report in reports if report.get("tables") and report.get("rounds", 1) > 1]
     return not several or any("medians" in arm for report in several for table in report["tables"]
                               for arm in table["arms"])
@@ -100,7 +100,7 @@ def floors_of(reports):
 
 
 def differences(before, after, times):
-    """Why the two may not be alike, in words."""
+    """The differences between the two machines, in words."""
     if names_of(before) != names_of(after):
         yield "not the same machine: " + ("times of the one say nothing about the other" if times else
                                           "ratios may differ for that alone")
@@ -119,7 +119,7 @@ def differences(before, after, times):
 
 
 def absent(reports):
-    """Why what isn't there wasn't measured, by program or (table, what, arm)."""
+    """The reasons for missing figures, by program or (table, what, arm)."""
     found = {(report["program"],): report["missing"] for report in reports if "missing" in report}
     for report in reports:
         found.update({(table["id"], table["what"], arm["name"]): arm["missing"] for table in report.get("tables", [])
@@ -129,7 +129,7 @@ def absent(reports):
 
 
 def absent_lines(before, after):
-    """A line for each reason and what it keeps from being measured, before, after, or both."""
+    """A line for each reason, with the figures that are missing before, after, or in both."""
     lines = {}
     for key in sorted({*before, *after}):
         for whys, when in (({before.get(key)} & {after.get(key)}, "before and after"),
@@ -141,7 +141,7 @@ def absent_lines(before, after):
 
 
 def is_relative(table, ratio):
-    """Whether it is held against something, or is no time."""
+    """Whether the figure is a ratio, or no time."""
     return bool(ratio.get("against", "?")) or table.get("unit") == "bytes"
 
 
@@ -176,7 +176,7 @@ def figures_of(reports, times):
 
 
 def changes(before, after):
-    """(how many times as much, noise, key) of what both have above 0."""
+    """(factor, noise, key) of the figures that are above 0 in both."""
     for key in set(before) & set(after):
         old, new = before[key], after[key]
         if min(old.median, new.median) > 0:
@@ -184,7 +184,7 @@ def changes(before, after):
 
 
 def below(before, after):
-    """(key, before, after) of what both have where one is 0 or below: no factor says how much."""
+    """(key, before, after) of the figures in both of which one is 0 or less, and which so have no factor."""
     for key in sorted(set(before) & set(after)):
         old, new = before[key].median, after[key].median
         if min(old, new) <= 0:

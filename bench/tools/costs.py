@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Writes common/base/costs.h: what gk chooses by, from the results that are checked in.
+"""Writes common/base/costs.h, the costs that gk chooses by, from the results that are checked in.
 
   bench/tools/costs.py [--results FOLDER] [--out FILE] [--check]
 
-Each number has a rule that reads it out of table P of bench/cuda/choices.c, in each folder of bench/results that has
-it. The least of all devices counts, so that none is made slower by another's; where no device was measured yet, the
-number is assumed, and the header says so. --check writes nothing; exit code 1: the file isn't what would be written.
+Each number has a rule that derives it from table P of bench/cuda/choices.c, for each folder of bench/results with that
+table. The least number of all devices counts, so that no device becomes slower through another's number. If no device
+was measured yet, the number is assumed, and the header says so. --check writes nothing; exit code 1: the file differs
+from what would be written.
 """
 import argparse
 import json
@@ -19,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 # ---- rules: what a report's tables say, or None --------------------------------------------------------------------
 
 def pairs(report, *whats):
-    """{x: (median of the first way, of the second)} of tables whose arms come in pairs."""
+    """{x: (median of the first way, of the second)} of tables with pairs of arms."""
     found = {}
     for table in report["tables"]:
         if table["id"] == "P" and table["what"].startswith(whats):
@@ -30,7 +31,7 @@ def pairs(report, *whats):
 
 
 def greatest(pairs_by_x, holds):
-    """The last x up to which it holds all the way; 0: not even at the first."""
+    """The last x up to which `holds` is true for every x; 0: it is false for the first."""
     last = 0
     for x in pairs_by_x:
         if not holds(x):
@@ -40,8 +41,8 @@ def greatest(pairs_by_x, holds):
 
 
 def most_guarded(report):
-    """A launch that nobody stops meets each segment open; one that yields, with the launch that resumes, once open and
-    once closed. In both, guards are to be no dearer than an IF node."""
+    """A launch without a yield finds each segment open. A launch that yields and the one that resumes find it open once
+    and closed once. In both cases guards must not cost more than an IF node."""
     opened, closed = pairs(report, "an open gate"), pairs(report, "a closed gate")
     if not opened or set(opened) != set(closed):
         return None
@@ -58,7 +59,7 @@ def small_bytes(report):
 
 
 def spin_ns(report):
-    """Who waits awake for as long as waking would take waits at most twice as long as the best that could be done."""
+    """A thread that spins for as long as a wake-up takes waits at most twice as long as with the best choice."""
     for table in report["tables"]:
         if (table["id"], table["what"]) == ("P", "a wait that sleeps"):
             median = next((arm.get("median") for arm in table["arms"] if arm["name"] == "the waking alone"), None)
@@ -66,7 +67,7 @@ def spin_ns(report):
     return None
 
 
-# Name, what it is, rule, the figure's name, the value as long as none is measured, and why that.
+# Name, meaning, rule, the figure's name, the value until one is measured, and the reason for that value.
 NUMBERS = [
     ("GKI_COST_MOST_GUARDED", "So many tasks of a segment read a guard themselves; more go behind one IF node.",
      most_guarded, "open and closed gates", 8,
@@ -81,7 +82,7 @@ NUMBERS = [
 # ---- writing --------------------------------------------------------------------------------------------------------
 
 def reports(folder):
-    """(file, report) of what was measured for real."""
+    """(file, report) of the runs without --quick."""
     for path in sorted(folder.glob("*/cuda_choices.json")):
         report = json.loads(path.read_text())
         if report.get("tables") and not report.get("quick"):

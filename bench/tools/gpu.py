@@ -7,25 +7,26 @@
 FOLDER gets summary.txt, summary.json and logs.tar.gz. The parts, in this order; without --part all of them:
 
   build        what the chosen parts need, in build/gpu, without sanitizers (done in any case)
-  probe        what this driver does where its documentation leaves that open
-  tests        the test suite, without what no driver has a say in
+  probe        questions about this driver that its documentation leaves open
+  tests        the test suite, without tests that don't depend on the driver
   conformance  the suite and random lists, native and host-gated
-  sanitizer    the suite under compute-sanitizer: host-gated, and native where a graph has no conditional nodes, for it
-               reports falsely in their bodies
-  softbody     the demo on the GPU, held against OpenMP
-  bench        the tables of CUDA, and the peers that are installed or were brought along
-  compare      probe and suite on the simulated driver, case by case against the real one
+  sanitizer    the suite under compute-sanitizer: host-gated, and native for graphs without conditional nodes, since it
+               reports false errors in their bodies
+  softbody     the demo on the GPU, compared with OpenMP
+  bench        the tables of CUDA, and the peers that are installed or in carry/
+  compare      probe and suite on the simulated driver, compared with the real one case by case
 
-A part that fails or runs out of time doesn't keep the next from running. With --minutes all ends before those are over,
-with what there is; without, each part has a time of its own that no machine should need, so that nothing hangs. Parts
-can be asked for one by one, and with --only programs and peers of bench, where one command may not take as long as all
-of them. --log-bytes takes the middle out of longer logs, --logs-bytes leaves the longest out of the archive. Exit
-code 0: all that was asked for ran, and was right. Nothing is left running.
+A part that fails or runs out of time doesn't keep the next from running. With --minutes the script ends within that
+time, with the results so far. Without it each part has a generous limit, so that nothing hangs. If one command may not
+take that long, --part selects parts, and --only selects programs and peers of bench. --log-bytes cuts the middle out of
+longer logs; --logs-bytes leaves the longest logs out of the archive. Exit code 0: everything selected ran and was
+right. No process is left running.
 
---pack is for a machine without a GPU but with a network: what the other may lack (Debian's cmocka, libpng and ninja,
-NVRTC), to be taken along as the folder carry/ in the repository's root or given by --carry; with --pack-peers also
-Quadrants, for that version of Python, as 3.12. Of it only what is missing there is used. More than --pack-bytes is a
-failure. GK_GPU_DRY=1: the simulated driver in the real one's place, and no compute-sanitizer but one in PATH.
+--pack is for a machine with a network but without a GPU. It fetches packages that the GPU machine may lack (Debian's
+cmocka, libpng and ninja, and NVRTC). Copy them to the folder carry/ in the repository's root there, or name their
+folder by --carry. --pack-peers adds Quadrants for that version of Python, such as 3.12. Only missing packages are used.
+It is a failure if they take more than --pack-bytes. GK_GPU_DRY=1 uses the simulated driver in place of the real one,
+and compute-sanitizer only if it is in PATH.
 """
 import argparse
 import datetime
@@ -48,15 +49,15 @@ from gpu_suite import cases_of, conformance, native_on_real, run_suite, sanitize
 SPOT = "docs/examples/softbody/spot.obj"
 TREE = ROOT / "build/gpu"
 
-# Of tests/run.py: what has no device in it, or takes minutes to say what every other machine can.
+# Tests of tests/run.py that use no device, or that take minutes and give the same result on any machine.
 NO_DEVICE = ["coverage", "mutations", "lint", "exports", "headers", "installed", "docs", "doxygen", "errors", "outside",
              "printed", "peers", "kernel compilers", "kernel flags", "cuda images", "CUDA's headers", "analyzer",
              "valgrind", "gpu script", "tidy", "aarch64", "configured", "composed kernels on Vulkan",
              "mutations runner", "bench pages", "quoted figures"]
 
-# Until the body touches something, a step adds up roundings; final.obj has nine digits. From then on contact doubles
-# the last bit many times over (OpenMP with one thread and with two is centimetres apart after 40 steps), and what is
-# left to compare is the fall as a whole.
+# Until the body touches something, steps add up roundings; final.obj has nine digits. After that, contacts amplify the
+# last bit: OpenMP with one thread and with two is centimetres apart after 40 steps. Only the fall as a whole can be
+# compared then.
 FREE_STEPS, FREE_METRES, WHOLE_METRES, WHOLE_ENERGY = 20, 1e-6, 0.1, 0.05
 
 
@@ -84,7 +85,7 @@ print(json.dumps({"device": name.value.decode(), "arch": 10 * major.value + mino
 
 
 def about_machine(part):
-    """The GPU and its driver, as the driver itself says."""
+    """Facts about the GPU and its driver, asked of the driver itself."""
     asked = part.call("machine", [sys.executable, "-c", ASK], 60)
     try:
         about = json.loads(asked.text.splitlines()[-1])
@@ -106,7 +107,7 @@ def commit():
 # ---- build ----------------------------------------------------------------------------------------------------------
 
 def build_targets(tree, chosen, options):
-    """What the chosen parts need of what build.ninja has; and what it hasn't."""
+    """The targets that the chosen parts need, and those that build.ninja lacks."""
     listed = configure.output("ninja", "-C", str(tree), "-t", "targets", "all") or ""
     known = {line.partition(":")[0]: line.partition(":")[2].strip() for line in listed.splitlines()}
     stand_ins = [name for name in known if re.fullmatch(r"build/simgpu/lib[^/]*", name)]
@@ -139,7 +140,7 @@ def build(part, options):
 # ---- probe, tests ---------------------------------------------------------------------------------------------------
 
 def objects(text):
-    """The lines that are JSON."""
+    """The objects of those lines that are JSON."""
     found = []
     for line in text.splitlines():
         try:
@@ -164,7 +165,7 @@ def probe(part, options):
                    f"\n{name} {one['answer']}: {one.get('question', '')}" for name, one in odd.items()))
     info = part.call("gk-info", ["build/gk-info", "--backend", "cuda"])
     part.check("gk-info", info.trouble())
-    # What a kernel wrote is there for the node behind it, each time, whatever else the device does meanwhile.
+    # A node sees each time what the kernel before it wrote, whatever else the device does.
     times = 3 if options.quick else 300
     busy = part.call("probe-busy", ["build/tests/cuda/probe", str(times), "busy"])
     again = answers(busy.text)
@@ -194,7 +195,7 @@ def tests(part, options):
 # ---- the soft body --------------------------------------------------------------------------------------------------
 
 def fall(part, backend, steps, mesh, words=()):
-    """Runs the demo: where its vertices end, and the numbers of its last line; or what went wrong."""
+    """Runs the demo. @return its last vertices, the numbers of its last line, and the problem or None"""
     out = LOGS / f"softbody-{backend}-{steps}"
     done = part.call(f"{backend}-{steps}", ["build/softbody", mesh, "--backend", backend, "--steps", steps, "--out",
                                             out, "--quiet", *words])
@@ -246,11 +247,11 @@ def softbody(part, options):
 
 # ---- bench, compare -------------------------------------------------------------------------------------------------
 
-# What takes minutes each: where there is little time, the tables of all else are there.
+# These take minutes each, so they run last: with little time, all other tables are measured.
 LAST = ["cuda_solver", "cuda_particles", "cuda_bfs", "cuda_softbody", "cuda_growth"]
 
 def bench(part, options):
-    """The tables of CUDA, and the peers that are installed or were brought along."""
+    """Measures the tables of CUDA, and the peers that are installed or in carry/."""
     out = LOGS / "bench"
     peers = [name for name, peer in run_peers.listed().items() if peer.needs_gpu]
     listed = (configure.output("ninja", "-C", str(part.tree), "-t", "targets", "rule", "single") or "").split()
@@ -260,7 +261,7 @@ def bench(part, options):
     programs, peers = ([name for name in chosen if name in kind] for kind in (programs, peers))
     command = [sys.executable, "bench/tools/run.py", "--offline", "--site", PEERS, "--out", out,
                *(["--quick"] if options.quick else ["--rounds", "1"]),
-               "--minutes", f"{max(0.1, (part.left() - 20) / 60):.2f}",  # and then what there is is written
+               "--minutes", f"{max(0.1, (part.left() - 20) / 60):.2f}",  # the rest is for writing the results
                *(word for name in chosen for word in ("--only", name))]
     done = part.call("run", command)
     tables = {path.stem: json.loads(path.read_text()) for path in sorted(out.glob("*.json"))}
@@ -275,7 +276,7 @@ def bench(part, options):
 
 
 def differences(real, simulated, what):
-    """Lines that say where two dicts differ."""
+    """Lines with the differences between two dicts."""
     return [f"{what} {name}: real {real.get(name, '-')}, simulated {simulated.get(name, '-')}"
             for name in sorted(set(real) | set(simulated)) if real.get(name) != simulated.get(name)]
 
@@ -312,11 +313,11 @@ def compare(part, options):
 
 PARTS = {"build": (build, 240), "probe": (probe, 60), "tests": (tests, 420), "conformance": (conformance, 480),
          "sanitizer": (sanitizer, 500), "softbody": (softbody, 300), "bench": (bench, 600), "compare": (compare, 400)}
-IN_NO_HURRY = 6  # times as long, if nobody said how long all may take: what is slow comes to its end, what hangs, too
+IN_NO_HURRY = 6  # times as long without --minutes: slow parts end by themselves, and hanging ones are ended
 
 
 def with_simulated(env, tree):
-    """The stand-ins found in place of the driver and NVRTC."""
+    """An environment in which the simulated driver and NVRTC are found first."""
     return dict(env, LD_LIBRARY_PATH=":".join(filter(None, (str(tree / "build/simgpu"), env.get("LD_LIBRARY_PATH")))))
 
 
@@ -353,8 +354,8 @@ def run_part(name, options, ends):
 
 
 def pack_logs(folder, each, whole):
-    """One archive. Logs of more bytes than `each` lose their middle; the longest go where all are more than `whole`.
-    None: any number will do."""
+    """Writes one archive. Logs of more than `each` bytes lose their middle. The longest logs are left out if the
+    archive has more than `whole` bytes. None: no limit."""
     for path in LOGS.rglob("*"):
         if each is not None and path.is_file() and path.stat().st_size > each:
             data, half = path.read_bytes(), max(each // 2, 1)

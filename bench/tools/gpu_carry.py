@@ -20,8 +20,8 @@ UNPACKED = ROOT / "build/gpu-carried"
 PACKAGES = {"libcmocka-dev": ["libcmocka-dev", "libcmocka0"], "libpng-dev": ["libpng-dev", "libpng16-16"],
             "ninja-build": ["ninja-build"]}
 NVRTC = "nvidia-cuda-nvrtc-cu12==12.4.127"
-# The peer that goals name, and where its packages are put. What isn't taken along: numpy, large and wherever another
-# peer is; static libraries; programs.
+# The peer that goals name, and the folder for its packages. These aren't packed: numpy, which is large and installed
+# with any other peer; static libraries; programs.
 PEER, PEERS = "quadrants", UNPACKED / "peers"
 NOT_PACKED = ("numpy*", "lib64", "bin", "share")
 PLATFORMS = ("manylinux_2_28", "manylinux_2_27", "manylinux_2_17", "manylinux2014")
@@ -41,7 +41,7 @@ def peers_archive(folder, python):
 
 
 def pack_peers(folder, python):
-    """The peer with all that it imports, for that version of Python; as small as it gets, since it is large."""
+    """Packs the peer with its imports for that version of Python, as small as possible."""
     package = next(peer.package for peer in run_peers.listed().values() if peer.package.startswith(PEER))
     site = folder / "site"
     run(sys.executable, "-m", "pip", "-q", "install", "--target", site, "--only-binary=:all:", "--implementation", "cp",
@@ -61,7 +61,7 @@ def write_peers(site, archive):
 
 
 def use_peers(folder):
-    """Unpacks what was carried for this Python, if it hasn't got it. @return what happened, or None"""
+    """Unpacks the peer for this Python, if it isn't installed. @return what was done or is wrong, or None"""
     archive = peers_archive(folder, f"{sys.version_info[0]}.{sys.version_info[1]}")
     try:
         importlib.metadata.version(PEER)
@@ -77,8 +77,8 @@ def use_peers(folder):
 
 
 def pack(folder, most, python=None):
-    """Fetches what a machine with a GPU may lack, and unpacks it as far as it is small. most: bytes, or None; python:
-    the version there, if peers are to be taken along."""
+    """Fetches the packages, and unpacks the small ones. most: bytes, or None. python: the version on the GPU machine,
+    if peers are packed, too."""
     folder = Path(folder).absolute()
     fetched = folder / "fetched"
     fetched.mkdir(parents=True, exist_ok=True)
@@ -115,7 +115,7 @@ def packages_missing():
 
 
 def use_carried(part, folder):
-    """Of what was taken along, only what this machine has not."""
+    """Makes this machine use those packages that it lacks."""
     lacking = packages_missing()
     if not folder.is_dir():
         if lacking:

@@ -1,4 +1,4 @@
-"""Programs that bench/tools/gpu.py runs: with a time limit and a log each, and nothing that outlives it."""
+"""The programs that bench/tools/gpu.py runs: each has a time limit and a log, and none outlives the script."""
 import ctypes
 import os
 import re
@@ -30,7 +30,7 @@ def stop_on_signals():
 
 
 def descendants(of):
-    """Ids of the processes below one, deepest last."""
+    """The ids of a process's descendants, the deepest last."""
     children = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -46,7 +46,7 @@ def descendants(of):
 
 
 def kill_below(pid, itself):
-    """Twice: one that was starting another when it was looked for."""
+    """Kills twice, since a process may have been starting another one."""
     for _ in range(2):
         for one in ([pid] if itself else []) + descendants(pid):
             try:
@@ -56,7 +56,7 @@ def kill_below(pid, itself):
 
 
 def adopt_orphans():
-    """What outlives its parent below us becomes our child, in whatever session it is, and so can be found and ended."""
+    """Makes orphaned descendants, of any session, children of this process, so that they can be found and ended."""
     PR_SET_CHILD_SUBREAPER = 36
     ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
@@ -75,7 +75,7 @@ class Ended:
         self.code, self.text, self.log, self.late = code, text, log, late
 
     def trouble(self, lines=15):
-        """None if it ended well, else how, with the last that it printed."""
+        """None if it ended well, else the way it ended and its last lines."""
         if self.code == 0 and not self.late:
             return None
         how = f"no end after {self.late:.0f} seconds" if self.late else \
@@ -84,7 +84,7 @@ class Ended:
 
 
 class Part:
-    """One part under way: its checks, and the time that it may take."""
+    """A running part: its checks and its time limit."""
 
     def __init__(self, name, ends, tree, real):
         self.name, self.ends, self.tree, self.real = name, ends, tree, real
@@ -95,7 +95,7 @@ class Part:
         return self.ends - time.monotonic()
 
     def call(self, name, command, seconds=None, env=None, cwd=None):
-        """Runs a command until it ends or the time is over; what it prints is a log."""
+        """Runs a command until it ends or its time is over. Its output goes to a log."""
         log = LOGS / f"{self.name}-{re.sub(r'[^a-zA-Z0-9_.-]+', '-', name)}.log"
         words, limit = [str(word) for word in command], max(0.1, min(seconds or 1e9, self.left()))
         if stopped.is_set() or self.left() <= 0:
@@ -118,7 +118,7 @@ class Part:
         return Ended(process.returncode, log.read_text(errors="replace").partition("\n")[2], log, late)
 
     def check(self, name, problem, note=""):
-        """Notes and prints one result. problem: what is wrong, or None."""
+        """Keeps and prints one result. problem: None if all is well."""
         with self.lock:
             self.checks.append({"name": name, "passed": not problem, "note": problem or note})
             first, *more = str(problem or note).splitlines() or [""]

@@ -26,7 +26,7 @@ def all_cases():
 
 
 def filters(cases):
-    """For the runner, which takes names as parts of names, but patterns for all of one."""
+    """Patterns for the runner, which takes plain names as parts of names, and patterns as whole names."""
     return [f"[{name[0]}]{name[1:]}" for name in cases]
 
 
@@ -41,7 +41,7 @@ def cases_of(options):
 
 
 def run_cases(part, name, words, cases, env):
-    """Some cases in one process of the runner: what became of each, and the capability report."""
+    """Runs some cases in one process. @return their outcomes, and the capability report"""
     out = LOGS / f"{part.name}-{name}.json"
     out.unlink(missing_ok=True)
     done = part.call(name, ["build/tests/conformance/conformance", *words, "--json", out,
@@ -58,7 +58,7 @@ def run_cases(part, name, words, cases, env):
 
 
 def run_suite(part, label, words, cases, env, alone=True):
-    """The suite, several processes at a time; a case that fails beside others has a second try by itself."""
+    """Runs the suite in several processes at a time. A case that fails runs once more by itself."""
     outcomes, report = {}, {}
     with ThreadPoolExecutor(WORKERS) as pool:
         jobs = [pool.submit(run_cases, part, f"{label}-{k}", words, few, env) for k, few in enumerate(batches(cases))]
@@ -90,7 +90,7 @@ def judge_suite(part, label, ran):
 
 
 def native_on_real(part, options):
-    """The suite on the real driver; what an earlier run of the same program said is as good."""
+    """The suite on the real driver, or the kept result of an earlier run of the same program."""
     runner = part.tree / "build/tests/conformance/conformance"
     kept = runner.with_name("real.json")
     key = [options.backend, options.quick, DRY, runner.stat().st_mtime if runner.exists() else 0]
@@ -106,7 +106,7 @@ def native_on_real(part, options):
 
 
 def random_lists(part, options, label, words, share):
-    """As many as the time allows, several processes at a time, each with seeds of its own."""
+    """Runs as many as the time allows, in several processes at a time, each with its own seeds."""
     chunk, most = (20, 2) if options.quick else (250, 400)
     ends, done_lists, bad = time.monotonic() + min(part.left(), LISTS_SECONDS) * share, [], []
 
@@ -150,7 +150,7 @@ def sanitize(part, options, program, tool, label, words, cases):
     front = [program, "--tool", tool, "--error-exitcode", "99", "--print-limit", "20", *TOOLS[tool]] if program else []
     done = part.call(f"{tool}-{label}", [*front, "build/tests/conformance/conformance", "--here", "--backend",
                                          options.backend, *words, *filters(cases)],
-                     env={**part.real, "GK_CUDA_PROBE": "0"} if words else None)  # it cries wolf over bodies of nodes
+                     env={**part.real, "GK_CUDA_PROBE": "0"} if words else None)  # false errors in bodies of nodes
     problem = done.trouble(40)
     if not problem and "# SKIP" in done.text and not re.search(r"^ok \d+ - [^#]*$", done.text, re.M):
         problem = "no case ran:\n" + done.text[-600:]
@@ -164,7 +164,7 @@ def sanitizer(part, options):
     if not program and not DRY:
         part.check("compute-sanitizer", "it is neither in PATH nor in /usr/local/cuda/bin")
         return
-    wanted = [name for name in cases_of(options) if name != "sections/overlap_measured"]  # there nothing overlaps
+    wanted = [name for name in cases_of(options) if name != "sections/overlap_measured"]  # nothing overlaps under it
     flat = [name for name, needs in all_cases().items() if name in wanted and not needs & CONDITIONAL]
     work = [(tool, f"{kind}-{k}", words, few) for tool in TOOLS
             for kind, words, cases in (("flat", [], flat), ("host-gated", ["--host-gated"], wanted))

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Draws bench/results/<device>/ and writes its README.md, from the JSON files there alone.
+"""Draws bench/results/<device>/ and writes its README.md, only from the JSON files there.
 
   bench/tools/plot.py FOLDER ...
 
-Times are shown as multiples of an arm of the same table, since how fast a shared machine was on that day says nothing.
-The plots need matplotlib, of this Python or of another that is found. Where none has it, a page that shows plots stays
-as it is, and the exit code is 1; a new one says that it has none.
+Times are shown as multiples of an arm of the same table, since the speed of a shared machine on one day means nothing.
+The plots need matplotlib, of this Python or of another one that is found. Without it, a page with plots stays as it is,
+and the exit code is 1. A new page then says that it has no plots.
 """
 import os
 import subprocess
@@ -24,7 +24,7 @@ PYTHONS = [sys.executable, "/usr/bin/python3", str(run_peers.VENV / "bin/python"
 
 
 def rows_of(table, reports):
-    """(name, bar, mark) of each line of a plot: what is judged is beneath its arm; without both, an arm is missing."""
+    """(name, bar, mark) of each line of a plot. Judged ratios are beneath their arms. Missing arms have neither."""
     marks = list(marks_of(table, reports))
     arms = [(bar[0], bar) for bar in bars_of(table, reports)] + [(arm["name"], None) for arm in missing_of(table)]
     for name, bar in arms:
@@ -38,7 +38,7 @@ def draw_table(axes, table, reports):
     marks = [mark for _, _, mark in rows if mark and None not in (mark.median, mark.unit)]
     medians, longest = [bar[2] for bar in bars], max(abs(bar[2]) for bar in bars)
     judged = [value * mark.unit for mark in marks for value in (mark.median, mark.goal)]
-    most = max([3 * longest, *judged])  # a turn that went wrong is no reason to make all bars short
+    most = max([3 * longest, *judged])  # one bad turn mustn't make all bars short
     ends = [bar[4] for bar in bars] + [mark.high * mark.unit for mark in marks if mark.high is not None]
     last = max([*judged, *medians, bound or 0, *(min(end, most) for end in ends)])
     last = last if last > 0 else 1
@@ -54,7 +54,7 @@ def draw_table(axes, table, reports):
             plot_goals.draw_mark(axes, place, mark, limits, mark.unit)
         elif bar:
             _, kind, median, low, high = bar
-            if axes.get_xscale() == "log":  # where a bar begins at no figure, so that its length means nothing
+            if axes.get_xscale() == "log":  # bars here don't begin at 0, so their length means nothing
                 axes.plot([limits[0], max(median, limits[0])], [place, place], color=COLOURS[kind], linewidth=0.8)
                 axes.plot(max(median, limits[0]), place, marker="o", color=COLOURS[kind], markersize=8)
             else:
@@ -78,7 +78,7 @@ def draw_table(axes, table, reports):
 
 
 def save(pyplot, figure, folder, ident):
-    """The picture's name."""
+    """Saves the picture. @return its name"""
     path = folder / f"{ident}.svg"
     figure.savefig(path, metadata={"Date": None, "Creator": None})
     path.write_text("".join(line.rstrip() + "\n" for line in path.read_text().splitlines()))
@@ -87,7 +87,7 @@ def save(pyplot, figure, folder, ident):
 
 
 def python_that_draws():
-    """One that has matplotlib: this one, Debian's, or the peers'; or None."""
+    """A Python with matplotlib: this one, Debian's, or the peers'; or None."""
     def draws(python):
         try:
             return subprocess.run([python, "-c", "import matplotlib"], stderr=subprocess.DEVNULL).returncode == 0
@@ -97,8 +97,7 @@ def python_that_draws():
 
 
 def judged_together(tables, reports):
-    """(name, mark) of all that is judged where it has a plot of its own: goals on one scale, beside curves, or of more
-    tables than can be seen at a glance."""
+    """(name, mark) of all judged ratios, if they have their own plot: beside curves, or if there are many tables."""
     rows = [(table["what"], mark) for table in tables for mark in marks_of(table, reports)]
     if all(mark.median is None for _, mark in rows) or any(mark.absolute for _, mark in rows):
         return []
@@ -116,7 +115,7 @@ def draw_tables(pyplot, tables, reports, title):
 
 
 def draw(folder, reports):
-    """Of each table id the names of its pictures: what is judged, if that has one, and all arms."""
+    """Draws all tables. @return the names of pictures by table id: the judged ratios, if they have one, and all arms"""
     import matplotlib
     matplotlib.use("svg")
     matplotlib.rcParams.update({"svg.hashsalt": "gk", "svg.fonttype": "none", "font.family": "sans-serif"})

@@ -1,4 +1,4 @@
-"""The part of bench/tools/plot.py for what the files say: tables, arms, peers, and all that is judged, in words."""
+"""The part of bench/tools/plot.py that reads the files: tables, arms, peers, and all judged ratios, in words."""
 import json
 import os
 import sys
@@ -20,7 +20,7 @@ NANOSECONDS = {"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9}
 
 
 def number(value):
-    """Three figures, as people write them."""
+    """The number with three digits."""
     if value is None:
         return "-"
     if abs(value) >= 100:
@@ -29,7 +29,7 @@ def number(value):
 
 
 def beside(value, goal):
-    """The same beside a goal, with more of them where three figures would put it on the goal or on its other side."""
+    """The same beside a goal, with more digits if three would put it on the goal or on its other side."""
     text = number(value)
     if value is None or value == goal:
         return text
@@ -53,7 +53,7 @@ def load(folder):
 
 
 def tables_of(reports):
-    """Each knows whether a device of its own ran it."""
+    """All tables. Each has a mark whether it ran on a device of its own."""
     tables = [dict(table, on_device="device" in report) for report in reports.values()
               for table in report.get("tables", [])]
     order = list(TITLES)
@@ -61,7 +61,7 @@ def tables_of(reports):
 
 
 def peer_rows(reports):
-    """(peer, version, row) of all that was measured or is missing."""
+    """(peer, version, row) of all rows, measured or missing."""
     for peer in reports.get("peers", {}).get("peers", []):
         for row in peer.get("rows", []):
             yield peer["peer"], peer["version"], row
@@ -72,7 +72,7 @@ def is_of(row_of_peer, table):
 
 
 def ways(row_of_peer):
-    """A row where its peer was fastest, and where it wasn't."""
+    """A row of the peer's fastest configuration, and of the others."""
     return [row_of_peer, *row_of_peer.get("others", [])]
 
 
@@ -90,13 +90,13 @@ def missing_of(table):
 
 
 def against_of(table, ratio):
-    """The arm that a ratio is held against: where rounds were against several, the fastest of all rounds."""
+    """The arm that a ratio is taken against. If rounds have different ones: the fastest over all rounds."""
     arms = [arm_called(table, name) for name in ratio.get("rounds against", [ratio["against"]])]
     return min((arm for arm in arms if arm.get("median") is not None), key=lambda arm: arm["median"], default=None)
 
 
 def base_of(table):
-    """The arm that is 1: what the first ratio is about, else the first; not one that is lost in noise."""
+    """The arm that is 1: that of the first ratio, else the first one; never an arm that is lost in noise."""
     arms = [arm for arm in (against_of(table, ratio) for ratio in table["ratios"] if ratio["against"]) if arm]
     arms += measured_of(table)
     none = arms[0] if arms else {"name": "", "median": None}
@@ -104,13 +104,13 @@ def base_of(table):
 
 
 def is_absolute(table):
-    """A table with a goal in its own unit is shown in that, and one of a device that nobody shares."""
+    """Whether the table is shown in its own unit: it has a goal in this unit, or ran on a device that isn't shared."""
     return table.get("on_device") or any(ratio["goal"] and not ratio["against"] and ratio["median"] is not None
                                          for ratio in table["ratios"])
 
 
 def floor_of(table):
-    """What no arm can be below, on the axis of the bars; or None."""
+    """The floor on the axis of the bars, or None."""
     floor, scale = table.get("floor", {}).get("least"), 1 if is_absolute(table) else base_of(table)["median"]
     return floor / scale if floor and scale else None
 
@@ -130,7 +130,7 @@ def bars_of(table, reports):
 
 
 def peer_goals(table, reports):
-    """Of every goal that names a peer, whether or not it was there: (its report, name, arm of ours, goal, row)."""
+    """(its report, name, arm of ours, goal, row) of every goal that names a peer, installed or not."""
     peers = {report["peer"]: report for report in reports.get("peers", {}).get("peers", [])}
     for (ident, what, name), goal in run_peers.GOALS.items():
         if (ident, what) == (table["id"], table["what"]):
@@ -140,7 +140,7 @@ def peer_goals(table, reports):
 
 
 def outcome(ratio):
-    """The verdict in words, with how many rounds had none where it is of others."""
+    """The verdict in words. If some rounds had none, with their number."""
     lost = ratio.get("verdicts", []).count("lost")
     rest = f"; {lost} of {len(ratio['verdicts'])} rounds lost in noise" if lost and ratio["verdict"] != "lost" else ""
     return verdict_in_words(ratio) + rest
@@ -148,7 +148,7 @@ def outcome(ratio):
 
 def verdict_in_words(ratio):
     if ratio["verdict"] == "undecided":
-        verdicts = ratio.get("verdicts") or [  # files of before have none
+        verdicts = ratio.get("verdicts") or [  # older files have none
             "met" if median is not None and median <= ratio["goal"] else "missed" for median in ratio["medians"]]
         return f"undecided: missed in {verdicts.count('missed')} of {len(verdicts)} rounds"
     if ratio["verdict"] == "met" and ratio["median"] is not None and ratio["median"] <= 0:
@@ -157,7 +157,7 @@ def verdict_in_words(ratio):
 
 
 def why_no_ratio(table, ratio):
-    """A ratio is lost in noise where what it is held against came out as nothing."""
+    """The reason for a missing ratio: it is lost in noise if the arm that it is taken against came out as 0."""
     if "along" in table:
         return "not measured" if missing_of(table) else "not judged"
     there = against_of(table, ratio) and "missing" not in arm_called(table, ratio["of"])
@@ -165,7 +165,7 @@ def why_no_ratio(table, ratio):
 
 
 def why_no_ratio_to(report, one, arm):
-    """Likewise, of a goal that names a peer: its report and its row, or None, and ours."""
+    """The same for a goal that names a peer. It gets the peer's report and row, or None, and our figure."""
     if "missing" in arm:
         return f"not measured: {arm['missing']}"
     if one and "missing" not in one:
@@ -179,12 +179,12 @@ def verdict_text(ratio, unit=""):
 
 
 def unit_of(figure, scale):
-    """What is held against a figure is so many times as much on the axis of the bars; None where it is nothing."""
+    """The factor from a ratio against this figure to the axis of the bars; None if the figure is 0."""
     return figure["median"] / scale if figure and scale and figure["median"] > 0 else None
 
 
 def marks_of(table, reports):
-    """All that is judged. Where they lie on the axis of the bars is said by what they are held against."""
+    """All judged ratios. The figure that a ratio is taken against gives its place on the axis of the bars."""
     scale = 1 if is_absolute(table) else base_of(table)["median"]
     for ratio in table["ratios"]:
         if not ratio["goal"]:

@@ -7,13 +7,13 @@ COLOURS = {"met": "#2e7d4f", "missed": "#b03a2e", "undecided": "#b9770e", "lost"
 JUDGED = "diamond: what is judged, the median of the ratios of turns, with 5 % to 95 % of them; dashed: its goal"
 LEGEND = "bar, on a logarithmic axis a dot: median, with 5 % to 95 % of turns\n" + JUDGED
 
-# of: its arm. median: None where there is no ratio. low, high: None where they are beyond all numbers. unit: what to
-# multiply all by on the axis of the table's bars, or None. absolute: no ratio, but held against nothing.
+# of: its arm. median: None if there is no ratio. low, high: None if they are infinite. unit: the factor to the axis of
+# the table's bars, or None. absolute: the figure itself is judged, not a ratio.
 Mark = namedtuple("Mark", "label of median low high goal unit verdict text absolute")
 
 
 def draw_spread(axes, place, low, high, limits, colour, width=1.2):
-    """A line; what is cut off by the limits ends in an arrow."""
+    """Draws a line. An end that the limits cut off is an arrow."""
     least, most = limits
     ends = [least if low is None or low < least else low, most if high is None or high > most else high]
     ends = [min(max(end, least), most) for end in ends]
@@ -47,18 +47,18 @@ def tidy(axes, names, colours):
     axes.set_ylim(-0.6, len(names) - 0.4)
     axes.invert_yaxis()
     axes.tick_params(axis="x", labelsize=8)
-    axes.tick_params(axis="y", length=0, pad=7)  # an arrow to the left has room
+    axes.tick_params(axis="y", length=0, pad=7)  # room for an arrow to the left
     for side in ("top", "right", "left"):
         axes.spines[side].set_visible(False)
 
 
 def draw_all(pyplot, rows, title, axis):
-    """rows: (name, mark), of ratios; on one scale, so that they can be seen beside each other."""
+    """Draws ratios on one scale. rows: (name, mark)."""
     figure, axes = pyplot.subplots(figsize=(8.5, 1.3 + 0.25 * len(rows)))
     medians = [mark.median for _, mark in rows if mark.median is not None]
     goal = max(mark.goal for _, mark in rows)
     most = max(1.6 * goal, min(1.15 * max(medians, default=0), 4 * goal))
-    limits = max(min([0, *medians]), -goal), most  # far below nothing is as good as below it
+    limits = max(min([0, *medians]), -goal), most  # far below 0 is as good as a little below
     for place, (_, mark) in enumerate(rows):
         draw_mark(axes, place, mark, limits)
     axes.set_xlim(limits)
@@ -71,7 +71,7 @@ def draw_all(pyplot, rows, title, axis):
 
 
 def tally(lines):
-    """In words, how many of the rows of a table of goals are what their last column says."""
+    """In words, the number of rows of each verdict."""
     ends = [line.rstrip(" |").rpartition("| ")[2] for line in lines[2:]]
     words = "met", "below nothing", "missed", "undecided", "lost in noise"
     counts = {word: sum(end.startswith(word) for end in ends) for word in words}
@@ -80,9 +80,9 @@ def tally(lines):
 
 
 def head(figure, title, legend):
-    """A title, and in small what is what."""
+    """Draws a title, with a legend in small letters."""
     tall = figure.get_size_inches()[1]
     figure.text(0.02, 1 - 0.1 / tall, title, fontsize=11, va="top")
     figure.text(0.02, 1 - 0.32 / tall, legend, fontsize=7, va="top", color="#555555")
-    for _ in range(2):  # once isn't enough where words stand beside the axes
+    for _ in range(2):  # once isn't enough with words beside the axes
         figure.tight_layout(rect=(0.01, 0, 0.99, 1 - (0.45 + 0.13 * legend.count("\n")) / tall))

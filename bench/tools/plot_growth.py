@@ -17,7 +17,7 @@ def by_axis(tables):
 
 
 def name_of(table):
-    """Without ", by tasks"."""
+    """The table's name without ", by tasks"."""
     return table["what"].removesuffix(f", by {table['along']}")
 
 
@@ -30,21 +30,21 @@ def slope(one, other):
 
 
 def one_more(table):
-    """What one more takes of the last ones, by the medians; None where too little was measured."""
+    """The time of one more at the end of the curve, by the medians; None if too little was measured."""
     points = points_of(table)[-2:]
     return slope(*points) if len(points) == 2 else None
 
 
 def goal_line(table):
-    """Where a curve would go on from the arm that its ratio is held against if one more took as much as the goal
-    allows: (x, cost) from there to the end. None where one more took nothing before, as then there is no such line."""
-    points = [arm for arm in points_of(table) if arm["x"] > 0]  # the first of a kind has a price of its own
+    """The curve's course if one more takes as much as the goal allows: (x, cost) from the arm that the ratio is taken
+    against to the end. None if one more took no time before."""
+    points = [arm for arm in points_of(table) if arm["x"] > 0]  # the first of a kind has a cost of its own
     ratio = next((ratio for ratio in table["ratios"] if ratio["goal"]), {"against": None})
     middle = next((arm for arm in points if arm["name"] == ratio["against"]), None)
     if not middle or middle is points[0] or slope(points[0], middle) <= 0:
         return None
     each = ratio["goal"] * slope(points[0], middle)
-    most = points[-1]["x"]  # by so many steps, as a straight line is none on axes of powers
+    most = points[-1]["x"]  # in steps, since a straight line is curved on logarithmic axes
     xs = [middle["x"] * (most / middle["x"]) ** (step / 20) for step in range(21)]
     return [(x, middle["median"] + each * (x - middle["x"])) for x in xs]
 
@@ -58,7 +58,7 @@ def cell(arm, unit, number):
 
 
 def lines(tables, units, number, row, head):
-    """A table for each thing that grows: a line for each list, a column for each question."""
+    """A table per growing thing, with a line per list and a column per question."""
     for along, own in by_axis(tables):
         yield f"**By {along}**: medians, with 5 % to 95 %"
         yield ""
@@ -107,7 +107,7 @@ def draw_questions(axes, along, tables, units):
 
 
 def draw(pyplot, tables, title, units):
-    """A row for each thing that grows, a plot for each unit in it."""
+    """Draws a row per growing thing, with a plot per unit."""
     kinds = list(dict.fromkeys(table["unit"] for table in tables))
     axes_of = by_axis(tables)
     figure, places = pyplot.subplots(len(axes_of), len(kinds), figsize=(5 * len(kinds), 2.8 * len(axes_of)),

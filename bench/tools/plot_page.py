@@ -32,7 +32,7 @@ def head(*cells):
 
 
 def told_apart(reports, line):
-    """A line, if it is of all reports; else each that there is, with the programs that it is of."""
+    """One line if it is the same in all reports; else each variant with its programs."""
     programs = {}
     for name, report in reports.items():
         programs.setdefault(line(report), []).append(f"`{name}`")
@@ -43,7 +43,7 @@ def told_apart(reports, line):
 
 
 def clock_of(reports):
-    """How long readings take varies, so from the least to the greatest."""
+    """The clock, with the range of times that a reading took."""
     for clock in sorted({re.sub(r"\d+ ns$", "{} ns", report["machine"]["clock"]) for report in reports.values()}):
         took = sorted({int(found[1]) for report in reports.values()
                        if (found := re.search(r"(\d+) ns$", report["machine"]["clock"]))})
@@ -51,7 +51,7 @@ def clock_of(reports):
 
 
 def begun(report):
-    count = report.get("rounds", 1)  # what a program itself wrote has none, nor what else is asked for here
+    count = report.get("rounds", 1)  # a program's own JSON lacks these
     rounds = f"{count} round" + ("s" if count != 1 else "")
     load = f"; load average at the end: {report['machine']['load']:.1f}" if "load" in report["machine"] else ""
     return f"begun {report.get('started', 'unknown')}, commit {report.get('commit', 'unknown')}, {rounds}{load}"
@@ -74,7 +74,7 @@ def machine_lines(reports):
 
 
 def outcome_by_medians(table, ratio):
-    """What is added where the ratio of the arms' medians is on the goal's other side."""
+    """A note if the ratio of the arms' medians is on the other side of the goal."""
     of, base = arm_called(table, ratio["of"]), against_of(table, ratio) if ratio["against"] else None
     if "along" in table or not base or base["median"] <= 0 or of["median"] is None or \
             ratio["verdict"] not in ("met", "missed", "undecided"):
@@ -85,19 +85,19 @@ def outcome_by_medians(table, ratio):
 
 
 def end_of(value):
-    """Of a spread."""
+    """One end of a spread."""
     return "∞" if value is None else number(value)
 
 
 def rounds_of(ratio):
-    """The medians of each round; - where one came out as nothing."""
+    """The median of each round; - if it came out as 0."""
     medians = ratio.get("medians", [])
     return ", ".join(("-" if verdict == "lost" else "∞") if median is None else beside(median, ratio["goal"])
                      for median, verdict in zip(medians, ratio.get("verdicts", ["lost"] * len(medians))))
 
 
 def span(ratio):
-    """Of the rounds; one has none."""
+    """The range of the rounds; one round has none."""
     return f"{number(ratio['least'])} to {number(ratio['most'])}" if ratio["rounds"] > 1 else "one round"
 
 
@@ -113,7 +113,7 @@ def peer_verdict_lines(table, reports):
 
 
 def verdict_lines(reports):
-    """Every ratio with a goal, peers' included."""
+    """Each ratio with a goal, including those to peers."""
     yield from head("table", "what", "compared with", "ratio", "rounds", "5 % to 95 % of turns", "goal", "")
     for table in tables_of(reports):
         unit = UNITS.get(table["unit"], table["unit"])
@@ -133,7 +133,7 @@ def verdict_lines(reports):
 
 
 def beside_its_own(peer, way, rows):
-    """What gk has nothing beside, as so many times the peer's own first row, in the same configuration."""
+    """A row without a counterpart of gk's, as a multiple of the peer's first row in the same configuration."""
     first = next(one for other, _, one in rows if other == peer and "missing" not in one)
     base = next((one for one in ways(first) if one["how"] == way["how"]), None)
     if not base or base is way or base["median"] <= 0 or base.get("ratio"):
@@ -152,7 +152,7 @@ def peer_lines(reports):
     rows = list(peer_rows(reports))
     if not rows:
         return
-    # What gk is held against comes first, what isn't there last.
+    # Rows that gk is compared with come first, missing ones last.
     rows.sort(key=lambda one: 2 if "missing" in one[2] else 0 if "ratio" in one[2] else 1)
     yield from head("table", "what", "peer", "gk against it", "lowest to highest round", "how the peer ran")
     for peer, version, one in rows:
@@ -199,12 +199,12 @@ STOLEN = "time that the host gave to others, of each round"
 
 
 def stolen_of(machine):
-    """As /proc/stat says."""
+    """The stolen time from /proc/stat."""
     shares = [one.get("stolen") for one in machine.get("each round", [machine])]
     return ", ".join("unknown" if share is None else f"{share:.1f} %" for share in shares)
 
 
-# What people ask first: (table, what, arm, how many of these it is of, in words).
+# The first questions of readers: (table, what, arm, divisor, in words).
 SHORT = [("F1", "one more task n=1", "gk", 1, "one more task of one item"),
          ("F8", "one more pass", "gk", 1, "one more pass of a loop, with its task"),
          ("F8", "silent checkpoint", "gk, the checkpoint alone", 1, "a checkpoint that stays silent"),
@@ -219,7 +219,7 @@ SHORT = [("F1", "one more task n=1", "gk", 1, "one more task of one item"),
 
 
 def short_row(report, table, entry):
-    """As so many of the floor's first arm, as a CPU's times say nothing; of a GPU as a time, too."""
+    """The figure as a multiple of the floor's first arm, since a CPU's times mean nothing; for a GPU as a time, too."""
     ident, what, name, count, words = entry
     arm, least = arm_called(table, name), report["floor"]["arms"][0]
     if "missing" in arm:
@@ -253,7 +253,7 @@ def in_short(reports):
 
 
 def not_linear(tables, why):
-    """What misses its goal, in some rounds at least."""
+    """The ratios that miss their goals, at least in some rounds."""
     for table in tables:
         for ratio in table["ratios"]:
             if ratio["goal"] and ratio["verdict"] in ("missed", "undecided"):
@@ -263,7 +263,7 @@ def not_linear(tables, why):
 
 
 def floor_lines(reports):
-    """What each program saw of the floor, and of the device's clocks."""
+    """The floor and the device's clocks as each program measured them."""
     seen = {name: report for name, report in reports.items() if "floor" in report}
     for unit, names in sorted({(report["floor"]["unit"], tuple(arm["name"] for arm in report["floor"]["arms"]))
                                for report in seen.values()}):

@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
-"""Figures that documents quote, held against bench/results.
+"""Compares the figures that documents quote with bench/results.
 
   bench/tools/quoted.py [--write] [--root FOLDER]
 
-A figure is quoted as a link to the page of results, whose title is the row: the table, what it measures, and the
-ratio's or the arm's name:
+A quoted figure is a link to the page of results. The link's title names the row by table, measurement, and ratio or
+arm:
 
   [0.55](../bench/results/amd-epyc-2-cores/README.md "F7, two sections n=1: gk, two sections against one chain")
 
-Its text has to be the median there, with as many digits as are written. Any other time, rate, percentage, "times as
-fast", "a third of that" or number with a point outside of code is a figure of unknown origin. --write puts in what the
-results have now. A document with a part "### Missed" or "### Undecided" quotes there each row of those results that is,
-and no item there begins with another.
+The link's text must be the row's median, rounded to as many digits as are written. Any other time, rate, percentage,
+"times as fast", "a third of that" or number with a decimal point outside of code is a figure of unknown origin. --write
+replaces the figures by the present results. A part "### Missed" or "### Undecided" of a document must quote each row
+with that verdict, and its items must begin with such rows.
 Exit code 1: a figure is wrong, has no row, or isn't quoted as above.
 """
 import argparse
@@ -48,7 +48,7 @@ SHOWN = re.compile(r"`[^`]*\b(?:build/\w|bench/[\w/]+\.(?:py|sh)\b)[^`]*`")  # a
 TELLS = {"README.md": "", "CHANGELOG.md": "", "bench/peers/README.md": "", "docs/performance.md": "",
          "docs/measuring.md": "## Why goals are missed"}
 VERSIONS = {"11.4", "12.0", "12.3", "12.4", "12.8", "12.9", "13.0"}  # of CUDA
-# What is no figure of how fast gk is.
+# Numbers that aren't figures of gk's speed.
 EXEMPT = {
     ("docs/coverage.md", "94.5 %"): "branches taken", ("docs/coverage.md", "98.5 %"): "lines run",
     ("docs/coverage.md", "92 %"): "branches taken",
@@ -69,7 +69,7 @@ def documents(root):
 
 
 def rows(folder, verdict=None):
-    """Medians by title; only those with that verdict."""
+    """The medians by title, of all rows or of those with that verdict."""
     found = {}
     for path in sorted(folder.glob("*.json")):
         report = json.loads(path.read_text())
@@ -85,7 +85,7 @@ def rows(folder, verdict=None):
 
 
 def unnamed(root, text):
-    """(part, title) of what is missed or undecided in results that are quoted, and isn't in the part for such rows."""
+    """(part, title) of missed or undecided rows of quoted results that their part doesn't quote."""
     parts = {verdict: re.search(rf"^### {verdict}$(.*?)(?=^#|\Z)", text, re.I | re.M | re.S)
              for verdict in ("missed", "undecided")}
     for verdict, part in parts.items() if any(parts.values()) else []:
@@ -97,7 +97,7 @@ def unnamed(root, text):
 
 
 def misplaced(root, text):
-    """(part, title) of what an item in such a part begins with, and isn't missed or undecided any more."""
+    """(part, title) of items in such a part that begin with a row which isn't missed or undecided any more."""
     for part in re.finditer(r"^### (Missed|Undecided)$(.*?)(?=^#|\Z)", text, re.M | re.S):
         for item in re.findall(r"^- .*?(?=^- |\Z)", part[2], re.M | re.S):
             first = LINK.search(item)
@@ -106,12 +106,12 @@ def misplaced(root, text):
 
 
 def as_written(text, median):
-    """The median with as many digits behind the point as the text has."""
+    """The median with as many decimals as the text has."""
     return f"{median:,.{len(text.partition('.')[2])}f}"
 
 
 def prose(text):
-    """Without code, links, and rows of tables: those say what is asked and what is the goal. Lines stay lines."""
+    """The text without code, links, and rows of tables, which state questions and goals. It has as many lines."""
     text = re.sub(r"^(```.*?^```|    .*?)$", lambda found: "\n" * found[0].count("\n"), text, flags=re.M | re.S)
     text = LINK.sub("", text)
     text = re.sub(r"`[^`\n]*(?:\n[^`\n]+)?`", lambda found: "\n" * found[0].count("\n"), text)
@@ -119,7 +119,7 @@ def prose(text):
 
 
 def vague(name, text):
-    """(line, figure) of those in words, where nothing beside them shows what they are of; goals are what is asked."""
+    """(line, figure) of figures in words without a quote or command beside them. Goals don't count."""
     begin = text.find(TELLS[name]) if name in TELLS else -1
     for part in PART.finditer(text, begin) if begin >= 0 else []:
         if LINK.search(part[0]) or SHOWN.search(part[0]):

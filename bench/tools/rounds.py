@@ -1,6 +1,6 @@
-"""Several rounds of a program or a peer as one report: medians of the rounds' medians, and what they say of a goal.
+"""Combines several rounds of a program or a peer into one report: the medians of the rounds' medians, and verdicts.
 
-A figure that isn't in the JSON (null) is none in a round that wasn't judged, and beyond all numbers in one that was."""
+A figure that is null in the JSON is missing in a round without a verdict, and infinite in a round with one."""
 import math
 import statistics
 
@@ -18,7 +18,7 @@ def in_json(value):
 
 
 def verdict(medians, verdicts, goal):
-    """Of rounds with these medians and verdicts. Those on both sides of the goal don't decide."""
+    """The verdict of rounds with these medians and verdicts. Rounds on both sides of the goal leave it undecided."""
     if verdicts.count("lost") > len(verdicts) / 2:
         return "lost"
     met = {median <= goal for median, each in zip(medians, verdicts) if each != "lost"}
@@ -26,8 +26,8 @@ def verdict(medians, verdicts, goal):
 
 
 def over_rounds(figures):
-    """The figures of one arm or ratio in several rounds as those of one, with the median and the verdict of each beside
-    them. A round without a ratio that others have, and which is judged there, was lost in noise."""
+    """Combines the figures of one arm or ratio in several rounds, and adds each round's median and verdict. A round
+    without a ratio that has a verdict in other rounds was lost in noise."""
     missing = next((one for one in figures if "missing" in one), None)
     if missing:
         return missing
@@ -61,8 +61,8 @@ def rows_over_rounds(reports, part):
 
 
 def merge(reports):
-    """Several rounds of one program as one report. Its arms and ratios stand in the same order in each."""
-    for lacks in ("missing", "failed"):  # a round that got further says more
+    """Combines several rounds of one program. Arms and ratios have the same order in each."""
+    for lacks in ("missing", "failed"):  # rounds that got further count
         reports = [report for report in reports if lacks not in report] or reports
     most = max(len(report["tables"]) for report in reports)
     reports = [report for report in reports if len(report["tables"]) == most]

@@ -4,13 +4,13 @@
   bench/tools/run.py [--quick] [--rounds N] [--only NAME ...] [--no-peers] [--offline] [--site FOLDER] [--minutes M]
                [--out FOLDER]
 
-What ran on a GPU goes into a folder of that GPU's name, all else into the CPU's; with --out or --quick all into one.
-A program that measured nothing is there with its reason.
+Results of a GPU go into a folder with the GPU's name, all others into the CPU's; with --out or --quick all into one.
+A program that measured nothing is listed with its reason.
 
-Arms of one program take turns within it. Peers are processes of their own, so there the turns are longer: each round is
-our programs, then each peer, and a ratio to a peer is taken round by round. Written is the median of the rounds, with
-the lowest p5 and the highest p95, and each round's. Exit code 1: something was wrong, or didn't run; a goal that is
-missed is a figure like any other. What was measured when it is interrupted (Ctrl-C, SIGTERM) is written, too.
+Arms take turns within their program. Peers are processes of their own, so their turns are whole rounds: first our
+programs, then each peer, and a ratio to a peer is taken round by round. The files have the median of the rounds, the
+lowest p5 and the highest p95, and each round's median. Exit code 1: something was wrong or didn't run. A missed goal
+isn't an error. After an interruption (Ctrl-C, SIGTERM) the results so far are written.
 """
 import argparse
 import datetime
@@ -31,7 +31,7 @@ from rounds import merge
 
 ROOT = Path(os.path.abspath(__file__)).parents[2]
 BUILD = ROOT / "build/bench"
-PEER_SECONDS = 300  # of one in a round; what hangs comes to an end
+PEER_SECONDS = 300  # the limit of one peer in a round, so that none hangs
 
 
 # ---- running --------------------------------------------------------------------------------------------------------
@@ -42,7 +42,7 @@ class Stopped(Exception):
 
 def stop_on_signals():
     def stop(number, _):
-        for other in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):  # a second one ends it at once
+        for other in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):  # a second signal ends the script at once
             signal.signal(other, signal.SIG_DFL)
         raise Stopped(signal.Signals(number).name)
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
@@ -50,7 +50,7 @@ def stop_on_signals():
 
 
 def end_session(process):
-    """With all that it started."""
+    """Kills the process and everything that it started."""
     try:
         os.killpg(process.pid, signal.SIGKILL)
     except ProcessLookupError:
@@ -59,7 +59,7 @@ def end_session(process):
 
 
 def call(command, out, seconds):
-    """Runs a program that writes JSON; what it wrote, or None and a line that says why."""
+    """Runs a program that writes JSON. @return the JSON or None, and a line about a problem or None"""
     print("$ " + " ".join(str(part) for part in command), flush=True)
     out.unlink(missing_ok=True)
     process = None
@@ -75,7 +75,7 @@ def call(command, out, seconds):
         if process:
             end_session(process)
     try:
-        return json.loads(out.read_text()), trouble  # of one that was ended: the tables until then
+        return json.loads(out.read_text()), trouble  # of a program that was ended: the tables so far
     except (OSError, ValueError):
         return None, f"{trouble or out.stem + ' ended'} and left no figures"
 
@@ -90,24 +90,24 @@ def targets():
 
 
 def install_matplotlib():
-    """Where no Python has it, for the peers'."""
+    """Installs it for the peers' Python, if no Python has it."""
     python = run_peers.VENV / "bin/python"
     if not plot.python_that_draws() and python.exists():
         subprocess.run([str(python), "-m", "pip", "install", "--quiet", "matplotlib"])
 
 
 def build(programs):
-    """What is measured is what the sources say."""
+    """Builds the programs, so that the present sources are measured."""
     if subprocess.run(["ninja", "--quiet", *(f"build/bench/{name}" for name in programs)], cwd=ROOT).returncode:
         sys.exit("bench/tools/run.py: a program doesn't build")
 
 
 def measure(programs, peers, options, pythons):
-    """Reports by program and by peer, a list each, and what went wrong."""
+    """@return lists of reports by program or peer, and lines about problems"""
     reports, wrong = {}, []
     try:
         run_all(programs, peers, options, pythons, reports, wrong)
-    except Stopped as why:  # then what wasn't reached is no news
+    except Stopped as why:  # programs that weren't reached are no problem then
         return reports, [*wrong, f"stopped by {why}; what came to an end before is written"]
     lost = "it came to no end, or to none in time"
     for name in programs:
@@ -121,12 +121,12 @@ def run_all(programs, peers, options, pythons, reports, wrong):
     quick = ["--quick"] if options.quick else []
     calls = [(name, [BUILD / name], math.inf) for name in programs]
     calls += [(peer.script.stem, [*pythons[peer.script.stem], peer.script], PEER_SECONDS) for peer in peers]
-    if options.only:  # in that order, as what comes last may have no time left
+    if options.only:  # in that order, since the last ones may have no time left
         calls.sort(key=lambda one: options.only.index(one[0]))
     for number in range(options.rounds):
         for k, (name, words, most) in enumerate(calls, 1):
             left = options.ends - time.monotonic()
-            if number + 1 < options.rounds or k < len(calls):  # what hangs takes half of the time, not all
+            if number + 1 < options.rounds or k < len(calls):  # a hanging program takes half of the time, not all
                 most = min(most, left / 2)
             report, trouble = call([*words, *quick], BUILD / f"{name}.json", min(left, most)) if left > 1 else \
                 (None, f"{name}: no time was left in round {number + 1}")
@@ -142,19 +142,19 @@ def folder_name(text):
 
 
 def device_of(machine):
-    """A folder's name."""
+    """The name of the CPU's folder."""
     return folder_name(f"{machine['cpu']} {machine['cores']} cores")
 
 
 def rows_of_peers(report, on_gpu):
-    """The peers' report with what belongs beside the tables of a GPU, or of a CPU."""
+    """The peers' report with only the rows for a GPU, or for a CPU."""
     return dict(report, peers=[dict(peer, rows=[row for row in peer["rows"] if row["table"].startswith("C") == on_gpu])
                                if "rows" in peer else peer for peer in report["peers"]])
 
 
 def by_device(results):
-    """Results by name and folder: a GPU's folder gets what ran there. What is for GPUs and measured nothing is beside
-    what did, if there is any; else beside all else, so that it is said somewhere."""
+    """Results by folder and name. A GPU's folder gets the results of that GPU. Programs for GPUs that measured nothing
+    are listed in a GPU's folder, or in the CPU's if there is none."""
     gpus = {name: folder_name(report["device"]["gpu"]) for name, report in results.items() if "device" in report}
     gpu = next(iter(gpus.values()), None)
     cpu = device_of(next(report for report in results.values() if "machine" in report)["machine"])
@@ -180,14 +180,14 @@ def commit():
 
 
 def command(words):
-    """As it was called: by ./configure.py bench, if with no more than what that hands on."""
+    """The command that was called: ./configure.py bench, if all options are those that it passes on."""
     by_configure = set(words) <= {"--quick"}
     return shlex.join([*(["./configure.py", "bench"] if by_configure else ["bench/tools/run.py"]), *words])
 
 
 def write(folders, machine, about, options):
-    """JSON, and the pages made of it. machine: for who doesn't say it, as peers don't; about: what each file says of
-    the run. @return plot.py's code"""
+    """Writes the JSON and the pages. machine: for reports without one, such as the peers'; about: facts about the run
+    for each file. @return plot.py's exit code"""
     known = {name: value for name, value in machine.items() if name not in ("date", "clocks before", "clocks after")}
     for folder, results in folders.items():
         folder.mkdir(parents=True, exist_ok=True)
@@ -233,7 +233,7 @@ def main():
     peers = [] if options.no_peers else [peer for name, peer in run_peers.listed().items() if chosen(name)]
     pythons = run_peers.pythons(peers, install=not options.quick and not options.offline, site=options.site)
     about = {"commit": commit(), "started": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
-             "command": command(sys.argv[1:])}  # of what is built, whatever is committed meanwhile
+             "command": command(sys.argv[1:])}  # taken before the build, in case of a commit meanwhile
     build(programs)
     reports, wrong = measure(programs, peers, options, pythons)
     wrong += [f"{name}: a wrong result" for name in programs for report in reports.get(name, []) if report["wrong"]]
@@ -258,7 +258,7 @@ def main():
 
 
 def stoppable():
-    """@return an exit code, or what to say of an end in between."""
+    """@return an exit code, or a message after an interruption"""
     stop_on_signals()
     try:
         return main()

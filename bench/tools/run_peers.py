@@ -18,7 +18,7 @@ VENV = ROOT / "build/peers"
 sys.path.insert(0, str(FOLDER))
 import on_gpu  # noqa: E402
 
-# Whose figures a peer's row is held against, by table and row: the program, and the arm of its table of that name.
+# The program and the arm that a peer's row is compared with, by table and row.
 OURS = {
     ("F1", "one more task n=1"): ("tasks", "gk"), ("F1", "one more task n=1024"): ("tasks", "gk"),
     ("F2", "one more task n=1048576"): ("tasks", "gk"), ("F8", "one more pass"): ("tasks", "gk"),
@@ -28,16 +28,16 @@ OURS = {
     ("C12", "one launch"): ("cuda_peers", "gk"),
     ("C12", "yield and resume"): ("cuda_peers", "gk, beyond two launches"),
 }
-# The goals that name a peer: ours is at most so much of the peer's.
+# The goals that name a peer: the largest ratio of gk's figure to the peer's.
 GOALS = {("F1", "one more task n=1", "warp"): 0.25, ("F8", "one more pass", "warp"): 0.3,
          ("F8", "yield and resume", "quadrants"): 0.04, ("C12", "one more pass", "quadrants on CUDA"): 0.9,
          ("C12", "silent checkpoint", "quadrants on CUDA"): 0.6, ("C12", "one launch", "quadrants on CUDA"): 0.1}
 
-Peer = namedtuple("Peer", "script name package needs_gpu")  # package: what pip is asked for
+Peer = namedtuple("Peer", "script name package needs_gpu")  # package: the name for pip
 
 
 def listed():
-    """Peers by the name of their script, from README.md."""
+    """The peers by the names of their scripts, from README.md."""
     found = re.findall(r"^\| `(\w+)\.py` \| ([^|:]+)[^|]*\| `([\w-]+(?:\[\w+\])?==[\w.]+)` \|$",
                        (FOLDER / "README.md").read_text(), re.M)
     return {script: Peer(FOLDER / f"{script}.py", name.strip(), package, script.endswith("_cuda"))
@@ -47,8 +47,8 @@ def listed():
 # ---- installing -----------------------------------------------------------------------------------------------------
 
 def environment(peer, peers):
-    """What needs no GPU shares one virtual environment. What does has its own: such packages bring libraries of CUDA
-    along, each with its own idea of their versions."""
+    """Peers without a GPU share one virtual environment. Peers on a GPU have their own, since their packages contain
+    CUDA's libraries in different versions."""
     shared = {other.package for other in peers.values() if not other.needs_gpu}
     return VENV if peer.package in shared else VENV.with_name(f"peers-{peer.script.stem}")
 
@@ -67,7 +67,7 @@ def pip(folder, packages):
 
 
 def has(python, package):
-    """Whether a Python, as the words that call it, finds a package."""
+    """Whether a Python finds a package. The Python is given as the words of a command."""
     name = re.split(r"\[|==", package)[0]
     ask = "import importlib.metadata as m, sys; m.version(sys.argv[1])"
     try:
@@ -77,9 +77,9 @@ def has(python, package):
 
 
 def pythons(chosen, install, site=None):
-    """A Python for each of the chosen peers, as words: its environment's, made by pip where it can be, or this one if
-    that has the package and the environment hasn't, else this one with what is in the folder `site`. Without the
-    package the peer's script itself says that it is missing."""
+    """A Python for each chosen peer, as the words of a command. It is that of the peer's environment, which pip makes
+    if possible; else this one, if it has the package; else this one with the packages in the folder `site`. A script
+    whose package is missing reports that itself."""
     peers = listed()
     wanted = {}
     for peer in chosen:
@@ -90,7 +90,7 @@ def pythons(chosen, install, site=None):
     found = {}
     for peer in chosen:
         candidates = [[str(environment(peer, peers) / "bin/python")], [sys.executable]]
-        if site:  # before all that is installed: so only for who needs it
+        if site:  # it precedes installed packages, so only for peers that need it
             candidates.append(["/usr/bin/env", f"PYTHONPATH={site}", sys.executable])
         found[peer.script.stem] = next((python for python in candidates if has(python, peer.package)), [sys.executable])
     return found
@@ -106,13 +106,13 @@ def our_figure(report, table, what, arm):
 
 
 def is_nothing(figure):
-    """Whether turns came out as nothing, or less: it was a difference, of what is large beside it."""
+    """Whether turns came out as 0 or less: the figure is a small difference of large times."""
     return (figure["p5"] or 0) <= 0
 
 
 def ratio_to(figures, others, goal, judged):
-    """What ours is of a peer's, round by round. As in the harness, a round is lost in noise where turns of ours came
-    out as nothing and others beyond the goal; or turns of the peer's as nothing, of which anything is many times."""
+    """The ratio of our figure to the peer's, round by round. A round is lost in noise, as in the harness, if some of
+    our turns came out as 0 and others beyond the goal, or if turns of the peer's came out as 0."""
     pairs = [(figure, other) for figure, other in zip(figures, others) if figure and figure["median"] is not None]
     ratios = [figure["median"] / other["median"] if (other["median"] or 0) > 0 else None for figure, other in pairs]
     known = [ratio for ratio in ratios if ratio is not None]
@@ -133,7 +133,7 @@ def ratio_to(figures, others, goal, judged):
 
 
 def ways(row):
-    """What a row has of each configuration of the peer."""
+    """A row's figures of each configuration of the peer."""
     return {one["how"]: {key: value for key, value in one.items() if key not in ("others", "table", "what", "unit")}
             for one in [row, *row.get("others", [])]}
 
@@ -143,8 +143,8 @@ def by_round(reports):
 
 
 def peer_row(rows, numbers, ours, peer):
-    """A row of a peer in rounds of these numbers: what it came to where it was fastest, what ours is of it, and other
-    ways."""
+    """A row of a peer over the rounds with these numbers: its fastest configuration, gk's ratio to that, and the other
+    configurations."""
     key = {name: rows[0].get(name) for name in ("table", "what", "unit", "missing") if name in rows[0]}
     missing = next((row["missing"] for row in rows if "missing" in row), None)
     if missing:
@@ -167,7 +167,7 @@ def peer_row(rows, numbers, ours, peer):
 
 
 def report(reports, ours):
-    """reports: those of each peer, a list of its rounds; ours: likewise those of our programs."""
+    """reports: lists of rounds by peer; ours: the same of our programs."""
     merged = []
     for rounds in reports.values():
         one = {key: rounds[-1].get(key) for key in ("peer", "version", "python")}
