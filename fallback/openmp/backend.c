@@ -46,7 +46,7 @@ static bool stack_of_environment(size_t *bytes) {
   return found && *end == 0 && *bytes >> shift == (size_t)size;
 }
 
-/* LLVM's runtime would load a library that the environment names, also in a set-user-id program. */
+/* Without this, LLVM's runtime loads a library that the environment names, even in a set-user-id program. */
 static void load_no_tool(void) {
   const char *const name = "OMP_TOOL_LIBRARIES";
   if (getenv(name) && !secure_getenv(name)) (void)setenv("OMP_TOOL", "disabled", 1);

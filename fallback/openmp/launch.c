@@ -263,7 +263,7 @@ static gki_outcome run_checkpoints(gki_runner *runner) {
 /* Runs from runner->step to the end of the outermost walk. */
 static gki_outcome walk(gki_runner *runner) {
   gki_program *program = runner->program;
-  const bool traced = gki_trace_enabled() && program->plan->bits & GK_ISOLATE; /* else run_passes skips traces */
+  const bool traced = gki_trace_enabled() && program->plan->bits & GK_ISOLATE; /* else run_passes traces nothing */
   for (;;) {
     gki_outcome outcome = GKI_DONE;
     switch (runner->step.kind) {

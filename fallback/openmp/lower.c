@@ -336,7 +336,7 @@ gk_result gki_openmp_lower(void *device, void *graph, const gk_plan *plan, void 
   if (result == GK_OK) result = find_shared_sums(program);
   if (result != GK_OK) return result;
   find_places(program);
-  for (uint32_t k = 0; k < program->op_count; ++k) /* no change of a slot counts ops without extents */
+  for (uint32_t k = 0; k < program->op_count; ++k) /* ops without extents are counted only here */
     if (program->ops[k].kind <= GKI_FILL) {
       const gk_node *node = &plan->nodes[program->ops[k].node];
       if (!node->items[0] && !node->items[1] && !node->items[2]) recount(program, &program->ops[k], NULL);

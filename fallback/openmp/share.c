@@ -39,7 +39,7 @@ typedef struct task_job {
   const gki_program *program;
   const gki_sums *sums;  /* NULL: none */
   const gk_value *args;
-  gk_host_kernel host;   /* NULL: a copy or fill. A copy of the op's, since the leader writes to the op meanwhile */
+  gk_host_kernel host;   /* NULL: COPY or FILL. The op has it, too, but the leader writes to the op meanwhile */
   gk_range range;
   uint32_t first, count; /* the subteam's worker slots */
   uint32_t parts, chunks, partials;
@@ -83,7 +83,7 @@ static void cut_parts(task_job *job, uint32_t parts, float part_ns) {
   if (parts > 1 && !has_ordered_sums(job) && part_ns >= FEW_CHUNKS * CHUNK_NS) cut_chunks(job, part_ns);
 }
 
-/* The items of a part's chunk, maybe none. The last chunk has all the rest: a shorter part has as many chunks. */
+/* The items of a part's chunk. The last chunk has the rest. A shorter part has as many chunks, so some are empty. */
 static gk_range chunk_of(const task_job *job, uint32_t part, uint32_t chunk) {
   const size_t items = job->range.end, begin = part * job->part_items, end = begin + job->part_items;
   const size_t part_end = end < items ? end : items;
@@ -107,7 +107,7 @@ typedef struct own_work {
   uint32_t *totals; /* and the sums of the chunks before */
 } own_work;
 
-/* Runs chunks of that part until all threads have taken `most` of them. */
+/* Runs chunks of that part until `most` of them are taken, by any thread. */
 static void take_chunks(const task_job *job, uint32_t part, uint32_t most, own_work *own) {
   atomic_uint *taken = taken_of(job, part);
   while (atomic_load_explicit(taken, memory_order_relaxed) < most) {

@@ -61,7 +61,7 @@ class Reader:
         for kind, task, _, first, count, *_ in self.raw["points"]:
             if POINTS[kind] == "branch" and handle in [exit[1] for exit in self.raw["exits"][first:first + count]]:
                 return task
-        raise ValueError(f"nobody sets handle {handle}")
+        raise ValueError(f"no point sets handle {handle}")
 
     def close(self, begin, end, sets, guards):
         for kind, at, value in self.raw["closes"][begin:end]:

@@ -168,9 +168,9 @@ class Lowering:
         for point in self.points:
             if point.kind == "yield" or (point.kind == "loop end" and self.cancel):
                 point.close = self.stopped(point.item)
-        self.aims = {begin.task: self.passed(begin) for begin in self.begins if self.resume}
+        self.passed_by = {begin.task: self.passed(begin) for begin in self.begins if self.resume}
         closed = [segment for point in self.points for segment in point.close or []]
-        for segment in closed + [segment for segments, _ in self.aims.values() for segment in segments]:
+        for segment in closed + [segment for segments, _ in self.passed_by.values() for segment in segments]:
             segment.closable = True
         self.gate(self.root)
 
@@ -214,13 +214,13 @@ class Lowering:
         return (item.kind == "end" and item.letter == "Y") or (item.kind == "loop" and self.cancel)
 
     def enter(self, block, item):
-        """What holds a target begins a segment; its decision stays before the cut, for targets make it themselves."""
+        """An item with a target begins a segment; its point stays before the cut, since targets decide themselves."""
         if self.resume and item.holds(lambda inner: inner.kind == "begin"):
             block.segments.append(Segment(TASK))
         item.before = len(block.segments) - 1
 
     def settle(self, segment, begin, block):
-        """Somebody who walks exactly when the segment runs notes that a checkpoint without a flag ran."""
+        """Points that are walked exactly when the segment runs note that a checkpoint without a flag ran."""
         ways = segment.entry
         if ways is TASK:
             own = [node.exit for node in segment.nodes if node.kind == "control"]
@@ -361,7 +361,7 @@ class Lowering:
         return graphs.Stop(point.item.checkpoint, sets, guards, {loop.task for loop in loops})
 
     def target(self, begin):
-        segments, again = self.aims[begin.task]
+        segments, again = self.passed_by[begin.task]
         sets = {handle: handle.off for segment in segments for handle in segment.handles()}
         around = list(self.levels(begin))
         for inner, outer in zip(around, around[1:]):
@@ -403,7 +403,7 @@ class Lowering:
 
     def graph(self):
         nodes = self.nodes(self.root)
-        if self.start.next or self.aims:
+        if self.start.next or self.passed_by:
             nodes.insert(0, graphs.Node("prologue", point=self.start.next))
         if self.loops or self.begins:
             nodes.append(graphs.Node("epilogue"))
