@@ -1,4 +1,6 @@
 /* Small kernels for the tests of the runtime. */
+#ifndef RUNTIME_KERNELS_H
+#define RUNTIME_KERNELS_H
 #undef GK_THIS_SOURCE
 #define GK_THIS_SOURCE runtime_kernels
 #include "gk_kernel.h"
@@ -15,3 +17,4 @@ GK_KERNEL(scale, (inout(float, y), value(float, a), value(double, b))) { y[i] *=
 GK_KERNEL(put, (out(int64_t, to), value(int64_t, big), value(uint, wide))) { to[0] = big; to[1] = (int64_t)wide; }
 GK_KERNEL_2D(number, (out(int, x), value(int, width))) { x[i + j * width] = i + 100 * j; }
 GK_SOURCE_END
+#endif
