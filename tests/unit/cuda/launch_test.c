@@ -1,18 +1,12 @@
 /* What a launch on CUDA costs: which calls of the driver it makes, and that it neither allocates nor waits. */
-#include "world.h"
 #include "cuda/launch.h"
 #include "base/error.h"
-#include "unit/support/runtime_kernels.h"
+#include "graphs.h"
+#include "lists.h"
 
-enum { X = 1, N, A, FLAG, LEFT, LINE, SLOTS };
-static const gk_slot_desc slots[] = {GK_BUFFER(X, int), GK_SCALAR(N, int),    GK_SCALAR(A, int), GK_BUFFER(FLAG, int),
-                                     GK_BUFFER(LEFT, int), GK_STRUCT_VALUE(LINE, line)};
-enum { HERE = 7, THERE };
+LIST(two, GK_RUN(add, N, X, A), GK_RUN(add, N, X, A));
 
-static const gk_task two_tasks[] = {GK_RUN(add, N, X, A), GK_RUN(add, N, X, A)};
-static const gk_list two = GK_LIST(two, two_tasks, slots);
-
-/* What a launch does, told by the driver's counts; nothing of gk's own host memory is taken meanwhile. */
+/* What a launch does, told by the driver's counts. */
 static simgpu_counts counts_of_launch(gk_graph *graph, int32_t label) {
   sim->mark();
   assert_ok(gk_launch(graph, label));
@@ -22,181 +16,127 @@ static simgpu_counts counts_of_launch(gk_graph *graph, int32_t label) {
 }
 
 TEST_ON_CUDA(test_straight) {
-  gk_graph *graph = graph_on(device, &two, 0);
   int *x = ints_on(device, (const int[]){1, 2, 3}, 3);
-  gk_bind(graph, X, x);
-  gk_bind_int(graph, N, 3);
-  gk_bind_int(graph, A, 10);
-  assert_ok(gk_launch(graph, 0));
-  assert_ok(gk_wait(graph, NULL));
-  assert_int_equal(int_at(device, x + 2), 23);
+  gk_graph *graph = NEW_GRAPH(device, &two, 0, {X, x});
+  BIND_INTS(graph, {N, 3}, {A, 10});
+  run_to_end(graph, 0);
+  ASSERT_VALUES({x + 2, 23});
   gk_bind_int(graph, N, 2);
-  assert_ok(gk_launch(graph, 0));
-  assert_ok(gk_wait(graph, NULL));
-  assert_int_equal(int_at(device, x + 1), 42);
-  assert_int_equal(int_at(device, x + 2), 23);
-  gk_graph_destroy(graph);
+  run_to_end(graph, 0);
+  ASSERT_VALUES({x + 1, 42}, {x + 2, 23});
 }
 
 /* A list of `count` tasks with a checkpoint and a loop around them. */
 static gk_graph *long_graph(gk_device *device, uint32_t count) {
   gk_task *tasks = calloc(count + 6, sizeof *tasks);
-  uint32_t at = 0;
-  tasks[at++] = (gk_task)GK_DO_WHILE(LEFT);
-  tasks[at++] = (gk_task)GK_CHECKPOINT(HERE, FLAG);
-  for (uint32_t k = 0; k < count; ++k) tasks[at++] = (gk_task)GK_RUN(add, N, X, A);
-  tasks[at++] = (gk_task)GK_RUN(decrease, GK_ONE, LEFT);
-  tasks[at++] = (gk_task)GK_END;
-  tasks[at++] = (gk_task)GK_END;
-  const gk_list list = {GK_ABI, "long", tasks, at, slots, GK_COUNT(slots)};
+  uint32_t end = 0;
+  tasks[end++] = (gk_task)GK_DO_WHILE(LEFT);
+  tasks[end++] = (gk_task)GK_CHECKPOINT(HERE, FLAG);
+  for (uint32_t k = 0; k < count; ++k) tasks[end++] = (gk_task)GK_RUN(add, N, X, A);
+  tasks[end++] = (gk_task)GK_RUN(decrease, GK_ONE, LEFT);
+  tasks[end++] = (gk_task)GK_END;
+  tasks[end++] = (gk_task)GK_END;
+  const gk_list list = {GK_ABI, "long", tasks, end, slots, GK_COUNT(slots)};
   gk_graph *graph = graph_on(device, &list, 0);
   free(tasks);
   return graph;
 }
 
-static void bind_all(gk_device *device, gk_graph *graph, int *x, int *left, int *flag) {
-  gk_bind(graph, X, x);
-  gk_bind(graph, LEFT, left);
-  gk_bind(graph, FLAG, flag);
-  gk_bind_int(graph, N, 1);
-  gk_bind_int(graph, A, 1);
-  set_int(device, left, 3);
+/* A graph with memory of its own, for three passes. */
+typedef struct rig { gk_graph *graph; int *x, *left, *flag; } rig;
+
+static rig rig_of(gk_device *device, gk_graph *graph) {
+  const rig r = {graph, int_on(device, 0), int_on(device, 3), int_on(device, 0)};
+  BIND(graph, {X, r.x}, {LEFT, r.left}, {FLAG, r.flag});
+  return r;
+}
+static rig long_rig(gk_device *device, uint32_t count) {
+  return rig_of(device, keep(long_graph(device, count), destroy_graph));
+}
+
+static void assert_no_upkeep(const simgpu_counts *counts) {
+  assert_int_equal(counts->pageable, 0);
+  assert_int_equal(counts->waits, 0);
+  assert_int_equal(counts->memory, 0);
 }
 
 TEST_ON_CUDA(test_replay_is_one_call) {
-  int *x = int_on(device, 0), *left = int_on(device, 0), *flag = int_on(device, 0);
-  gk_graph *graph = long_graph(device, 20);
-  bind_all(device, graph, x, left, flag);
-  counts_of_launch(graph, 0);
-  set_int(device, left, 3);
-  const simgpu_counts counts = counts_of_launch(graph, 0);
+  const rig r = long_rig(device, 20);
+  counts_of_launch(r.graph, 0);
+  set_int(device, r.left, 3);
+  const simgpu_counts counts = counts_of_launch(r.graph, 0);
   assert_int_equal(sim->calls("cuGraphLaunch"), 1);
   assert_int_equal(counts.launches, 1);
   assert_int_equal(counts.copies, 0);
-  assert_int_equal(counts.waits, 0);
-  assert_int_equal(counts.memory, 0);
+  assert_no_upkeep(&counts);
   assert_true(counts.calls <= 3); /* the context comes and goes */
-  assert_int_equal(int_at(device, x), 120);
-  gk_graph_destroy(graph);
+  ASSERT_VALUES({r.x, 120});
 }
 
 TEST_ON_CUDA(test_rebinding_costs_the_same_for_any_list) {
   uint64_t calls[2];
   for (int k = 0; k < 2; ++k) {
-    int *x = int_on(device, 0), *y = int_on(device, 0), *left = int_on(device, 0), *flag = int_on(device, 0);
-    gk_graph *graph = long_graph(device, k ? 1000 : 2);
-    bind_all(device, graph, x, left, flag);
-    counts_of_launch(graph, 0);
-    set_int(device, left, 1);
-    gk_bind(graph, X, y);
-    gk_bind_int(graph, A, 5);
-    const simgpu_counts counts = counts_of_launch(graph, 0);
+    int *y = int_on(device, 0);
+    const rig r = long_rig(device, k ? 1000 : 2);
+    counts_of_launch(r.graph, 0);
+    set_int(device, r.left, 1);
+    BIND(r.graph, {X, y});
+    BIND_INTS(r.graph, {A, 5});
+    const simgpu_counts counts = counts_of_launch(r.graph, 0);
     calls[k] = counts.calls;
     assert_int_equal(counts.copies, 1);
-    assert_int_equal(counts.pageable, 0);
-    assert_int_equal(counts.waits, 0);
-    assert_int_equal(counts.memory, 0);
+    assert_no_upkeep(&counts);
     assert_int_equal(sim->calls("cuGraphExecNodeSetParams"), 0);
-    assert_int_equal(int_at(device, y), k ? 5000 : 10);
-    gk_graph_destroy(graph);
+    ASSERT_VALUES({y, k ? 5000 : 10});
   }
   assert_int_equal(calls[0], calls[1]);
   assert_true(calls[0] <= 4);
 }
 
 TEST_ON_CUDA(test_resume_is_made_once) {
-  static const gk_task tasks[] = {
-    GK_RUN(add, N, X, A), GK_CHECKPOINT(HERE, FLAG), GK_RUN(add, N, X, A), GK_END,
-    GK_RUN(add, N, X, A), GK_CHECKPOINT(THERE, LEFT), GK_RUN(add, N, X, A), GK_END, GK_RUN(add, N, X, A)};
-  static const gk_list list = GK_LIST(list, tasks, slots);
-  int *x = int_on(device, 0), *left = int_on(device, 0), *flag = int_on(device, 1);
-  gk_graph *graph = graph_on(device, &list, 0);
-  bind_all(device, graph, x, left, flag);
-  set_int(device, left, 0);
-  const gk_status *status;
-  assert_ok(gk_launch(graph, 0));
-  assert_ok(gk_wait(graph, &status));
-  assert_int_equal(status->state, GK_YIELDED);
-  assert_int_equal(status->yielded, HERE);
-  assert_int_equal(int_at(device, x), 2);
-  set_int(device, flag, 0);
-  assert_ok(gk_launch(graph, HERE));
-  assert_ok(gk_wait(graph, &status));
-  assert_int_equal(status->state, GK_FINISHED);
-  assert_int_equal(int_at(device, x), 6);
-  const simgpu_counts counts = counts_of_launch(graph, THERE);
-  assert_int_equal(counts.memory, 0);
-  assert_int_equal(counts.waits, 0);
+  LIST(list, GK_RUN(add, N, X, A), GK_CHECKPOINT(HERE, FLAG), GK_RUN(add, N, X, A), GK_END,
+       GK_RUN(add, N, X, A), GK_CHECKPOINT(THERE, LEFT), GK_RUN(add, N, X, A), GK_END, GK_RUN(add, N, X, A));
+  const rig r = rig_of(device, new_graph(device, &list, 0));
+  SET_VALUES({r.flag, 1}, {r.left, 0});
+  assert_int_equal(run_to_end(r.graph, 0)->yielded, HERE);
+  ASSERT_VALUES({r.x, 2});
+  set_int(device, r.flag, 0);
+  assert_int_equal(run_to_end(r.graph, HERE)->state, GK_FINISHED);
+  ASSERT_VALUES({r.x, 6});
+  const simgpu_counts counts = counts_of_launch(r.graph, THERE);
+  assert_no_upkeep(&counts);
   assert_int_equal(sim->calls("cuGraphExecNodeSetParams"), 1); /* another target */
-  assert_int_equal(int_at(device, x), 8);
-  assert_int_equal(counts_of_launch(graph, THERE).copies, 0);
+  ASSERT_VALUES({r.x, 8});
+  assert_int_equal(counts_of_launch(r.graph, THERE).copies, 0);
   assert_int_equal(sim->calls("cuGraphExecNodeSetParams"), 0);
-  gk_graph_destroy(graph);
 }
 
-/* Each of many launches under way sees what was bound for it, structs too. */
 TEST_ON_CUDA(test_queue) {
-  static const gk_task tasks[] = {GK_RUN(apply, N, X, LINE)};
-  static const gk_list list = GK_LIST(list, tasks, slots);
-  gk_graph *graph = graph_on(device, &list, 0);
-  int x[16], *memory[16];
-  for (int k = 0; k < 16; ++k) memory[k] = int_on(device, 1);
-  gk_bind_int(graph, N, 1);
-  sim->hold(true);
-  for (int k = 0; k < 16; ++k) {
-    gk_bind_bytes(graph, LINE, &(line){k, 1000}, sizeof(line));
-    gk_bind(graph, X, memory[k]);
-    assert_ok(gk_launch(graph, 0));
-  }
-  assert_int_equal(gk_launch(graph, 0), GK_ERROR_BUSY);
-  assert_int_equal(gk_poll(graph, NULL), GK_NOT_READY);
-  sim->hold(false);
-  assert_ok(gk_wait(graph, NULL));
-  for (int k = 0; k < 16; ++k) {
-    x[k] = int_at(device, memory[k]);
-    assert_int_equal(x[k], 1000 + k);
-  }
-  gk_graph_destroy(graph);
+  LIST(list, GK_RUN(apply, N, X, LINE));
+  check_queue(device, new_graph(device, &list, 0), X, LINE);
 }
 
 /* Two graphs in turn: the end of one is known though the other's work is behind it. */
 TEST_ON_CUDA(test_two_graphs) {
-  int *x = int_on(device, 0), *y = int_on(device, 0), *left = int_on(device, 0), *flag = int_on(device, 0);
-  int *left_2 = int_on(device, 0);
-  gk_graph *one = long_graph(device, 3), *other = long_graph(device, 3);
-  bind_all(device, one, x, left, flag);
-  bind_all(device, other, y, left_2, flag);
+  const rig rigs[] = {long_rig(device, 3), long_rig(device, 3)};
   for (int k = 0; k < 40; ++k) {
-    set_int(device, left, 1);
-    set_int(device, left_2, 1);
-    assert_ok(gk_launch(one, 0));
-    assert_ok(gk_launch(other, 0));
-    assert_ok(gk_wait(k % 2 ? one : other, NULL));
-    assert_ok(gk_wait(k % 2 ? other : one, NULL));
+    SET_VALUES({rigs[0].left, 1}, {rigs[1].left, 1});
+    for (int r = 0; r < 2; ++r) assert_ok(gk_launch(rigs[r].graph, 0));
+    for (int r = 0; r < 2; ++r) assert_ok(gk_wait(rigs[(k + r + 1) % 2].graph, NULL));
   }
-  assert_int_equal(int_at(device, x), 120);
-  assert_int_equal(int_at(device, y), 120);
-  gk_graph_destroy(one);
-  gk_graph_destroy(other);
+  ASSERT_VALUES({rigs[0].x, 120}, {rigs[1].x, 120});
 }
 
 /* One that goes on for ever, until it is cancelled or `flag` is 0. */
-static gk_graph *endless_graph(gk_device *device, int **flag) {
-  static const gk_task tasks[] = {GK_DO_WHILE(FLAG), GK_RUN(add, N, X, A), GK_END};
-  static const gk_list list = GK_LIST(list, tasks, slots);
-  gk_graph *graph = graph_on(device, &list, GK_CANCELLABLE);
-  *flag = int_on(device, 1);
+static gk_graph *endless_graph(gk_device *device, int *flag) {
+  LIST(list, GK_DO_WHILE(FLAG), GK_RUN(add, N, X, A), GK_END);
   sim->set_passes(UINT64_MAX);
-  gk_bind(graph, X, int_on(device, 0));
-  gk_bind(graph, FLAG, *flag);
-  gk_bind_int(graph, N, 1);
-  gk_bind_int(graph, A, 1);
-  return graph;
+  return NEW_GRAPH(device, &list, GK_CANCELLABLE, {X, int_on(device, 0)}, {FLAG, flag});
 }
 
 TEST_ON_CUDA(test_cancel) {
-  int *flag;
-  gk_graph *graph = endless_graph(device, &flag);
+  int *flag = int_on(device, 1);
+  gk_graph *graph = endless_graph(device, flag);
   const gk_status *status;
   for (int k = 0; k < 3; ++k) { /* for ever, twice */
     assert_ok(gk_launch(graph, 0));
@@ -208,10 +148,7 @@ TEST_ON_CUDA(test_cancel) {
     assert_int_equal(status->loops[0].passes, 1);
   }
   set_int(device, flag, 0);
-  assert_ok(gk_launch(graph, 0));
-  assert_ok(gk_wait(graph, &status));
-  assert_int_equal(status->state, GK_FINISHED);
-  gk_graph_destroy(graph);
+  assert_int_equal(run_to_end(graph, 0)->state, GK_FINISHED);
 }
 
 /* Nothing is taken from the allocator hook, whatever was bound, nor when a launch resumes for the second time. */
@@ -220,21 +157,18 @@ TEST(test_no_host_memory) {
   const gk_allocator allocator = counting_allocator(&counts);
   assert_ok(gk_set_allocator(&allocator));
   gk_device *device = open_named("cuda");
-  int *x = int_on(device, 0), *left = int_on(device, 0), *flag = int_on(device, 0);
-  gk_graph *graph = long_graph(device, 10);
-  bind_all(device, graph, x, left, flag);
-  assert_ok(gk_launch(graph, HERE));
-  assert_ok(gk_wait(graph, NULL));
+  const rig r = rig_of(device, long_graph(device, 10));
+  run_to_end(r.graph, HERE);
   const int before = atomic_load(&counts.calls);
   for (int k = 0; k < 5; ++k) {
-    gk_bind_int(graph, A, k);
-    set_int(device, left, 1);
-    assert_ok(gk_launch(graph, k % 2 ? HERE : 0));
-    while (gk_poll(graph, NULL) == GK_NOT_READY) continue;
-    assert_ok(gk_wait(graph, NULL));
+    gk_bind_int(r.graph, A, k);
+    set_int(device, r.left, 1);
+    assert_ok(gk_launch(r.graph, k % 2 ? HERE : 0));
+    while (gk_poll(r.graph, NULL) == GK_NOT_READY) continue;
+    assert_ok(gk_wait(r.graph, NULL));
   }
   assert_int_equal(atomic_load(&counts.calls), before);
-  gk_graph_destroy(graph);
+  gk_graph_destroy(r.graph);
   gk_device_close(device);
   assert_int_equal(atomic_load(&counts.live), 0);
   assert_ok(gk_set_allocator(NULL));
@@ -244,21 +178,25 @@ TEST(test_no_host_memory) {
 
 /* A failed assertion leaves the test, which no other thread can do, and none may be left behind in gk: what failed
  * there is kept, and asserted once they have ended. */
-typedef struct worker { gk_device *device; pthread_t thread; int sum, failed; } worker;
+typedef struct worker {
+  gk_device *device;
+  gk_graph *graph;
+  pthread_t thread;
+  atomic_bool *done;
+  int *x, sum, failed;
+} worker;
 
-static void *work(void *at) {
-  worker *w = at;
-  int *x = int_on(w->device, 0), *left = int_on(w->device, 0), *flag = int_on(w->device, 0);
-  gk_graph *graph = long_graph(w->device, 3);
-  bind_all(w->device, graph, x, left, flag);
+static void *work(void *data) {
+  worker *w = data;
+  const rig r = rig_of(w->device, long_graph(w->device, 3));
   for (int k = 1; k <= 20; ++k) {
-    set_int(w->device, left, 1);
-    gk_bind_int(graph, A, k);
-    w->failed += gk_launch(graph, 0) != GK_OK;
-    w->failed += gk_wait(graph, NULL) != GK_OK;
+    set_int(w->device, r.left, 1);
+    gk_bind_int(r.graph, A, k);
+    w->failed += gk_launch(r.graph, 0) != GK_OK;
+    w->failed += gk_wait(r.graph, NULL) != GK_OK;
   }
-  w->sum = int_at(w->device, x);
-  gk_graph_destroy(graph);
+  w->sum = int_at(w->device, r.x);
+  gk_graph_destroy(r.graph);
   return NULL;
 }
 
@@ -276,25 +214,17 @@ TEST_ON_CUDA(test_threads) {
   }
 }
 
-typedef struct canceller {
-  gk_graph *graph;
-  gk_device *device;
-  pthread_t thread;
-  atomic_bool *done;
-  int *x, failed;
-} canceller;
-
-static void *keep_cancelling(void *at) {
-  canceller *c = at;
-  while (!atomic_load(c->done)) c->failed += gk_cancel(c->graph) != GK_OK;
+static void *keep_cancelling(void *data) {
+  worker *w = data;
+  while (!atomic_load(w->done)) w->failed += gk_cancel(w->graph) != GK_OK;
   return NULL;
 }
 
-static void *keep_copying(void *at) {
-  canceller *c = at;
-  while (!atomic_load(c->done)) {
+static void *keep_copying(void *data) {
+  worker *w = data;
+  while (!atomic_load(w->done)) {
     int value = 0;
-    c->failed += gk_download(c->device, &value, c->x, sizeof value) != GK_OK || value != 5;
+    w->failed += gk_download(w->device, &value, w->x, sizeof value) != GK_OK || value != 5;
   }
   return NULL;
 }
@@ -316,11 +246,9 @@ static gk_result end_of(gk_graph *graph, int k, gk_state *state) {
 /* A graph that would never end is launched, polled and waited for by one thread, cancelled by another, and a third one
  * has the device do other things meanwhile. */
 TEST_ON_CUDA(test_cancelled_by_others) {
-  int *flag;
-  gk_graph *graph = endless_graph(device, &flag);
+  gk_graph *graph = endless_graph(device, int_on(device, 1));
   atomic_bool done = false;
-  canceller others[2] = {{.graph = graph, .done = &done},
-                         {.device = device, .done = &done, .x = int_on(device, 5)}};
+  worker others[2] = {{.graph = graph, .done = &done}, {.device = device, .done = &done, .x = int_on(device, 5)}};
   assert_int_equal(pthread_create(&others[0].thread, NULL, keep_cancelling, &others[0]), 0);
   assert_int_equal(pthread_create(&others[1].thread, NULL, keep_copying, &others[1]), 0);
   gk_result result = GK_OK;
@@ -331,141 +259,93 @@ TEST_ON_CUDA(test_cancelled_by_others) {
   assert_ok(result);
   assert_int_equal(ended, GK_CANCELLED);
   for (int k = 0; k < 2; ++k) assert_int_equal(others[k].failed, 0);
-  gk_free(device, others[1].x);
-  gk_graph_destroy(graph);
 }
 
 /* ---- failures ---------------------------------------------------------------------------------------------------- */
-
-static const gk_task loop_tasks[] = {GK_DO_WHILE(LEFT), GK_RUN(add, N, X, A), GK_RUN(decrease, GK_ONE, LEFT), GK_END};
-static const gk_list loop = GK_LIST(loop, loop_tasks, slots);
 
 /* The device is lost while a launch runs: from then on all that is asked of it says so, and with what it began; none
  * hangs, and it can be closed. */
 TEST_ON_CUDA(test_device_is_lost) {
   gk_device *other = NULL;
-  gk_graph *graph = graph_on(device, &two, 0), *looping = long_graph(device, 2), *more = NULL;
-  gk_graph *gated = graph_on(device, &two, GK_HOST_GATED);
-  int *x = int_on(device, 0), *left = int_on(device, 0), *flag = int_on(device, 0), value = 1;
-  int *page = gk_alloc(device, sizeof *page, GK_HOST_MEMORY);
-  bind_all(device, looping, x, left, flag);
-  gk_graph *const straight[] = {graph, gated};
-  for (int k = 0; k < 2; ++k) {
-    gk_bind(straight[k], X, x);
-    gk_bind_int(straight[k], N, 1);
-    gk_bind_int(straight[k], A, 1);
-  }
+  const rig r = long_rig(device, 2);
+  gk_graph *graph = NEW_GRAPH(device, &two, 0, {X, r.x}), *more = NULL;
+  gk_graph *gated = NEW_GRAPH(device, &two, GK_HOST_GATED, {X, r.x});
+  int *page = gk_alloc(device, sizeof *page, GK_HOST_MEMORY), value = 1;
   (sim->fail)(1, CUDA_ERROR_ILLEGAL_ADDRESS, SIMGPU_LATE);
-  assert_ok(gk_launch(graph, 0));
-  assert_int_equal(gk_wait(graph, NULL), GK_ERROR_DEVICE);
-  assert_says("cuEventSynchronize of graph two: an illegal memory access");
+  assert_fails(GK_ERROR_DEVICE, "cuEventSynchronize of graph two: an illegal memory access", waited_for(graph, 0));
   assert_says("; some task touched memory that isn't its own: of a graph created with GK_ISOLATE it is named");
   sim->mark();
 #define IS_LOST(call) \
   do { \
-    assert_int_equal(call, GK_ERROR_DEVICE); \
-    assert_says("is lost; close it"); \
+    assert_fails(GK_ERROR_DEVICE, "is lost; close it", call); \
     assert_says("It began with: cuEventSynchronize of graph two: an illegal memory access"); \
   } while (0)
-  gk_graph *const all[] = {looping, gated, graph};
-  for (int k = 0; k < 6; ++k) {
-    if (k < 3) IS_LOST(gk_launch(all[k % 3], 0));
-    else IS_LOST(gk_launch_on(all[k % 3], 0, NULL));
-  }
+  gk_graph *const all[] = {r.graph, gated, graph};
+  for (int k = 0; k < 3; ++k) IS_LOST(gk_launch(all[k], 0));
+  for (int k = 0; k < 3; ++k) IS_LOST(gk_launch_on(all[k], 0, NULL));
   assert_null(gk_alloc(device, 4, GK_DEVICE_MEMORY));
   assert_says("It began with: cuEventSynchronize of graph two");
-  IS_LOST(gk_upload(device, x, &value, sizeof value));
-  IS_LOST(gk_download(device, &value, x, sizeof value));
+  IS_LOST(gk_upload(device, r.x, &value, sizeof value));
+  IS_LOST(gk_download(device, &value, r.x, sizeof value));
   IS_LOST(gk_upload(device, page, &value, sizeof value));
-  IS_LOST(gk_graph_create(device, &loop, 0, &more));
+  IS_LOST(gk_graph_create(device, &looping, 0, &more));
   assert_null(more);
-  const uint64_t calls = sim->counts().calls;
-  assert_true(calls == 0); /* nothing is asked of it any more */
+  assert_int_equal(sim->counts().calls, 0); /* nothing is asked of it any more */
   assert_int_equal(gk_device_open(&(gk_device_desc){.backend = "cuda"}, &other), GK_ERROR_DEVICE);
   assert_null(other);
-  gk_graph_destroy(looping);
-  gk_graph_destroy(graph);
-  gk_graph_destroy(gated);
+  discard_all();
   gk_free(device, page);
 }
 
 /* What a posted status leaves open, the last kernel's end, is waited for before anything is given back. */
 TEST_ON_CUDA(test_destroyed_when_over) {
-  int *x = int_on(device, 0), *left = int_on(device, 0), *flag = int_on(device, 0);
-  gk_graph *graph = long_graph(device, 2), *straight = graph_on(device, &two, 0), *never = long_graph(device, 2);
-  bind_all(device, graph, x, left, flag);
-  gk_bind(straight, X, x);
-  gk_bind_int(straight, N, 1);
-  gk_bind_int(straight, A, 1);
-  assert_ok(gk_launch(graph, 0));
-  while (gk_poll(graph, NULL) == GK_NOT_READY) continue;
-  assert_ok(gk_launch(straight, 0)); /* it marks the end of what is before it */
-  assert_ok(gk_wait(straight, NULL));
+  const rig r = long_rig(device, 2), never = long_rig(device, 2);
+  gk_graph *last = NEW_GRAPH(device, &two, 0, {X, r.x}), *const destroyed[] = {r.graph, last, never.graph};
+  static const uint64_t waits[] = {1, 2, 2};
+  assert_ok(gk_launch(r.graph, 0));
+  while (gk_poll(r.graph, NULL) == GK_NOT_READY) continue;
+  run_to_end(last, 0); /* it marks the end of what is before it */
   sim->mark();
-  gk_graph_destroy(graph);
-  assert_int_equal(sim->calls("cuEventSynchronize"), 1);
-  gk_graph_destroy(straight);
-  assert_int_equal(sim->calls("cuEventSynchronize"), 2);
-  gk_graph_destroy(never);
-  assert_int_equal(sim->calls("cuEventSynchronize"), 2);
+  for (int k = 0; k < 3; ++k) {
+    discard(destroyed[k]);
+    assert_int_equal(sim->calls("cuEventSynchronize"), waits[k]);
+  }
 }
 
-/* Fails the first call of an entry that a graph's creation makes; false: there is none. */
-static bool create_failing(gk_device *device, const gk_list *list, const char *entry, CUresult code, simgpu_how how,
-                           gk_graph **graph, gk_result *result) {
-  for (uint64_t k = 1;; ++k) {
-    sim->mark();
-    (sim->fail)(k, code, how);
-    *result = gk_graph_create(device, list, 0, graph);
-    const char *failed = sim->failed();
-    if (!failed || strcmp(failed, entry) == 0) return failed != NULL;
-    gk_graph_destroy(*graph);
-    assert_false(how == SIMGPU_LOST); /* which isn't for searching */
-  }
+static gk_result make_looping(gk_device *device, gk_graph **graph) {
+  return gk_graph_create(device, &looping, 0, graph);
 }
 
 /* A graph that the driver doesn't take, for whatever reason of its own, is gated by the host. */
 TEST_ON_CUDA(test_refused) {
   gk_graph *graph;
-  gk_result result;
-  assert_true(create_failing(device, &loop, "cuGraphInstantiateWithParams", CUDA_ERROR_NOT_SUPPORTED, SIMGPU_NOW,
-                             &graph, &result));
-  assert_int_equal(result, GK_OK);
+  assert_ok(fail_entry(device, "cuGraphInstantiateWithParams", CUDA_ERROR_NOT_SUPPORTED, make_looping, &graph));
   assert_int_equal(sim->calls("cuGraphInstantiateWithParams"), 2);
   sim->mark();
-  int *x = int_on(device, 0), *left = int_on(device, 0), *flag = int_on(device, 0);
-  bind_all(device, graph, x, left, flag);
-  const gk_status *status;
-  assert_ok(gk_launch(graph, 0));
-  assert_ok(gk_wait(graph, &status));
-  assert_int_equal(status->loops[0].passes, 3);
-  assert_int_equal(int_at(device, x), 3);
-  gk_graph_destroy(graph);
+  const rig r = rig_of(device, keep(graph, destroy_graph));
+  assert_int_equal(run_to_end(graph, 0)->loops[0].passes, 3);
+  ASSERT_VALUES({r.x, 3});
 }
 
 /* One that lacks memory isn't, as others may free it; nor is it if the device is lost. */
 TEST_ON_CUDA(test_refused_for_a_while) {
   gk_graph *graph;
-  gk_result result;
-  assert_true(create_failing(device, &loop, "cuGraphInstantiateWithParams", CUDA_ERROR_OUT_OF_MEMORY, SIMGPU_NOW,
-                             &graph, &result));
-  assert_int_equal(result, GK_OK); /* it was tried once more */
+  /* It is tried once more. */
+  assert_ok(fail_entry(device, "cuGraphInstantiateWithParams", CUDA_ERROR_OUT_OF_MEMORY, make_looping, &graph));
   assert_int_equal(sim->calls("cuGraphInstantiateWithParams"), 2);
   assert_int_equal(sim->calls("cuGraphConditionalHandleCreate"), 1); /* and the graph is native */
   assert_int_equal(sim->calls("cuDeviceGraphMemTrim"), 1);
   gk_graph_destroy(graph);
-  for (bool found = false; !found;) {
-    static uint64_t k;
-    gk_device *lost;
-    assert_ok(gk_device_open(&(gk_device_desc){.backend = "cuda"}, &lost));
+  bool found = false;
+  for (uint64_t k = 1; !found; ++k) {
+    gk_device *lost = open_named("cuda");
     sim->mark();
-    (sim->fail)(++k, CUDA_ERROR_ILLEGAL_ADDRESS, SIMGPU_LOST);
-    result = gk_graph_create(lost, &loop, 0, &graph);
+    (sim->fail)(k, CUDA_ERROR_ILLEGAL_ADDRESS, SIMGPU_LOST);
+    const gk_result result = gk_graph_create(lost, &looping, 0, &graph);
     assert_non_null(sim->failed());
     found = strcmp(sim->failed(), "cuGraphInstantiateWithParams") == 0;
     if (found) {
-      assert_int_equal(result, GK_ERROR_DEVICE);
-      assert_says("cuGraphInstantiate");
+      assert_fails(GK_ERROR_DEVICE, "cuGraphInstantiate", result);
       assert_int_equal(sim->calls("cuGraphInstantiateWithParams"), 1);
     }
     gk_graph_destroy(graph);
@@ -474,37 +354,24 @@ TEST_ON_CUDA(test_refused_for_a_while) {
   }
 }
 
-static gk_result do_nothing(const gk_value *args, void *native) {
-  (void)args;
-  return native ? GK_OK : GK_ERROR_INVALID;
-}
-
-/* Too late for that: what resumes is made when somebody resumes first. */
+/* Too late for that: what resumes is made by the first launch that resumes. */
 TEST_ON_CUDA(test_resume_is_refused) {
-  static const gk_task tasks[] = {
-    GK_DO_WHILE(LEFT), GK_CALL(do_nothing, 0), GK_CHECKPOINT(HERE, FLAG), GK_RUN(add, N, X, A), GK_END,
-    GK_RUN(add, N, X, A), GK_RUN(decrease, GK_ONE, LEFT), GK_END};
-  static const gk_list list = GK_LIST(list, tasks, slots);
-  int *x = int_on(device, 0), *left = int_on(device, 0), *flag = int_on(device, 0);
-  bool refused = false;
-  for (uint64_t k = 1; !refused; ++k) {
-    gk_graph *graph = graph_on(device, &list, 0);
-    bind_all(device, graph, x, left, flag);
-    sim->mark();
-    (sim->fail)(k, CUDA_ERROR_NOT_SUPPORTED, SIMGPU_NOW);
-    gk_result result = gk_launch(graph, HERE);
-    if (result == GK_OK) result = gk_wait(graph, NULL);
-    assert_non_null(sim->failed());
-    refused = strcmp(sim->failed(), "cuGraphInstantiateWithParams") == 0;
-    if (refused) {
-      assert_int_equal(result, GK_ERROR_UNSUPPORTED);
-      assert_says("refuses the graph of conditional nodes");
+  LIST(list, GK_DO_WHILE(LEFT), GK_CALL(do_nothing, 0), GK_CHECKPOINT(HERE, FLAG), GK_RUN(add, N, X, A), GK_END,
+       GK_RUN(add, N, X, A), GK_RUN(decrease, GK_ONE, LEFT), GK_END);
+  const char *failed = "";
+  for (uint64_t k = 1; strcmp(failed, "cuGraphInstantiateWithParams") != 0; ++k) {
+    const rig r = rig_of(device, new_graph(device, &list, 0));
+    fail_call(k, CUDA_ERROR_NOT_SUPPORTED);
+    const gk_result result = run_on_stream(r.graph, HERE, NULL);
+    failed = failed_call();
+    assert_non_null(failed);
+    if (strcmp(failed, "cuGraphInstantiateWithParams") == 0) {
+      assert_fails(GK_ERROR_UNSUPPORTED, "refuses the graph of conditional nodes", result);
       assert_says("create it with GK_HOST_GATED");
-      sim->mark();
-      assert_ok(gk_launch(graph, HERE));
-      assert_ok(gk_wait(graph, NULL));
+      set_int(device, r.left, 3);
+      run_to_end(r.graph, HERE);
     }
-    gk_graph_destroy(graph);
+    discard(r.graph);
   }
 }
 
@@ -528,53 +395,36 @@ TEST(test_posted_nonsense) {
     gki_cuda_counts_make(&graph.counts, &graph.parameters, graph.pinned + GKI_CUDA_POSTS_AT, false);
     gki_begin();
     const gk_result result = gki_cuda_wait(&graph, true, &record);
-    assert_int_equal(result, k < 2 ? GK_OK : GK_ERROR_DEVICE);
-    if (k >= 2) assert_says("launch 1 posted a status that can't be");
+    if (k < 2) assert_ok(result);
+    else assert_fails(GK_ERROR_DEVICE, "launch 1 posted a status that can't be", result);
     free(graph.pinned);
   }
 }
 
 TEST_ON_CUDA(test_too_many_items) {
-  static const gk_task tasks[] = {GK_RUN_2D(number, N, A, X, N)};
-  static const gk_list list = GK_LIST(list, tasks, slots);
-  gk_graph *graph = graph_on(device, &list, 0);
-  int *x = int_on(device, 0);
-  gk_bind(graph, X, x);
-  gk_bind_int(graph, N, 1 << 16);
-  gk_bind_int(graph, A, 1 << 16);
-  for (int k = 0; k < 3; ++k) { /* each is told, though nothing on the device counts launches of such a list */
-    assert_ok(gk_launch(graph, 0));
-    assert_int_equal(gk_wait(graph, NULL), GK_ERROR_INVALID);
-    assert_says("more than 2147483647 items: 65536 by slot");
-  }
-  gk_bind_int(graph, N, 1);
-  gk_bind_int(graph, A, 1);
-  assert_ok(gk_launch(graph, 0));
-  assert_ok(gk_wait(graph, NULL));
-  gk_graph_destroy(graph);
+  LIST(list, GK_RUN_2D(number, N, A, X, N));
+  gk_graph *graph = NEW_GRAPH(device, &list, 0, {X, int_on(device, 0)});
+  BIND_INTS(graph, {N, 1 << 16}, {A, 1 << 16});
+  for (int k = 0; k < 3; ++k) /* each is told, though nothing on the device counts launches of such a list */
+    assert_fails(GK_ERROR_INVALID, "more than 2147483647 items: 65536 by slot", waited_for(graph, 0));
+  BIND_INTS(graph, {N, 1}, {A, 1});
+  run_to_end(graph, 0);
 }
 
 /* What memory has, as it is bound: larger, smaller, and again. */
-TEST_ON_CUDA(test_room_is_handed_over) {
-  static const gk_task tasks[] = {GK_FILL(X, N, 7)};
-  static const gk_list list = GK_LIST(list, tasks, slots);
+TEST_ON_CUDA(test_capacity_is_sent) {
+  LIST(list, GK_FILL(X, N, 7));
   static const size_t sizes[] = {4, 2, 8, 8, 1, 3};
-  gk_graph *graph = graph_on(device, &list, 0);
+  gk_graph *graph = new_graph(device, &list, 0);
   for (size_t k = 0; k < GK_COUNT(sizes); ++k) {
-    int *x = gk_alloc(device, sizes[k] * sizeof *x, GK_DEVICE_MEMORY);
+    int *x = zeros(device, sizes[k]);
     gk_bind(graph, X, x);
     for (int more = 1; more >= 0; --more) {
       gk_bind_int(graph, N, (int64_t)sizes[k] + more);
-      assert_ok(gk_launch(graph, 0));
-      assert_int_equal(gk_wait(graph, NULL), more ? GK_ERROR_INVALID : GK_OK);
+      assert_int_equal(waited_for(graph, 0), more ? GK_ERROR_INVALID : GK_OK);
     }
-    assert_int_equal(int_at(device, x + sizes[k] - 1), 7);
+    ASSERT_VALUES({x + sizes[k] - 1, 7});
   }
-  gk_graph_destroy(graph);
 }
 
-int main(int count, char **words) {
-  (void)count;
-  with_simgpu(words);
-  return run_all_tests();
-}
+int main(__attribute__((unused)) int count, char **words) { return run_on_simgpu(words); }
