@@ -69,8 +69,8 @@ static int cut_row(const bfs_hand *h, int v, piece *pieces, int at) {
 }
 
 static bool claim(bfs_hand *h, int v, int level) {
-  int nobody = -1;
-  return __atomic_compare_exchange_n(&h->dist[v], &nobody, level + 1, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+  int unreached = -1;
+  return __atomic_compare_exchange_n(&h->dist[v], &unreached, level + 1, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
 /* Adds these vertices to the sums, and cuts their rows into pieces. */

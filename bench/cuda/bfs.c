@@ -135,8 +135,8 @@ static void search(gk_device *device, const char *name, void (*make)(bfs_graph *
   int pushed, pulled;
   const double chain = look(&arms[0], &pushed, &pulled);
   snprintf(question, sizeof question,
-           "%d vertices, %d neighbours in all; about %d levels are pushed and %d pulled: who decides?", s.g.vertices,
-           s.g.edges, pushed / BFS_SOURCES, pulled / BFS_SOURCES);
+           "%d vertices, %d neighbours in all; about %d levels are pushed and %d pulled: should the host decide?",
+           s.g.vertices, s.g.edges, pushed / BFS_SOURCES, pulled / BFS_SOURCES);
   const char *graph = "host loop: launch a graph, copy 4 bytes, wait",
              *polled = "host loop: launch a graph, poll pinned memory",
              *pushes = "host loop: pushes, copy and wait every 8",

@@ -172,7 +172,7 @@ static void tasks_behind(void) {
   if (!bench_wants("C5", what)) return;
   pair pairs[] = {behind(0), behind(1), behind(SEVERAL)};
   bench_hand_put(flag, 0);
-  bench_measure(&(bench_table){"C5", what, "what does one more task take where something may have yielded?", "ns",
+  bench_measure(&(bench_table){"C5", what, "what does one more task after a checkpoint cost?", "ns",
     .arms = {{none, slope, &pairs[0], 0, 0}, {one, slope, &pairs[1], 0, 0}, {several, slope, &pairs[2], 0, 0}},
     .ratios = {{"behind one against a list without", one, {none}, 1.05},
                {"behind one of ten against a list without", several, {none}, 1.05}},
@@ -286,7 +286,7 @@ static void yields(void) {
                            {.run = trip_by_hand, .first = hand_yields(), .second = hand_yields()},
                            {.run = trip_with_copy, .first = hand_yields(), .second = hand_yields()}};
   trip trips[2][WAYS];
-  bench_table table = {"C6", what, "how long from a kernel that asks for a yield to the first one that resumes?", "ns",
+  bench_table table = {"C6", what, "how long from the kernel that asks for a yield to the first that resumes?", "ns",
     .ratios = {{"gk against by hand", names[0][GK], {names[0][HAND_WAITS]}, 0.7},
                {"gk against the copy queued before", names[0][GK], {names[0][HAND_COPIES]}, 0},
                {"until the host knows: gk against by hand", names[1][GK], {names[1][HAND_WAITS]}, 0}},

@@ -9,7 +9,7 @@
 enum { GROUPS = 40 /* of the longer of two graphs */, COPIES = 200, CHOICES = 4 /* of a table, two arms each */ };
 
 static gk_device *device;
-static int *x, *word, *told_at;
+static int *x, *guard, *told_at;
 static volatile int *told;
 
 typedef struct choice {
@@ -28,23 +28,23 @@ static double timed(CUgraphExec exec) {
   return bench_now() - begin;
 }
 
-/* ---- a word, or an IF node --------------------------------------------------------------------------------------- */
+/* ---- a guard, or an IF node -------------------------------------------------------------------------------------- */
 
-static CUgraphExec groups_of(const choice *c, int groups, bool by_word) {
+static CUgraphExec groups_of(const choice *c, int groups, bool by_guard) {
   const CUgraph whole = bench_hand_graph();
   CUgraphNode last = NULL;
   for (int g = 0; g < groups; ++g) {
     CUgraph body = whole;
     CUgraphNode inner = last;
-    if (!by_word) { /* no kernel sets the condition: with guards it would set the guard, at the same cost */
+    if (!by_guard) { /* no kernel sets the condition: with guards it would set the guard, at the same cost */
       inner = NULL;
       last = bench_hand_conditional(whole, last, CU_GRAPH_COND_TYPE_IF, bench_hand_handle(whole, (unsigned)c->open),
                                     &body);
     }
     for (int k = 0; k < c->kernels; ++k)
-      inner = by_word ? bench_hand_kernel(body, inner, "more_unless", 1, 1, (void *[]){&x, &word})
+      inner = by_guard ? bench_hand_kernel(body, inner, "more_unless", 1, 1, (void *[]){&x, &guard})
                       : bench_hand_kernel(body, inner, "more", 1, 1, (void *[]){&x});
-    if (by_word) last = inner;
+    if (by_guard) last = inner;
   }
   return bench_hand_exec(whole);
 }
@@ -53,7 +53,7 @@ static bool pass_groups(void *with, uint64_t times, bench_took *took) {
   const choice *c = with;
   const int half = c->groups / 2;
   bench_hand_put(x, 0);
-  bench_hand_put(word, c->open);
+  bench_hand_put(guard, c->open);
   for (uint64_t k = 0; k < times; ++k) {
     took->all += timed(c->longer) / half;
     took->less += timed(c->shorter) / half;
@@ -64,7 +64,7 @@ static bool pass_groups(void *with, uint64_t times, bench_took *took) {
 static void gates(bool open, const int *kernels) {
   static choice choices[2][CHOICES];
   char what[60];
-  bench_table table = {"P", what, "what does one more piece of so many kernels take, that somebody may close?", "ns"};
+  bench_table table = {"P", what, "what does one more segment of so many kernels cost, which may be closed?", "ns"};
   snprintf(what, sizeof what, "%s gate, %d to %d kernels", open ? "an open" : "a closed", kernels[0],
            kernels[CHOICES - 1]);
   if (!bench_wants("P", what)) return;
@@ -74,7 +74,7 @@ static void gates(bool open, const int *kernels) {
       *c = (choice){.kernels = kernels[k], .groups = bench_is_quick() ? 4 : GROUPS, .open = open};
       c->longer = groups_of(c, c->groups, way == 0);
       c->shorter = groups_of(c, c->groups / 2, way == 0);
-      snprintf(names[way][k], sizeof names[way][k], "%s, %d kernel%s", way ? "IF node" : "words", kernels[k],
+      snprintf(names[way][k], sizeof names[way][k], "%s, %d kernel%s", way ? "IF node" : "guards", kernels[k],
                kernels[k] > 1 ? "s" : "");
       table.arms[2 * k + way] = (bench_arm){names[way][k], pass_groups, c, .x = kernels[k]};
       if (way) table.ratios[k] = (bench_ratio){names[0][k], names[0][k], {names[1][k]}, 0};
@@ -114,7 +114,8 @@ static void small_copies(void) {
   static const int bytes[CHOICES] = {64, 256, 1024, 4096};
   static choice choices[2][CHOICES];
   const char *what = "a small copy, 64 to 4096 bytes";
-  bench_table table = {"P", what, "how much does one warp copy as fast as a grid?", "ns", .floor = {HAND_EDGE, 1}};
+  bench_table table = {"P", what, "up to which size is a copy by one warp as fast as by a grid?", "ns",
+                       .floor = {HAND_EDGE, 1}};
   if (!bench_wants("P", what)) return;
   int *from = bench_hand_ints(device, 1024), *to = bench_hand_ints(device, 1024);
   for (int k = 0; k < CHOICES; ++k)
@@ -146,10 +147,10 @@ static bool until_known(uint64_t times, bench_took *took, CUevent sleeps) {
   bool right = true;
   for (uint64_t k = 0; k < times; ++k) {
     *told = -1;
-    bench_hand_put(word, 7);
+    bench_hand_put(guard, 7);
     const double begin = bench_now();
     bench_hand_run(mix, 1, 32, (void *[]){&room, &rounds});
-    bench_hand_run(tell, 1, 1, (void *[]){&word, &told_at});
+    bench_hand_run(tell, 1, 1, (void *[]){&guard, &told_at});
     if (sleeps) {
       HAND(bench_hand_driver->cuEventRecord(sleeps, bench_hand_stream));
       HAND(bench_hand_driver->cuEventSynchronize(sleeps));
@@ -195,7 +196,7 @@ int main(int argc, char **argv) {
   device = bench_hand_open(&why);
   if (!device) return bench_missing(why);
   x = bench_hand_ints(device, 1);
-  word = bench_hand_ints(device, 1);
+  guard = bench_hand_ints(device, 1);
   told = bench_hand_pinned(device, &told_at);
   for (int open = 1; open >= 0; --open) {
     gates(open, few);
@@ -204,7 +205,7 @@ int main(int argc, char **argv) {
   small_copies();
   waits();
   gk_free(device, x);
-  gk_free(device, word);
+  gk_free(device, guard);
   gk_free(device, (void *)(uintptr_t)told);
   bench_hand_close(device);
   return bench_end();

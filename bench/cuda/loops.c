@@ -234,7 +234,7 @@ static void one_more_pass(const char *id, int kernels, const kind *kinds, size_t
   way ways[KINDS];
   bench_table table = {.id = id, .what = what, .question = "what does one more pass take?", .unit = "ns",
                        .floor = {HAND_EDGE, kernels}};
-  const char *of = id[1] == '7' ? "a pass, who has loops and who hasn't" : "one more pass";
+  const char *of = id[1] == '7' ? "a pass, with and without loops in graphs" : "one more pass";
   snprintf(what, sizeof what, "%s, %d kernel%s", of, kernels, kernels > 1 ? "s" : "");
   if (!bench_wants(id, what)) return;
   for (size_t k = 0; k < count; ++k) {

@@ -11,7 +11,7 @@ TITLES = {"M": "the machine", "F1": "small tasks", "F2": "large tasks", "F3": "a
           "F6": "before a list runs", "F7": "sections", "F8": "passes, checkpoints, yields", "K": "kernels on the host",
           "G": "how cost grows", "floor": "what the device takes", "C1": "a replay", "C2": "passes on CUDA",
           "C3": "passes that decide themselves", "C4": "silent checkpoints", "C5": "tasks beside checkpoints",
-          "C6": "yield round trip", "C7": "passes, and who has none", "C8": "sections on CUDA",
+          "C6": "yield round trip", "C7": "passes, with and without loops in graphs", "C8": "sections on CUDA",
           "C9": "building", "C10": "a slot bound anew", "C11": "whole applications",
           "C12": "what peers are held against", "P": "what gk chooses between", "C13": "how cost grows on CUDA"}
 ROOT = Path(os.path.abspath(__file__)).parents[2]

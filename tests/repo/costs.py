@@ -47,7 +47,7 @@ def numbers(folder, found):
 
 def measured(folder):
     """From k kernels on the IF node is cheaper: at 12 where it is open, at 24 of one that yields; and so on."""
-    opened = {k: (k * 100, 850 + k * 30) for k in (1, 2, 4, 8, 12, 16, 24, 32)}   # words are dearer from 12.1 on
+    opened = {k: (k * 100, 850 + k * 30) for k in (1, 2, 4, 8, 12, 16, 24, 32)}   # guards cost more from 12.1 on
     closed = {k: (k * 60, 800) for k in opened}                                   # from 13.3 on
     copies = {64: (10, 10), 256: (10, 10), 1024: (10.4, 10), 4096: (40, 10)}
     one = report(opened, closed, copies, 4321.5)
