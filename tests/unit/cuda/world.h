@@ -93,6 +93,7 @@ static inline void expect_discarded(CUresult result) {
 static inline void destroy_graph(void *graph) { gk_graph_destroy(graph); }
 static inline void close_device(void *device) { gk_device_close(device); }
 static inline void destroy_stream(void *stream) { expect_discarded(cu.cuStreamDestroy(stream)); }
+static inline void destroy_event(void *event) { expect_discarded(cu.cuEventDestroy(event)); }
 static inline void destroy_cu_graph(void *graph) { expect_discarded(cu.cuGraphDestroy(graph)); }
 static inline void destroy_exec(void *exec) { expect_discarded(cu.cuGraphExecDestroy(exec)); }
 static inline void leave_context(void *context) {
@@ -134,6 +135,12 @@ static inline CUstream new_stream(void) {
   CUstream stream = NULL;
   RIGHT(cu.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
   return keep(stream, destroy_stream);
+}
+
+static inline CUevent new_event(void) {
+  CUevent event = NULL;
+  RIGHT(cu.cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
+  return keep(event, destroy_event);
 }
 
 static inline CUgraph new_cu_graph(void) {
@@ -188,9 +195,16 @@ static inline int teardown_cuda(void **state) {
   return end_clean(state);
 }
 
-/* A test with nothing made, and one with a device. */
+static uint32_t mode_bits;
+static inline int setup_in_mode(void **state) {
+  mode_bits = strcmp(*state, "gated") == 0 ? GK_HOST_GATED : 0;
+  return setup_cuda(state);
+}
+
+/* A test that makes its devices itself; one with a device; one for graphs of both modes: mode_bits are theirs. */
 #define CLEAN(test) TEST_WITH(test, begin_clean, end_clean)
 #define TEST_ON_CUDA(test) DEVICE_TEST(test, setup_cuda, teardown_cuda)
+#define TEST_IN_MODES(test) DEVICE_TEST_ON("native gated", test, setup_in_mode, teardown_cuda)
 
 /* But for memory, which devices keep for graphs to come; what is lost of that is seen when they are closed. */
 static inline size_t alive_but_memory(void) {
