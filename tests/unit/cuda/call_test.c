@@ -6,15 +6,13 @@ static int on_host;
 static void count_on_host(void *data) { ++*(int *)data; }
 
 /* What no capture takes. */
-static gk_result wait_there(const gk_value *args, void *native) {
-  (void)args;
+static gk_result wait_there(UNUSED const gk_value *args, void *native) {
   (void)cu.cuStreamSynchronize(native);
   return GK_OK;
 }
 
 /* Fit for a graph, but for no body. */
-static gk_result ask_host(const gk_value *args, void *native) {
-  (void)args;
+static gk_result ask_host(UNUSED const gk_value *args, void *native) {
   return cu.cuLaunchHostFunc(native, count_on_host, &on_host) == CUDA_SUCCESS ? GK_OK : GK_ERROR_DEVICE;
 }
 LIST(in_loop, GK_DO_WHILE(FLAG), GK_RUN(decrease, GK_ONE, FLAG), GK_CALL(ask_host, A), GK_END);
@@ -112,8 +110,7 @@ TEST_ON_CUDA(test_known_when_made) {
 }
 
 static int given;
-static gk_result note_given(const gk_value *args, void *native) {
-  (void)native;
+static gk_result note_given(const gk_value *args, UNUSED void *native) {
   given = args[0].i32;
   return GK_OK;
 }
@@ -121,8 +118,8 @@ static gk_result note_given(const gk_value *args, void *native) {
 /* Also of the first slot, the list's own value. */
 TEST_ON_CUDA(test_first_value) {
   static const gk_slot_desc one[] = {GK_DEFAULT(X, int, 33)};
-  static const gk_task tasks[] = {GK_CALL(note_given, X)};
-  new_graph(device, &(const gk_list)GK_LIST(list, tasks, one), 0);
+  LIST_OVER(one, list, GK_CALL(note_given, X));
+  new_graph(device, &list, 0);
   assert_int_equal(given, 33);
 }
 
@@ -147,8 +144,7 @@ TEST_ON_CUDA(test_call_fails) {
 }
 
 static gk_device *own_device;
-static gk_result download(const gk_value *args, void *native) {
-  (void)native;
+static gk_result download(const gk_value *args, UNUSED void *native) {
   int x;
   return gk_download(own_device, &x, args[0].ptr, sizeof x);
 }
@@ -377,4 +373,4 @@ TEST_ON_CUDA(test_blamed) {
   RIGHT(cu.cuMemFree(managed));
 }
 
-int main(__attribute__((unused)) int count, char **words) { return run_on_simgpu(words); }
+int main(UNUSED int count, char **words) { return run_on_simgpu(words); }

@@ -1,8 +1,7 @@
 /* Slots and lists that many tests of the CUDA backend use. */
 #ifndef CUDA_LISTS_H
 #define CUDA_LISTS_H
-#include "world.h"
-#include "unit/support/runtime_kernels.h"
+#include "graphs.h"
 
 enum { X = 1, Y, N, A, LEFT, FLAG, BYTE, LINE, SLOTS };
 enum { HERE = 5, THERE };
@@ -10,8 +9,21 @@ static const gk_slot_desc slots[] = {
     GK_BUFFER(X, int), GK_BUFFER(Y, int), GK_DEFAULT(N, int, 1), GK_DEFAULT(A, int, 1), GK_BUFFER(LEFT, int),
     GK_BUFFER(FLAG, int), GK_DEFAULT(BYTE, int, 3), GK_STRUCT_VALUE(LINE, line)};
 
+/* A list over other slots. */
+#define LIST_OVER(slots, name, ...) \
+  static const gk_task name##_tasks[] = {__VA_ARGS__}; \
+  static const gk_list name = GK_LIST(name, name##_tasks, slots)
+
 LIST(straight, GK_RUN(add, N, X, A));
 LIST(looping, GK_DO_WHILE(LEFT), GK_RUN(add, N, X, A), GK_RUN(decrease, GK_ONE, LEFT), GK_END);
+
+/* A graph whose X, Y, LEFT and FLAG are 0. */
+static inline gk_graph *new_zero_graph(gk_device *device, const gk_list *list, uint32_t bits) {
+  return NEW_GRAPH(device, list, bits, {X, int_on(device, 0)}, {Y, int_on(device, 0)}, {LEFT, int_on(device, 0)},
+                   {FLAG, int_on(device, 0)});
+}
+
+/* ---- library calls and kernels by hand --------------------------------------------------------------------------- */
 
 static int called;            /* how often these were made */
 static gk_result call_answer; /* instead of doing anything; GK_OK: they do it */
@@ -22,6 +34,11 @@ static inline gk_result fill_bytes(const gk_value *args, void *stream) {
   if (call_answer != GK_OK) return call_answer;
   const CUresult result = cu.cuMemsetD8Async(at(args[0].ptr), (unsigned char)args[1].i32, sizeof(int), stream);
   return result == CUDA_SUCCESS ? GK_OK : GK_ERROR_DEVICE;
+}
+
+static inline gk_result fill_twice(const gk_value *args, void *stream) {
+  for (int k = 0; k < 2; ++k) fill_on(stream, args[0].ptr, args[1].i32 + k);
+  return GK_OK;
 }
 
 static inline gk_result do_nothing(const gk_value *args, void *stream) {

@@ -8,6 +8,8 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
+#define UNUSED __attribute__((unused))
+
 static const simgpu *sim;
 
 /* The same driver by entries that the test finds itself, as a program does that uses CUDA beside gk. An entry that the
@@ -96,10 +98,7 @@ static inline void destroy_stream(void *stream) { expect_discarded(cu.cuStreamDe
 static inline void destroy_event(void *event) { expect_discarded(cu.cuEventDestroy(event)); }
 static inline void destroy_cu_graph(void *graph) { expect_discarded(cu.cuGraphDestroy(graph)); }
 static inline void destroy_exec(void *exec) { expect_discarded(cu.cuGraphExecDestroy(exec)); }
-static inline void leave_context(void *context) {
-  (void)context;
-  expect_discarded(cu.cuCtxPopCurrent(NULL));
-}
+static inline void leave_context(UNUSED void *context) { expect_discarded(cu.cuCtxPopCurrent(NULL)); }
 
 static inline gk_device *new_device(const char *backend, int ordinal) {
   gk_device *device = NULL;
@@ -158,8 +157,7 @@ static inline CUgraphExec new_exec(CUgraph graph) {
 
 /* ---- fixtures ---------------------------------------------------------------------------------------------------- */
 
-static inline int begin_clean(void **state) {
-  (void)state;
+static inline int begin_clean(UNUSED void **state) {
   kept_count = 0;
   driver_is_lost = false;
   sim->forgive();
@@ -169,8 +167,7 @@ static inline int begin_clean(void **state) {
   return cu.cuInit(0) == CUDA_SUCCESS ? 0 : -1;
 }
 
-static inline int end_clean(void **state) {
-  (void)state;
+static inline int end_clean(UNUSED void **state) {
   sim->hold(0); /* a test that failed in between left it so, and giving back would wait for ever */
   discard_all();
   if (sim->broken()) fprintf(stderr, "%s\n", sim->first_broken());
@@ -197,7 +194,7 @@ static inline int teardown_cuda(void **state) {
 
 static uint32_t mode_bits;
 static inline int setup_in_mode(void **state) {
-  mode_bits = strcmp(*state, "gated") == 0 ? GK_HOST_GATED : 0;
+  mode_bits = *state && strcmp(*state, "gated") == 0 ? GK_HOST_GATED : 0;
   return setup_cuda(state);
 }
 
@@ -252,6 +249,12 @@ static inline int *taken(size_t count) {
   CUdeviceptr memory = 0;
   RIGHT(cu.cuMemAlloc(&memory, count * sizeof(int)));
   return (int *)(uintptr_t)memory;
+}
+
+/* None of the device's memory is to be had, as the message says with these words. */
+static inline void assert_no_memory(gk_device *device, const char *words) {
+  assert_null(gk_alloc(device, 4, GK_DEVICE_MEMORY));
+  assert_says(words);
 }
 
 static inline CUdeviceptr at(const void *memory) { return (CUdeviceptr)(uintptr_t)memory; }
