@@ -408,7 +408,7 @@ ODD_IN_MODES(test_slots_of_a_launch_that_failed) {
   }
 }
 
-/* Of streams: work on the default stream is no concern of gk's; of captures: others forbid other threads their calls. */
+/* Work on the default stream is no concern of gk's streams. Other captures forbid other threads their calls. */
 static int streams, captures;
 static void expect_flags(int *count, unsigned flags, unsigned wanted) {
   ++*count;

@@ -180,7 +180,8 @@ TEST(test_each_kind_is_said) {
       {GK_GATE_PROLOGUE, 0, 0, false, "gk: a launch begins"},
       {GK_GATE_EPILOGUE, 0, 0, false, "gk: a launch ends, the status is posted"},
       {GK_GATE_SEGMENT, 0, 0, false, "gk: what a yield or resume may skip, from the node inside on"},
-      {GK_GATE_TASK, 1, 0, false, "task 5 (library), its end"}, {GK_GATE_TASK, 1, 0, true, "task 5 (library), recorded"},
+      {GK_GATE_TASK, 1, 0, false, "task 5 (library), its end"},
+      {GK_GATE_TASK, 1, 0, true, "task 5 (library), recorded"},
       {GK_GATE_WHILE, 0, 0, true, "task 3 (WHILE LEFT)"}};
   for (size_t k = 0; k < GK_COUNT(turns); ++k) {
     const gk_gate_point point = {.kind = (gk_point_kind)turns[k].point};
