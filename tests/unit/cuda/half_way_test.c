@@ -5,40 +5,23 @@
 #include "cuda/backend.h"
 #include "cuda/launch.h"
 #include "runtime/graph.h"
-#include "user_driver.h"
-#include "unit/support/runtime_kernels.h"
+#include "graphs.h"
+#include "lists.h"
 
-enum { X = 1, N, LINE, LEFT, FLAG, BYTE, A, SLOTS };
-enum { HERE = 5 };
-static const gk_slot_desc slots[] = {GK_BUFFER(X, int), GK_DEFAULT(N, int, 1), GK_STRUCT_VALUE(LINE, line),
-                                     GK_BUFFER(LEFT, int), GK_BUFFER(FLAG, int), GK_DEFAULT(BYTE, int, 1),
-                                     GK_DEFAULT(A, int, 1)};
-
-static gk_result fill_bytes(const gk_value *args, void *native) {
-  return cu.cuMemsetD8Async(at(args[0].ptr), (unsigned char)args[1].i32, sizeof(int), native) == CUDA_SUCCESS
-             ? GK_OK
-             : GK_ERROR_DEVICE;
-}
-
-static const gk_param mine_params[] = {{"x", "int", 4, 4, GK_PTR, GK_ACCESS_INOUT},
-                                       {"a", "int", 4, 4, GK_I32, GK_ACCESS_VALUE}};
-static const gk_code mine_code = {
-  .text = "extern \"C\" __global__ void mine(int *x, int a) { if (threadIdx.x == 0) x[0] = 3 * x[0] + a; }\n",
-  .block = {32}};
-static const gk_kernel mine = {.name = "mine", .params = mine_params, .param_count = 2, .cuda = &mine_code};
+BY_HAND_KERNEL(mine, "x[0] = 3 * x[0] + a");
 
 /* Each ends X = 3 * X + A, where X was filled before if there is a call; one that yields does so when it is resumed. */
-static const gk_task straight_tasks[] = {GK_RUN(apply, GK_ONE, X, LINE)};
-static const gk_task looping_tasks[] = {GK_DO_WHILE(LEFT), GK_RUN(apply, GK_ONE, X, LINE), GK_END};
-static const gk_task calling_tasks[] = {GK_CALL(fill_bytes, X, BYTE), GK_RUN(apply, GK_ONE, X, LINE)};
-static const gk_task by_hand_tasks[] = {GK_CALL(fill_bytes, X, BYTE), GK_RUN(mine, GK_ONE, X, A)};
+static const gk_task straight_ones[] = {GK_RUN(apply, GK_ONE, X, LINE)};
+static const gk_task looping_ones[] = {GK_DO_WHILE(LEFT), GK_RUN(apply, GK_ONE, X, LINE), GK_END};
+static const gk_task calling_ones[] = {GK_CALL(fill_bytes, X, BYTE), GK_RUN(apply, GK_ONE, X, LINE)};
+static const gk_task by_hand_ones[] = {GK_CALL(fill_bytes, X, BYTE), GK_RUN(mine, GK_ONE, X, A)};
 #define FOUR GK_FILL(X, GK_ONE, 1), GK_FILL(X, GK_ONE, 2), GK_FILL(X, GK_ONE, 3), GK_FILL(X, GK_ONE, 4)
-static const gk_task yielding_tasks[] = {FOUR, FOUR, FOUR, /* what resumes is a graph of its own, which skips them */
-                                         GK_CHECKPOINT(HERE, FLAG), GK_END, GK_CALL(fill_bytes, X, BYTE),
-                                         GK_RUN(apply, GK_ONE, X, LINE)};
-static const gk_list lists[] = {GK_LIST(lists[0], straight_tasks, slots), GK_LIST(lists[1], looping_tasks, slots),
-                                GK_LIST(lists[2], calling_tasks, slots), GK_LIST(lists[3], by_hand_tasks, slots),
-                                GK_LIST(lists[4], yielding_tasks, slots)};
+static const gk_task yielding_ones[] = {FOUR, FOUR, FOUR, /* what resumes is a graph of its own, which skips them */
+                                        GK_CHECKPOINT(HERE, FLAG), GK_END, GK_CALL(fill_bytes, X, BYTE),
+                                        GK_RUN(apply, GK_ONE, X, LINE)};
+static const gk_list lists[] = {GK_LIST(lists[0], straight_ones, slots), GK_LIST(lists[1], looping_ones, slots),
+                                GK_LIST(lists[2], calling_ones, slots), GK_LIST(lists[3], by_hand_ones, slots),
+                                GK_LIST(lists[4], yielding_ones, slots)};
 enum { STRAIGHT, LOOPING, CALLING, BY_HAND, YIELDING, LISTS = GK_COUNT(lists) };
 
 enum { STREAMS = 5 };
@@ -62,9 +45,7 @@ typedef struct story {
 static gk_graph *bound(const story *s, int list, uint32_t bits, int *x) {
   gk_graph *graph = NULL;
   if (gk_graph_create(s->device, &lists[list], bits, &graph) != GK_OK) return NULL;
-  gk_bind(graph, X, x);
-  gk_bind(graph, LEFT, s->left);
-  gk_bind(graph, FLAG, s->flag);
+  BIND(graph, {X, x}, {LEFT, s->left}, {FLAG, s->flag});
   gk_bind_bytes(graph, LINE, &(line){3, 0}, sizeof(line));
   return graph;
 }
@@ -212,9 +193,19 @@ static void tell(story *s) {
 
 static void make_streams(story *s) {
   for (int k = 0; k < STREAMS; ++k) RIGHT(cu.cuStreamCreate(&s->streams[k], CU_STREAM_NON_BLOCKING));
+  s->used = 0;
+}
+static void destroy_unused(story *s) {
+  for (; s->used < STREAMS; ++s->used) RIGHT(cu.cuStreamDestroy(s->streams[s->used]));
 }
 
 static void check_x(const story *s) { assert_int_equal(int_at(s->device, s->x), s->model); }
+
+/* The last kernel of the other graph is over, too. */
+static void finish_other(const story *s) {
+  run_to_end(s->other, 0);
+  (void)int_at(s->device, s->other_x);
+}
 
 /* false: there is no such call any more. */
 static bool fail_at(story *s, uint64_t k) {
@@ -223,52 +214,45 @@ static bool fail_at(story *s, uint64_t k) {
   set_int(s->device, s->x, s->model = 2);
   make_streams(s);
   sim->set_seed(WAYS * k + s->way);
-  sim->mark();
-  (sim->fail)(k, s->way == GO_ON ? CUDA_ERROR_UNKNOWN : CUDA_ERROR_OUT_OF_MEMORY, SIMGPU_NOW);
+  fail_call(k, s->way == GO_ON ? CUDA_ERROR_UNKNOWN : CUDA_ERROR_OUT_OF_MEMORY);
   s->graph = bound(s, s->list, s->bits, s->x);
   if (!s->graph && sim->queued()) complain(s, sim->failed(), "creation left something under way");
   tell(s);
-  const char *const failed = sim->failed();
-  sim->mark();
+  const char *const failed = failed_call();
   make_known(s);
   if (s->graph) check_x(s);
-  for (; s->used < STREAMS; ++s->used) RIGHT(cu.cuStreamDestroy(s->streams[s->used]));
+  destroy_unused(s);
   if (s->graph) { /* all is as ever */
     make_streams(s);
     tell(s);
     check_x(s);
-    for (; s->used < STREAMS; ++s->used) RIGHT(cu.cuStreamDestroy(s->streams[s->used]));
+    destroy_unused(s);
     launch(s, false, 0);
   }
   const gk_result others = gk_wait(s->other, NULL);
   if (!s->bits && !s->other_failed && others != GK_OK) complain(s, failed, gk_error());
-  assert_ok(gk_launch(s->other, 0));
-  assert_ok(gk_wait(s->other, NULL));
-  (void)int_at(s->device, s->other_x); /* its last kernel is over, too */
+  finish_other(s);
   gk_graph_destroy(s->graph);
   if (sim->queued()) complain(s, failed, "something is under way behind the end of its graph");
   if (sim->broken()) complain(s, failed, sim->first_broken());
   return failed != NULL;
 }
 
+static story story_on(gk_device *device, int list, uint32_t bits) {
+  story s = {.device = device, .list = list, .bits = bits, .x = int_on(device, 0), .other_x = int_on(device, 0),
+             .left = int_on(device, 0), .flag = int_on(device, 0), .scratch = int_on(device, 0)};
+  s.other = bound(&s, LOOPING, 0, s.other_x);
+  return s;
+}
+
 /* way: WAYS: each call in one of them, by turns. */
 static void check_story(gk_device *device, int list, uint32_t bits, after_failure way) {
-  CUcontext context;
-  story s = {.device = device, .list = list, .bits = bits};
-  s.x = int_on(device, 0);
-  s.other_x = int_on(device, 0);
-  s.left = int_on(device, 0);
-  s.flag = int_on(device, 0);
-  s.scratch = int_on(device, 0);
-  assert_ok(gk_cuda_context(device, &context, NULL));
-  RIGHT(cu.cuCtxPushCurrent(context));
+  story s = story_on(device, list, bits);
+  CUcontext context = enter_context(device);
   gk_graph *keeps = bound(&s, list, bits, s.x); /* its kernels stay loaded */
-  s.other = bound(&s, LOOPING, 0, s.other_x);
   assert_true(keeps && s.other);
-  for (int k = 0; k < 2; ++k) {
-    assert_ok(gk_launch(k ? keeps : s.other, 0));
-    assert_ok(gk_wait(k ? keeps : s.other, NULL));
-  }
+  run_to_end(s.other, 0);
+  run_to_end(keeps, 0);
   const size_t alive = alive_but_memory();
   sim->lazy(1);
   bool more = true;
@@ -281,9 +265,10 @@ static void check_story(gk_device *device, int list, uint32_t bits, after_failur
   sim->lazy(0);
   gk_graph_destroy(s.other);
   gk_graph_destroy(keeps);
-  RIGHT(cu.cuCtxPopCurrent(NULL));
+  discard(context);
 }
-static counting counts;
+
+static counting counts; /* of the host's memory nothing is left, either */
 
 static int setup_counted(void **state) {
   static gk_allocator allocator;
@@ -315,54 +300,40 @@ static void check_destroyed(story *s, bool abroad) {
   for (uint64_t k = 1, over = 0; !over; ++k) {
     s->graph = bound(s, s->list, s->bits, s->x);
     make_streams(s);
-    s->used = 0;
     set_int(s->device, s->x, s->model = 2);
     for (int n = 0; n < 2; ++n) launch(s, abroad, 0);
-    sim->mark();
-    (sim->fail)(k, CUDA_ERROR_OUT_OF_MEMORY, SIMGPU_NOW);
+    fail_call(k, CUDA_ERROR_OUT_OF_MEMORY);
     gk_graph_destroy(s->graph);
     over = !sim->failed();
     if (sim->queued()) complain(s, sim->failed(), "something is under way behind the end of its graph");
     sim->mark();
-    assert_ok(gk_launch(s->other, 0)); /* behind one that is no more */
-    assert_ok(gk_wait(s->other, NULL));
-    (void)int_at(s->device, s->other_x);
-    for (; s->used < STREAMS; ++s->used) RIGHT(cu.cuStreamDestroy(s->streams[s->used]));
+    finish_other(s); /* behind one that is no more */
+    destroy_unused(s);
   }
 }
 
 COUNTED(test_destroyed) {
-  CUcontext context;
-  story s = {.device = device, .way = WAIT};
-  s.x = int_on(s.device, 0);
-  s.other_x = int_on(s.device, 0);
-  s.left = s.flag = int_on(s.device, 0);
-  assert_ok(gk_cuda_context(s.device, &context, NULL));
-  RIGHT(cu.cuCtxPushCurrent(context));
-  s.other = bound(&s, LOOPING, 0, s.other_x);
+  story s = story_on(device, STRAIGHT, 0);
+  (void)enter_context(device);
+  s.way = WAIT;
   sim->lazy(1);
   for (; s.list < YIELDING; ++s.list)
     for (int abroad = 0; abroad < 2; ++abroad) check_destroyed(&s, abroad);
   sim->lazy(0);
   gk_graph_destroy(s.other);
-  RIGHT(cu.cuCtxPopCurrent(NULL));
 }
 
 /* A launch that is over and has posted nothing failed, whatever the device did instead. */
 TEST_ON_CUDA(test_posted_nothing) {
-  story s = {.device = device};
-  s.x = int_on(s.device, 1);
-  s.left = s.flag = int_on(s.device, 0);
-  gk_graph *graph = bound(&s, LOOPING, 0, s.x);
+  gk_graph *graph = NEW_GRAPH(device, &lists[LOOPING], 0, {X, int_on(device, 1)}, {LEFT, int_on(device, 0)});
   gki_cuda_graph *native = NULL;
+  gk_bind_bytes(graph, LINE, &(line){3, 0}, sizeof(line));
   assert_ok(gki_cuda_native(graph->state, &native));
   assert_ok(gk_launch(graph, 0));
-  assert_int_equal(int_at(s.device, s.x), 3);
+  assert_int_equal(int_at(device, gk_bound(graph, X)), 3);
   memset(native->pinned + GKI_CUDA_STATUSES_AT, 0, sizeof(gki_cuda_status));
   assert_fails(GK_ERROR_DEVICE, "launch 1 ended on the device and posted no status", gk_wait(graph, NULL));
-  assert_ok(gk_launch(graph, 0));
-  assert_ok(gk_wait(graph, NULL));
-  gk_graph_destroy(graph);
+  run_to_end(graph, 0);
 }
 
 /* ---- counts ------------------------------------------------------------------------------------------------------ */
@@ -371,101 +342,67 @@ TEST_ON_CUDA(test_posted_nothing) {
 enum { TO = 1, COUNT, AGAIN };
 static const gk_slot_desc counted[] = {GK_BUFFER(TO, int), GK_SCALAR(COUNT, int), GK_BUFFER(AGAIN, int)};
 
-static gk_result run_on(gk_graph *graph, CUstream stream) {
-  const gk_result result = stream ? gk_launch_on(graph, 0, stream) : gk_launch(graph, 0);
-  return result == GK_OK ? gk_wait(graph, NULL) : result;
-}
-
-static gk_result run(gk_graph *graph) { return run_on(graph, NULL); }
-
 /* What the device knows of memory's size and of the launch's number is what the next launch goes by. */
 static void check_counts(gk_device *device, const gk_list *list, uint32_t bits, CUstream stream) {
   int *small = int_on(device, 0), *large = ints_on(device, NULL, 4), *again = int_on(device, 0);
   for (uint64_t k = 1, over = 0; !over; ++k) {
-    gk_graph *graph = graph_on(device, list, bits);
-    gk_bind(graph, AGAIN, again);
-    gk_bind(graph, TO, small);
+    gk_graph *graph = NEW_GRAPH(device, list, bits, {AGAIN, again}, {TO, small});
     gk_bind_int(graph, COUNT, 2);
-    assert_fails(GK_ERROR_INVALID, "2 elements of 4 bytes", run(graph));
+    assert_fails(GK_ERROR_INVALID, "2 elements of 4 bytes", run_on_stream(graph, 0, NULL));
     gk_bind(graph, TO, large);
     gk_bind_int(graph, COUNT, 4);
-    sim->mark();
-    (sim->fail)(k, CUDA_ERROR_OUT_OF_MEMORY, SIMGPU_NOW);
-    const gk_result result = run(graph);
-    over = !sim->failed();
-    sim->mark();
+    fail_call(k, CUDA_ERROR_OUT_OF_MEMORY);
+    const gk_result result = run_on_stream(graph, 0, NULL);
+    over = !failed_call();
     assert_true(result == GK_OK || (!over && result == GK_ERROR_MEMORY));
     set_int(device, large + 3, 0);
-    assert_ok(run(graph));
-    assert_int_equal(int_at(device, large + 3), 7);
+    run_to_end(graph, 0);
+    ASSERT_VALUES({large + 3, 7});
     for (int n = 5; n < 7; ++n) {
       gk_bind_int(graph, COUNT, n);
       assert_fails(GK_ERROR_INVALID, n == 5 ? "5 elements of 4 bytes" : "6 elements of 4 bytes",
-                   run_on(graph, k % 2 ? stream : NULL));
+                   run_on_stream(graph, 0, k % 2 ? stream : NULL));
     }
     gk_bind_int(graph, COUNT, 4);
-    assert_ok(run(graph));
-    gk_graph_destroy(graph);
+    run_to_end(graph, 0);
+    discard(graph);
   }
 }
 
 COUNTED(test_counts) {
-  static const gk_task tasks[] = {GK_FILL(TO, COUNT, 7)};
-  static const gk_task more[] = {GK_DO_WHILE(AGAIN), GK_FILL(TO, COUNT, 7), GK_END};
-  static const gk_list straight = GK_LIST(straight, tasks, counted), looping = GK_LIST(looping, more, counted);
-  CUcontext context;
-  CUstream stream;
-  assert_ok(gk_cuda_context(device, &context, NULL));
-  RIGHT(cu.cuCtxPushCurrent(context));
-  RIGHT(cu.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+  static const gk_task once[] = {GK_FILL(TO, COUNT, 7)}, more[] = {GK_DO_WHILE(AGAIN), GK_FILL(TO, COUNT, 7), GK_END};
+  static const gk_list fills[] = {GK_LIST(fills[0], once, counted), GK_LIST(fills[1], more, counted)};
+  (void)enter_context(device);
+  const CUstream stream = new_stream();
   sim->lazy(1);
-  for (uint32_t bits = 0; bits <= GK_HOST_GATED; ++bits) {
-    check_counts(device, &straight, bits, stream);
-    check_counts(device, &looping, bits, stream);
-  }
+  for (int k = 0; k < 4; ++k) check_counts(device, &fills[k % 2], k / 2 ? GK_HOST_GATED : 0, stream);
   sim->lazy(0);
-  RIGHT(cu.cuStreamDestroy(stream));
-  RIGHT(cu.cuCtxPopCurrent(NULL));
 }
 
 /* ---- the simulated driver's own rule ----------------------------------------------------------------------------- */
 
 /* Where a copy went whose source was changed before it ran, a kernel reads either, unless another copy replaced it. */
-static void check_source(const story *s, gk_graph *graph, int *page, bool replaced) {
-  page[0] = page[1] = 1;
-  sim->hold(1);
-  RIGHT(cu.cuMemcpyHtoDAsync(at(s->x), page, sizeof *page, s->streams[0]));
-  page[0] = 2;
-  if (replaced) RIGHT(cu.cuMemcpyHtoDAsync(at(s->x), page + 1, sizeof *page, s->streams[0]));
-  assert_ok(gk_launch_on(graph, 0, s->streams[0]));
-  sim->hold(0);
-  assert_ok(gk_wait(graph, NULL));
-  assert_int_equal(int_at(s->device, s->x), replaced ? 3 : 6);
-  assert_int_equal(sim->broken(), replaced ? 0 : 1);
-  if (!replaced) assert_memory_equal(sim->first_broken(), "source: ", 8);
-  sim->forgive();
-}
-
 TEST_ON_CUDA(test_changed_source) {
-  story s = {.device = device};
-  CUcontext context;
-  int *page = gk_alloc(s.device, 2 * sizeof *page, GK_HOST_MEMORY);
-  s.left = s.flag = int_on(s.device, 0);
-  s.x = int_on(s.device, 0);
-  assert_ok(gk_cuda_context(s.device, &context, NULL));
-  RIGHT(cu.cuCtxPushCurrent(context));
-  make_streams(&s);
-  gk_graph *graph = bound(&s, STRAIGHT, 0, s.x);
-  for (int k = 0; k < 3; ++k) check_source(&s, graph, page, k % 2);
-  gk_graph_destroy(graph);
-  for (int k = 0; k < STREAMS; ++k) RIGHT(cu.cuStreamDestroy(s.streams[k]));
-  RIGHT(cu.cuCtxPopCurrent(NULL));
+  int *page = gk_alloc(device, 2 * sizeof *page, GK_HOST_MEMORY), *x = int_on(device, 0);
+  gk_graph *graph = NEW_GRAPH(device, &lists[STRAIGHT], 0, {X, x});
+  gk_bind_bytes(graph, LINE, &(line){3, 0}, sizeof(line));
+  (void)enter_context(device);
+  const CUstream stream = new_stream();
+  for (int k = 0; k < 3; ++k) {
+    const bool replaced = k % 2;
+    page[0] = page[1] = 1;
+    sim->hold(1);
+    RIGHT(cu.cuMemcpyHtoDAsync(at(x), page, sizeof *page, stream));
+    page[0] = 2;
+    if (replaced) RIGHT(cu.cuMemcpyHtoDAsync(at(x), page + 1, sizeof *page, stream));
+    assert_ok(gk_launch_on(graph, 0, stream));
+    sim->hold(0);
+    assert_ok(gk_wait(graph, NULL));
+    ASSERT_VALUES({x, replaced ? 3 : 6});
+    assert_int_equal(sim->broken(), replaced ? 0 : 1);
+    if (!replaced) assert_memory_equal(sim->first_broken(), "source: ", 8);
+    sim->forgive();
+  }
 }
 
-/* Of the host's memory, too, nothing is left. */
-
-int main(int count, char **words) {
-  (void)count;
-  with_simgpu(words);
-  return run_all_tests_with(find_user_driver, NULL);
-}
+int main(__attribute__((unused)) int count, char **words) { return run_on_simgpu(words); }
