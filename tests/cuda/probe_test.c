@@ -9,7 +9,7 @@
 
 static const simgpu *sim;
 static gki_cuGetProcAddress_v2 get_entry;
-static gki_cuda_driver driver;
+static gki_cuda_driver driver, right; /* a test may change entries of the first one */
 static CUcontext context;
 static CUmodule gates;
 static gki_cuda_caps got;
@@ -37,6 +37,7 @@ static void load_driver(int version) {
 #define LOAD(name, asked, since, parameters) load_entry(#name, asked, since, &driver.name);
   GKI_CUDA_ENTRIES(LOAD)
 #undef LOAD
+  right = driver;
 }
 
 static int begin_all(void **state) {
@@ -90,6 +91,20 @@ static int end(void **state) {
 }
 
 static void ask(void) { gki_cuda_probe_again(&driver, context, gates, NULL, &got); }
+static gk_result probe(CUdevice device) { return gki_cuda_probe(&driver, device, context, gates, NULL, &got); }
+
+static gk_result probe_with(const char *wish, CUdevice device) {
+  setenv("GK_CUDA_PROBE", wish, 1);
+  const gk_result result = probe(device);
+  unsetenv("GK_CUDA_PROBE");
+  return result;
+}
+
+static const char *described(uint32_t quirks) {
+  static char text[GKI_CUDA_QUIRKS_BYTES + 1];
+  gki_cuda_describe_quirks(&got, quirks, text, sizeof text);
+  return text;
+}
 
 enum { ALL_WAYS = 0x1fff };
 
@@ -104,6 +119,11 @@ static const char *not_yes(void) {
       length += (size_t)snprintf(text + length, sizeof text - length, "%s%s%s", length ? " " : "",
                                  gki_cuda_questions[k].name, marks[got.answers[k]]);
   return text;
+}
+
+static void expect_all_yes(void) {
+  ask();
+  assert_string_equal(not_yes(), "");
 }
 
 /* ---- answers ----------------------------------------------------------------------------------------------------- */
@@ -136,27 +156,24 @@ TEST_WITH(by_version, begin, end) {
 TEST_WITH(in_any_order, begin, end) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     sim->set_seed(seed);
-    ask();
-    assert_string_equal(not_yes(), "");
+    expect_all_yes();
     assert_true(got.overlaps > 0);
   }
 }
 
 /* What goes right where the branches never meet proves nothing. */
 TEST_WITH(branches_never_meet, begin, end) {
-  char text[1000];
   sim->answer_no("overlap");
   for (uint64_t seed = 1; seed <= 5; ++seed) {
     sim->set_seed(seed);
     ask();
-    assert_true(got.conditional);
-    assert_true(got.is_final);
+    assert_true(got.conditional && got.is_final);
     assert_int_equal(got.overlaps, 0);
     assert_string_equal(not_yes(), "P4e~ P4f~ P4g~ P8?");
     assert_int_equal(got.quirks, GKI_CUDA_CHAIN_BRANCHES);
   }
-  gki_cuda_describe_quirks(&got, GKI_CUDA_CHAIN_BRANCHES, text, sizeof text);
-  assert_non_null(strstr(text, "one handle to the same value (P4g, not shown: they were never seen at work at once)"));
+  assert_non_null(strstr(described(GKI_CUDA_CHAIN_BRANCHES),
+                         "one handle to the same value (P4g, not shown: they were never seen at work at once)"));
   sim->answer_no("overlap,P4e"); /* a no is one all the same */
   ask();
   assert_string_equal(not_yes(), "P4e P4f P4g~ P8?");
@@ -209,26 +226,20 @@ TEST_WITH(each_no, begin, end) {
 
 /* What is answered so in the environment isn't tried, nor what is like it. */
 TEST_WITH(declined, begin, end) {
-  setenv("GK_CUDA_PROBE", "-P4e,-P9a", 1);
-  gki_cuda_probe(&driver, 7, context, gates, NULL, &got);
+  assert_ok(probe_with("-P4e,-P9a", 7));
   assert_true(got.conditional);
   assert_string_equal(not_yes(), "P4e- P4f? P4g? P8? P9a-");
   assert_int_equal(got.quirks, GKI_CUDA_CHAIN_BRANCHES | GKI_CUDA_NO_SWITCH);
   assert_int_equal(got.graph_count, 3);
-  char text[400];
-  gki_cuda_describe_quirks(&got, GKI_CUDA_NO_SWITCH, text, sizeof text);
-  assert_non_null(strstr(text, "(P9a, as GK_CUDA_PROBE says)"));
-  setenv("GK_CUDA_PROBE", "-P2d", 1); /* it isn't what is known by now */
-  gki_cuda_probe(&driver, 7, context, gates, NULL, &got);
+  assert_non_null(strstr(described(GKI_CUDA_NO_SWITCH), "(P9a, as GK_CUDA_PROBE says)"));
+  assert_ok(probe_with("-P2d", 7)); /* it isn't what is known by now */
   assert_string_equal(not_yes(), "P2d-");
   assert_int_equal(got.quirks, GKI_CUDA_SET_AT_ENTRY);
-  setenv("GK_CUDA_PROBE", "-P2o0", 1);
-  gki_cuda_probe(&driver, 7, context, gates, NULL, &got);
+  assert_ok(probe_with("-P2o0", 7));
   assert_false(got.conditional);
   assert_int_equal(got.graph_count, 0);
   assert_non_null(strstr(got.why, "(P2o0, as GK_CUDA_PROBE says)"));
-  unsetenv("GK_CUDA_PROBE");
-  gki_cuda_probe(&driver, 7, context, gates, NULL, &got);
+  assert_ok(probe(7));
   assert_string_equal(not_yes(), "");
 }
 
@@ -236,9 +247,9 @@ TEST_WITH(odd_wishes, begin, end) {
   static const char *const odd[] = {"2", "P4e", "-", "-P4", "-P4ee", "-P4e,", ",", "-P4e,P9a", "-P4e,-P99", "-p4e"};
   sim->mark();
   for (size_t k = 0; k < GK_COUNT(odd); ++k) {
+    assert_fails(GK_ERROR_INVALID, "isn't understood; give 0, to try nothing, or questions of docs/cuda.md",
+                 probe_with(odd[k], 7));
     setenv("GK_CUDA_PROBE", odd[k], 1);
-    assert_int_equal(gki_cuda_probe(&driver, 7, context, gates, NULL, &got), GK_ERROR_INVALID);
-    assert_non_null(strstr(gk_error(), "isn't understood; give 0, to try nothing, or questions of docs/cuda.md"));
     ask();
     assert_false(got.conditional || got.is_final);
     assert_non_null(strstr(got.why, "isn't understood"));
@@ -249,10 +260,9 @@ TEST_WITH(odd_wishes, begin, end) {
 
 /* Also the longest of it: nothing is cut. */
 TEST_WITH(says_all, begin, end) {
-  char text[GKI_CUDA_QUIRKS_BYTES + 1];
   sim->answer_no("P1b2,P1c,P1d,P1e,P1k,P2o1,P2o2,P2o3,P2d,P2b,P4a,P6,P7");
   ask();
-  gki_cuda_describe_quirks(&got, GKI_CUDA_QUIRKS_PLAIN, text, sizeof text);
+  const char *text = described(GKI_CUDA_QUIRKS_PLAIN);
   const char *at = strstr(text, "this driver (CUDA 13.0) doesn't do this: a kernel in a loop's body sets a node");
   assert_ptr_equal(at, text);
   for (int k = 0; k < GKI_CUDA_QUESTION_COUNT; ++k) {
@@ -266,7 +276,7 @@ TEST_WITH(says_all, begin, end) {
   memset(got.answers, GKI_CUDA_NOT_SHOWN, sizeof got.answers);
   memset(got.why, 'x', sizeof got.why - 1);
   got.answers[GKI_CUDA_QUESTION_COUNT - 1] = GKI_CUDA_NOT_ASKED;
-  gki_cuda_describe_quirks(&got, ALL_WAYS, text, sizeof text);
+  text = described(ALL_WAYS);
   assert_true(strlen(text) < GKI_CUDA_QUIRKS_BYTES - 1);
   at = strstr(text, "(P9a, couldn't be tried); ");
   assert_non_null(at);
@@ -274,29 +284,25 @@ TEST_WITH(says_all, begin, end) {
 }
 
 TEST_WITH(says_what_is_needed, begin, end) {
-  char text[400];
   sim->answer_no("P1d,P2b");
   ask();
-  gki_cuda_describe_quirks(&got, GKI_CUDA_TARGET_BY_COPY, text, sizeof text);
-  assert_string_equal(text, "this driver (CUDA 13.0) doesn't do this: an updated node works as updated from the next "
-                            "launch on; defaults stay (P1d)");
-  gki_cuda_describe_quirks(&got, got.quirks, text, sizeof text);
-  assert_non_null(strstr(text, "defaults stay (P1d); a kernel sets nodes in a body beside its own"));
+  assert_string_equal(described(GKI_CUDA_TARGET_BY_COPY), "this driver (CUDA 13.0) doesn't do this: an updated node "
+                      "works as updated from the next launch on; defaults stay (P1d)");
+  assert_non_null(strstr(described(got.quirks), "defaults stay (P1d); a kernel sets nodes in a body beside its own"));
   char few[30];
   gki_cuda_describe_quirks(&got, got.quirks, few, sizeof few);
   assert_string_equal(few, "this driver (CUDA 13.0) doesn");
   sim->answer_no(NULL);
   load_driver(12060);
   ask();
-  gki_cuda_describe_quirks(&got, GKI_CUDA_NO_SWITCH, text, sizeof text);
-  assert_string_equal(text, "this driver (CUDA 12.6) isn't asked for this: a SWITCH runs its case, and nothing for a "
-                            "value beyond; from 13.0 (P9a, not asked)");
+  assert_string_equal(described(GKI_CUDA_NO_SWITCH), "this driver (CUDA 12.6) isn't asked for this: a SWITCH runs its "
+                      "case, and nothing for a value beyond; from 13.0 (P9a, not asked)");
   load_driver(13000);
   bool hit = false;
   for (uint64_t k = 30; k < 300 && !hit; ++k) {
     (sim->fail)(k, CUDA_ERROR_OUT_OF_MEMORY, SIMGPU_NOW);
     ask();
-    gki_cuda_describe_quirks(&got, GKI_CUDA_WRITE_ONCE, text, sizeof text);
+    const char *text = described(GKI_CUDA_WRITE_ONCE);
     hit = got.conditional && /* for lists that do without */
           strstr(text, "this driver (CUDA 13.0) couldn't be tried for this: of what one kernel sets one after the ") &&
           strstr(text, "(P4a, couldn't be tried); some of what conditional nodes do couldn't be tried: cuGraph") &&
@@ -306,46 +312,37 @@ TEST_WITH(says_what_is_needed, begin, end) {
 }
 
 /* The second launch isn't held back for an answer to the first, so that an update in between has to spare that. */
-static CUresult (*launch_before)(CUgraphExec exec, CUstream stream);
-static CUresult (*set_node)(CUgraphExec exec, CUgraphNode node, CUgraphNodeParams *parameters);
-static CUresult (*query_stream)(CUstream stream);
 static CUstream launched_on;
 static int updates;
 static CUresult note_launch(CUgraphExec exec, CUstream stream) {
   launched_on = stream;
-  return launch_before(exec, stream);
+  return right.cuGraphLaunch(exec, stream);
 }
 static CUresult note_question(CUstream stream) {
   launched_on = NULL;
-  return query_stream(stream);
+  return right.cuStreamQuery(stream);
 }
 static CUresult update_behind_launch(CUgraphExec exec, CUgraphNode node, CUgraphNodeParams *parameters) {
   assert_non_null(launched_on);
   ++updates;
-  return set_node(exec, node, parameters);
+  return right.cuGraphExecNodeSetParams(exec, node, parameters);
 }
 
 TEST_WITH(updates_come_between_launches, begin, end) {
-  launch_before = driver.cuGraphLaunch;
-  query_stream = driver.cuStreamQuery;
-  set_node = driver.cuGraphExecNodeSetParams;
   driver.cuGraphLaunch = note_launch;
   driver.cuStreamQuery = note_question;
   driver.cuGraphExecNodeSetParams = update_behind_launch;
-  ask();
-  assert_string_equal(not_yes(), "");
+  expect_all_yes();
   assert_int_equal(updates, 5);
 }
 
 /* A driver that does nothing at first. */
-static CUresult (*launch)(CUgraphExec exec, CUstream stream);
 static CUresult launch_every_other(CUgraphExec exec, CUstream stream) {
   static int count;
-  return count++ % 2 ? launch(exec, stream) : CUDA_SUCCESS;
+  return count++ % 2 ? right.cuGraphLaunch(exec, stream) : CUDA_SUCCESS;
 }
 
 TEST_WITH(first_launch_counts, begin, end) {
-  launch = driver.cuGraphLaunch;
   driver.cuGraphLaunch = launch_every_other;
   ask();
   assert_false(got.conditional);
@@ -353,16 +350,14 @@ TEST_WITH(first_launch_counts, begin, end) {
 }
 
 /* A driver that loses what is set in a third run, so that the first loop isn't ended where it should be. */
-static CUresult (*copy_in)(CUdeviceptr to, const void *from, size_t bytes, CUstream stream);
 static CUresult copy_without_third_run(CUdeviceptr to, const void *from, size_t bytes, CUstream stream) {
   gki_cuda_setting *settings = (gki_cuda_setting *)from;
   for (size_t k = 0; k < bytes / sizeof *settings; ++k)
     if (settings[k].run == 2) settings[k].run = UINT32_MAX - 1;
-  return copy_in(to, from, bytes, stream);
+  return right.cuMemcpyHtoDAsync(to, from, bytes, stream);
 }
 
 TEST_WITH(first_loop_is_ended, begin, end) {
-  copy_in = driver.cuMemcpyHtoDAsync;
   driver.cuMemcpyHtoDAsync = copy_without_third_run;
   ask();
   assert_false(got.conditional || got.hangs || got.broke);
@@ -398,8 +393,7 @@ TEST(stands_in_the_docs) {
 
 TEST_WITH(no_kernels, begin, end) {
   gki_cuda_probe_again(&driver, context, NULL, "no image fits", &got);
-  assert_false(got.conditional);
-  assert_false(got.is_final);
+  assert_false(got.conditional || got.is_final);
   assert_string_equal(got.why, "no image fits");
 }
 
@@ -441,13 +435,13 @@ TEST_WITH(is_logged, begin, end) {
   for (size_t k = 0; k < GK_COUNT(turns); ++k) {
     sim->answer_no(turns[k].no);
     logged[0] = 0;
-    gki_cuda_probe(&driver, 1001, context, gates, NULL, &got);
+    assert_ok(probe(1001));
     if (!strstr(logged, turns[k].said)) fail_msg("%s", logged);
   }
   sim->answer_no(NULL);
-  gki_cuda_probe(&driver, 12, context, gates, NULL, &got);
+  assert_ok(probe(12));
   logged[0] = 0;
-  gki_cuda_probe(&driver, 12, context, gates, NULL, &got);
+  assert_ok(probe(12));
   assert_string_equal(logged, "");
   gk_set_log(GK_LOG_NONE, NULL, NULL);
 }
@@ -455,25 +449,25 @@ TEST_WITH(is_logged, begin, end) {
 TEST_WITH(once_per_device, begin, end) {
   gki_cuda_probe(&driver, 1, context, NULL, "not yet", &got);
   assert_false(got.conditional);
-  gki_cuda_probe(&driver, 1, context, gates, NULL, &got);
+  assert_ok(probe(1));
   assert_true(got.conditional);
   const gki_cuda_caps before = got;
   sim->mark();
-  gki_cuda_probe(&driver, 1, context, gates, NULL, &got);
+  assert_ok(probe(1));
   assert_memory_equal(&got, &before, sizeof got);
   gki_cuda_probe(&driver, 1, context, NULL, "not this time", &got); /* whatever is known */
   assert_false(got.conditional);
   assert_string_equal(got.why, "not this time");
-  gki_cuda_probe(&driver, 1, context, gates, NULL, &got);
+  assert_ok(probe(1));
   assert_memory_equal(&got, &before, sizeof got);
   assert_int_equal(sim->counts().calls, 0);
-  gki_cuda_probe(&driver, 2, context, gates, NULL, &got);
+  assert_ok(probe(2));
   assert_true(sim->counts().calls > 0);
   static const CUdevice devices[] = {63, 64, 1000, -1}; /* more than are remembered, but for the first */
   for (size_t k = 0; k < GK_COUNT(devices); ++k) {
-    gki_cuda_probe(&driver, devices[k], context, gates, NULL, &got);
+    assert_ok(probe(devices[k]));
     sim->mark();
-    gki_cuda_probe(&driver, devices[k], context, gates, NULL, &got);
+    assert_ok(probe(devices[k]));
     assert_true(got.conditional);
     assert_int_equal(sim->counts().calls > 0, k > 0);
   }
@@ -486,15 +480,13 @@ TEST_WITH(each_call_fails, begin, end) {
   const uint64_t calls = sim->counts().calls;
   for (uint64_t k = 1; k <= calls; ++k)
     is_clean_if(k, k % 2 ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_UNKNOWN, SIMGPU_NOW);
-  ask();
-  assert_string_equal(not_yes(), "");
+  expect_all_yes();
   for (uint64_t k = 1; k <= calls; k += 5) {
     is_clean_if(k, CUDA_ERROR_LAUNCH_FAILED, k % 2 ? SIMGPU_LATE : SIMGPU_LOST);
     close_context();
     open_context();
   }
-  ask();
-  assert_string_equal(not_yes(), "");
+  expect_all_yes();
 }
 
 /* ---- what takes long --------------------------------------------------------------------------------------------- */
@@ -502,24 +494,21 @@ TEST_WITH(each_call_fails, begin, end) {
 /* Others' work in front of the first kernel, for longer than a graph may take. */
 TEST_WITH(waits_for_others, begin, end) {
   sim->busy(2 * PATIENCE_MS / STEP_MS);
-  ask();
+  expect_all_yes();
   assert_string_equal(got.why, "");
-  assert_string_equal(not_yes(), "");
   assert_true(got.is_final && got.conditional && !got.busy && !got.hangs);
 }
 
 /* Launches on the stream of the graphs, which begins with one kernel; beside it are others. */
-static CUresult (*launch_graph)(CUgraphExec exec, CUstream stream);
 static CUstream main_stream;
 static uint64_t launches, busy_from, busy_for;
 static CUresult launch_and_count(CUgraphExec exec, CUstream stream) {
   if (!main_stream) main_stream = stream;
   if (stream == main_stream && ++launches == busy_from) sim->busy(busy_for);
-  return launch_graph(exec, stream);
+  return right.cuGraphLaunch(exec, stream);
 }
 
 static void count_launches(uint64_t from, uint64_t steps) {
-  launch_graph = driver.cuGraphLaunch;
   driver.cuGraphLaunch = launch_and_count;
   main_stream = NULL;
   launches = 0;
@@ -530,10 +519,9 @@ static void count_launches(uint64_t from, uint64_t steps) {
 /* The same in front of a graph whose time counts by then. */
 TEST_WITH(others_come_later, begin, end) {
   count_launches(4, 2 * PATIENCE_MS / STEP_MS);
-  ask();
+  expect_all_yes();
   assert_true(launches > 4);
   assert_string_equal(got.why, "");
-  assert_string_equal(not_yes(), "");
 }
 
 /* A launch that waits for its end couldn't be left. */
@@ -556,13 +544,11 @@ TEST_WITH(launches_wait, begin, end) {
   unsetenv("CUDA_LAUNCH_BLOCKING");
 }
 
-static CUresult (*query)(CUstream stream);
 static CUresult end_three_graphs(CUstream stream) {
-  return launches > 7 && stream == main_stream ? CUDA_ERROR_NOT_READY : query(stream);
+  return launches > 7 && stream == main_stream ? CUDA_ERROR_NOT_READY : right.cuStreamQuery(stream);
 }
 
 static void end_no_more(uint64_t steps) {
-  query = driver.cuStreamQuery;
   driver.cuStreamQuery = end_three_graphs;
   count_launches(8, steps);
 }
@@ -572,7 +558,7 @@ TEST_WITH(others_never_end, begin, NULL) {
   sim->busy(UINT64_MAX);
   sim->mark();
   gki_begin();
-  assert_int_equal(gki_cuda_probe(&driver, 9, context, gates, NULL, &got), GK_ERROR_DEVICE);
+  assert_int_equal(probe(9), GK_ERROR_DEVICE);
   assert_string_equal(gk_error(), "backend cuda: device 9 is busy: conditional nodes couldn't be tried: a plain kernel "
                                   "didn't run within 60 s, as the device has other work; open it again when that is "
                                   "over, or with GK_CUDA_PROBE=0, then nothing is tried and lists run host-gated");
@@ -582,7 +568,7 @@ TEST_WITH(others_never_end, begin, NULL) {
   assert_int_equal(gki_cuda_probe_refuses(9), GK_OK);
   sim->busy(0);
   gki_begin();
-  assert_int_equal(gki_cuda_probe(&driver, 9, context, gates, NULL, &got), GK_OK); /* asks anew */
+  assert_int_equal(probe(9), GK_OK); /* asks anew */
   assert_string_equal(not_yes(), "");
 }
 
@@ -603,22 +589,17 @@ TEST_WITH(never_ends, begin, NULL) {
   gki_begin(); /* what failed in a test before isn't the failure of this call */
   sim->mark();
   assert_int_equal(gki_cuda_probe_refuses(5), GK_OK);
-  assert_int_equal(gki_cuda_probe(&driver, 5, context, gates, NULL, &got), GK_ERROR_DEVICE);
-  assert_non_null(strstr(gk_error(), "device 5 hangs: conditional nodes couldn't be tried: the graph of parallel "
-                                     "branches didn't end within 3 s, and kernels beside it did; this process can't "
-                                     "use it any more; start it anew with GK_CUDA_PROBE=0"));
+  assert_fails(GK_ERROR_DEVICE, "device 5 hangs: conditional nodes couldn't be tried: the graph of parallel branches "
+               "didn't end within 3 s, and kernels beside it did; this process can't use it any more; start it anew "
+               "with GK_CUDA_PROBE=0", probe(5));
   assert_true(own_time.passed_ns - begun >= (uint64_t)PATIENCE_MS * NS_PER_MS);
   assert_int_equal(sim->counts().waits, 0);
   assert_int_equal(sim->calls("cuGraphExecDestroy"), 3); /* of those that ended: */
   assert_int_equal(sim->calls("cuGraphDestroy"), 3);
-  assert_false(got.conditional);
-  assert_true(got.hangs);
-  assert_true(got.is_final);
-  assert_true(got.quirks & GKI_CUDA_HOST_GATED);
-  assert_string_equal(got.why,
-                      "conditional nodes couldn't be tried: the graph of parallel branches didn't end within 3 s, and "
-                      "kernels beside it did");
-  assert_int_equal(gki_cuda_probe(&driver, 5, context, gates, NULL, &got), GK_ERROR_DEVICE); /* nobody tries again */
+  assert_true(!got.conditional && got.hangs && got.is_final && got.quirks & GKI_CUDA_HOST_GATED);
+  assert_string_equal(got.why, "conditional nodes couldn't be tried: the graph of parallel branches didn't end within "
+                      "3 s, and kernels beside it did");
+  assert_int_equal(probe(5), GK_ERROR_DEVICE); /* nobody tries again */
   assert_false(got.conditional);
   assert_int_equal(gki_cuda_probe_refuses(5), GK_ERROR_DEVICE);
   assert_true(sim->alive(SIMGPU_ALL) > 2); /* it may still run */
