@@ -207,6 +207,13 @@ def find_cuda(path, as_checked_in=False):
     return Found("CUDA", "no: nvcc is neither in PATH nor in /usr/local/cuda (--cuda PATH)", ready)
 
 
+def without_cuda(toolkit):
+    """The settings without the backend. Tests of kernels still use a toolkit."""
+    return Found("CUDA", "no: --without-cuda; no CUDA backend, no gk-embed, no gk_cuda.h",
+                 {**toolkit.settings, "backends": "openmp", "left_out": "cuda", "cuda_members": "none",
+                  "cuda_installed": "install-tools", "gk_embed": "build/gk-info"})
+
+
 def find_vulkan(compiler):
     glslc = shutil.which("glslc") or shutil.which("glslangValidator")
     if not glslc:
@@ -265,11 +272,12 @@ def kernel_flags(options, compiler):
 def look_around(options):
     """The compiler, and all that was found or the reason why not."""
     compiler = find_compiler(options.cc)
+    cuda = find_cuda(options.cuda, options.ready_gates)
+    cuda = without_cuda(cuda) if options.without_cuda else cuda
     return compiler, [find_openmp(compiler), find_png(compiler, not options.without_png),
                       find_xxhash(compiler, not options.without_xxhash),
                       find_nvtx(compiler, options.cuda, not options.without_nvtx), find_cmocka(compiler),
-                      find_cplusplus(compiler), find_cuda(options.cuda, options.ready_gates), find_vulkan(compiler),
-                      find_hip()]
+                      find_cplusplus(compiler), cuda, find_vulkan(compiler), find_hip()]
 
 
 def settings(options, compiler, found):
@@ -546,6 +554,8 @@ def coverage(options):
 
 
 def bench(options):
+    if options.without_cuda:
+        raise Missing("bench: --without-cuda leaves out what its programs use")
     ensure("bench", "plots", "peers")
     write_config(options)
     single = (output("ninja", "-t", "targets", "rule", "single") or "").split()
@@ -569,6 +579,7 @@ def parser():
     usage.add_argument("--ready-gates", action="store_true",
                        help="gk's own CUDA kernels as they are checked in, even where nvcc is")
     usage.add_argument("--debug", action="store_true", help="no optimisation")
+    usage.add_argument("--without-cuda", action="store_true", help="no CUDA backend")
     usage.add_argument("--without-png", action="store_true", help="no soft body, which draws its fall with libpng")
     usage.add_argument("--without-xxhash", action="store_true", help="no cache on disk for what is compiled")
     usage.add_argument("--without-nvtx", action="store_true", help="no ranges for profilers such as Nsight Systems")
@@ -587,7 +598,8 @@ def recordable(options):
              if value and value != parser().get_default(name)]
     if options.cc and not any(one.startswith("--cc") for one in given):
         given.append(f"--cc={options.cc}")  # from $CC, which may not be set next time
-    flags = ("debug", "without_png", "without_xxhash", "without_nvtx", "coverage", "werror", "ready_gates")
+    flags = ("debug", "without_cuda", "without_png", "without_xxhash", "without_nvtx", "coverage", "werror",
+             "ready_gates")
     given += [f"--{name.replace('_', '-')}" for name in flags if getattr(options, name)]
     return given
 

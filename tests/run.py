@@ -157,6 +157,11 @@ FULL_SCRIPTS = [("tidy", ["tests/repo/tidy.py"], False), ("analyzer", ["tests/re
                 ("coverage", ["tests/repo/coverage.py"], False),
                 ("all mutations", ["tests/mutations.py", "--all"], False)]
 
+# Tests of the CUDA backend, or with cases on it: skipped in a tree that is configured --without-cuda.
+OF_CUDA = re.compile(r"cuda|CUDA|simgpu|gpu script|unit/(base/secure|runtime/(facts|fork|thread_cancel)|check/check|"
+                     r"plan/(plan|gates))_test|(^|: )(exports|installed|examples|gk-info|no device|printed|probe|"
+                     r"kernels compiled beforehand|bench|peers|valgrind)$")
+
 # What runs in a tree for ThreadSanitizer: the tests in which several threads are at work.
 THREADED = [f"build/tests/unit/{name}_test"
             for name in ("base/error", "runtime/worker", "runtime/worker_clock", "runtime/device", "runtime/launch",
@@ -298,13 +303,17 @@ def execute(command, folder, env, seconds):
     return outcome
 
 
+def has_cuda(tree):
+    return "\nleft_out = cuda\n" not in (tree / "build/config.ninja").read_text()
+
+
 def targets(tree, rule):
     """What a tree builds by a rule; what ninja reads is the one list of tests."""
     listed = subprocess.run(["ninja", "-t", "targets", "rule", rule], cwd=tree, stdout=subprocess.PIPE, text=True)
     if listed.returncode:
         print(f"{tree}: ninja can't read build.ninja\n0 passed, 1 failed, 0 skipped")
         sys.exit(1)
-    return sorted(listed.stdout.split())
+    return sorted(name for name in listed.stdout.split() if has_cuda(tree) or not OF_CUDA.search(name))
 
 
 def tree_name(tree):
@@ -319,7 +328,7 @@ def build(tree, benches):
     """Builds all of a tree, the benchmarks if so told; goes on after an error: a test that doesn't compile mustn't hide
     the others."""
     rules = ["suite"] if is_threaded(tree) else ["fuzz"] if is_fuzzed(tree) else \
-        ["test", "suite", "suite_shared"] + (["single"] if benches else [])
+        ["test", "suite", "suite_shared"] + (["single"] if benches and has_cuda(tree) else [])
     wanted = THREADED if is_threaded(tree) else [] if is_fuzzed(tree) else ["all"]
     wanted = wanted + [target for rule in rules for target in targets(tree, rule)]
     command = ["ninja", "-j", str(CORES), "-k", "0", *wanted]
@@ -484,7 +493,11 @@ def main():
         return (not options.names or any(part in name for part in options.names)) and \
             not any(part in name for part in options.without)
 
-    chosen = Jobs([job for job in jobs(trees, options.full) if is_asked_for(job[0])], trees if options.no_build else [])
+    chosen = Jobs([job for job in jobs(trees, options.full)
+                   if is_asked_for(job[0]) and (has_cuda(job[2]) or not OF_CUDA.search(job[0]))],
+                  trees if options.no_build else [])
+    report.total.skipped += [(f"{tree_name(tree)}: tests of CUDA", "this tree is configured --without-cuda")
+                             for tree in trees if not has_cuda(tree)]
     if not plain_of(trees):
         report.total.skipped += [(name, "needs a tree without sanitizers: ./configure.py test")
                                  for name, _, in_each in SCRIPTS if in_each == PLAIN and is_asked_for(name)]

@@ -13,6 +13,9 @@ typedef struct gki_code_place { const char *backend; size_t at; } gki_code_place
 extern const gki_code_place gki_code_places[];
 #define GKI_CODE_PLACE(backend) {#backend, offsetof(gk_kernel, backend)}
 
+/* The backends that this build leaves out; NULL ends the table. */
+extern const char *const gki_left_out[];
+
 /* For a missing backend: whether another build has it, or a later version will. */
 bool gki_backend_is_planned(const char *name);
 

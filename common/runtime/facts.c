@@ -82,6 +82,8 @@ gk_result gk_facts(gk_fact_visit visit, void *user) {
   gki_cache_describe(folder, sizeof folder, why, sizeof why);
   report(visit, user, "gk", "cache", folder[0] ? folder : NULL,
          folder[0] && !why[0] ? "what was compiled is kept there" : why);
+  for (const char *const *backend = gki_left_out; *backend; ++backend)
+    report(visit, user, "gk", *backend, NULL, "gk was built without this backend");
   const char *tool;
   const bool has_ranges = gki_trace_describe(&tool);
   report(visit, user, "gk", "nvtx", has_ranges ? "built in" : NULL, tool);

@@ -4,6 +4,7 @@ written anew with the arguments that it names, whichever the settings are."""
 import sys
 import os
 import re
+import subprocess
 import tempfile
 from pathlib import Path
 
@@ -42,6 +43,23 @@ def ask_ninja(folder, config):
     return tap.run("ninja", "build.ninja", cwd=folder)
 
 
+def ask(folder, *command):
+    return subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True).stdout
+
+
+def check_without_cuda(folder):
+    tap.case("without CUDA: it builds",
+             tap.run("./configure.py", "--without-cuda", "--without-png", "--debug", cwd=folder) or
+             tap.run("ninja", cwd=folder))
+    found = re.findall(r"\bgki?_cuda\w*", ask(folder, "nm", "build/libgk.a"))
+    tap.case("nothing of it is in the library", ", ".join(found))
+    found = re.findall(r"gk_cuda\.h|gk-embed", ask(folder, "ninja", "-t", "commands", "install"))
+    tap.case("nothing of it is installed", ", ".join(found))
+    report = ask(folder, "build/gk-info")
+    said = re.search(r"^ +cuda +- +gk was built without this backend$", report, re.M)
+    tap.case("gk-info says so", None if said and "\n  openmp 0 " in report else report)
+
+
 def main():
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -71,6 +89,7 @@ def main():
         tap.case("and says that nothing is kept, and nobody heard",
                  tap.run("cc", "-Iinclude", "-Icommon", "try.c", "build/libgk.a", "-fopenmp", "-pthread", "-ldl", "-lm",
                          "-o", "try", cwd=folder) or tap.run("./try", cwd=folder))
+        check_without_cuda(folder)
     tap.finish()
 
 
