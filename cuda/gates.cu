@@ -51,7 +51,7 @@ GKI_INLINE gki_walk gki_begin_walk(const gki_cuda_tables *t, const gki_cuda_tabl
 }
 
 /* For functions that are called, where it would have to be handed over. */
-GKI_INLINE gki_walk gki_far(const gki_walk *w) {
+GKI_INLINE gki_walk gki_walk_global(const gki_walk *w) {
   gki_walk far = *w;
   far.t = w->at;
   return far;
@@ -131,7 +131,7 @@ GKI_INLINE gki_cuda_loop *gki_touch(const gki_walk *w, uint32_t loop) {
   if (launch == w->number) return r;
   r->launch = w->number;
   r->passes = 0;
-  if (w->target == GKI_CUDA_NONE || launch < w->fresh || !gki_leads_to_target(gki_far(w), loop)) r->entry = 0;
+  if (w->target == GKI_CUDA_NONE || launch < w->fresh || !gki_leads_to_target(gki_walk_global(w), loop)) r->entry = 0;
   return r;
 }
 
@@ -213,7 +213,7 @@ GKI_CALLED uint32_t gki_stop_at(const gki_walk walk, uint32_t checkpoint, uint32
 }
 
 GKI_INLINE uint32_t gki_stop(const gki_walk *w, const gki_cuda_point *p, uint32_t checkpoint) {
-  return gki_stop_at(gki_far(w), checkpoint, p->checkpoint, p->block, p->close);
+  return gki_stop_at(gki_walk_global(w), checkpoint, p->checkpoint, p->block, p->close);
 }
 
 /* A point's flag, handle and first exits, asked for before they are needed. */
@@ -275,13 +275,14 @@ GKI_INLINE uint32_t gki_loop_end(gki_walk *w, const gki_cuda_point *p, const gki
   if (cancelled && is_plain) gki_set_own(p, e, 0);
   if (cancelled) return gki_stop(w, p, GKI_CUDA_NONE);
   if (w->reopens == w->number) { /* two of them may be at it, in sections side by side */
-    if (atomicExch((unsigned long long *)&w->control->reopens, 0) == w->number) gki_aim(gki_far(w), w->target, 1);
+    if (atomicExch((unsigned long long *)&w->control->reopens, 0) == w->number)
+      gki_aim(gki_walk_global(w), w->target, 1);
     w->reopens = 0;
   }
   int again = failed != w->number && GKI_CONSULT(e->at, e->flag) != 0;
   if (again && p->bound && entry >= p->bound) {
     again = 0;
-    if (r->limited != w->number) gki_hit_bound(gki_far(w), p->node, p->block);
+    if (r->limited != w->number) gki_hit_bound(gki_walk_global(w), p->node, p->block);
     r->limited = w->number;
   }
   if (!again) r->entry = 0;
@@ -377,7 +378,7 @@ GKI_CALLED int gki_let_in(const gki_walk walk, uint32_t point) {
 GKI_INLINE uint32_t gki_plain_point(gki_walk *w, const gki_cuda_point *p, uint32_t point) {
   const gki_early e = gki_ask(w, p);
   const int decides = p->kind == GKI_CUDA_HEAD || p->kind == GKI_CUDA_BRANCH;
-  if (decides && w->reopens == w->number && gki_let_in(gki_far(w), point)) return e.first;
+  if (decides && w->reopens == w->number && gki_let_in(gki_walk_global(w), point)) return e.first;
   switch (p->kind) {
   case GKI_CUDA_YIELD: return gki_yield(w, p, &e);
   case GKI_CUDA_HEAD: return gki_head(w, p, &e);

@@ -84,7 +84,7 @@ static void do_nothing(gki_team_job *job, uint32_t index) {
 }
 
 /* Returns when the whole team is awake and idle. */
-static void gather(gki_openmp_device *device) {
+static void wake_team(gki_openmp_device *device) {
   gki_team *team = &device->team;
   gki_team_job job = {.work = do_nothing};
   gki_team_post(team, &job, 0, team->size, team->size);
@@ -98,7 +98,7 @@ void gki_openmp_calibrate(gki_openmp_device *device, uint64_t since) {
   float least = INFINITY, next = INFINITY;
   uint64_t start = gki_now_ns(), before = start;
   for (int k = 0; k < TIMES && before - start < TOO_LONG_NS; ++k) {
-    gather(device);
+    wake_team(device);
     uint64_t after = gki_now_ns();
     float seen = (float)(after - before);
     next = fminf(next, fmaxf(least, seen));
@@ -149,7 +149,7 @@ void gki_openmp_reconsider(gki_runner *runner) {
   gki_openmp_device *device = runner->program->device;
   if (gki_openmp_forget(device) && runner->started) {
     const uint64_t since = gki_now_ns();
-    gather(device);
+    wake_team(device);
     gki_openmp_calibrate(device, since);
   }
   gki_openmp_set_subteam(runner, runner->first, runner->count, device->dispatch_ns);
@@ -162,7 +162,7 @@ static void start_team(gki_runner *runner) {
   runner->may_start = false;
   runner->started = true;
   runner->saving_missed_ns = 0;
-  gather(device);
+  wake_team(device);
   const uint64_t started = gki_now_ns();
   if (device->team.size > 1 && !device->fixed) gki_openmp_calibrate(device, started);
   gki_openmp_adapt_wake(device, (float)(started - begun));

@@ -77,16 +77,16 @@ static void make_known(story *s) {
 }
 
 /* A launch has just failed, or one of the calls around it, which is told when it is waited for. */
-static void check_failed(story *s, bool abroad, size_t queued_before) {
+static void check_failed(story *s, bool on_stream, size_t queued_before) {
   static const char *const decisive[] = {"cuGraphLaunch", "cuMemcpyHtoDAsync", "cuGraphExecNodeSetParams"};
-  for (size_t k = 0; abroad && k < GK_COUNT(decisive); ++k)
+  for (size_t k = 0; on_stream && k < GK_COUNT(decisive); ++k)
     if (strcmp(sim->failed(), decisive[k]) == 0 && sim->queued() > queued_before)
       complain(s, sim->failed(), "something is left on the caller's stream");
   if (!s->bits && s->way == DESTROY) { /* at once, with what is on its way */
     gk_graph_destroy(s->graph);
     s->graph = NULL;
     s->failed = true;
-    if (!abroad && sim->queued()) complain(s, sim->failed(), "something is under way behind the end of its graph");
+    if (!on_stream && sim->queued()) complain(s, sim->failed(), "something is under way behind the end of its graph");
     return;
   }
   if (!s->bits && strcmp(sim->failed(), "cuEventRecord") == 0 && gk_wait(s->other, NULL) != GK_OK)
@@ -98,8 +98,8 @@ static void check_failed(story *s, bool abroad, size_t queued_before) {
   note(s, result);
 }
 
-static void launch(story *s, bool abroad, int32_t label) {
-  if (s->graph && s->bits && abroad) { /* nothing may wait in the device's line */
+static void launch(story *s, bool on_stream, int32_t label) {
+  if (s->graph && s->bits && on_stream) { /* nothing may wait in the device's line */
     const gk_result before = s->step ? gk_wait(s->graph, NULL) : GK_OK;
     if (sim->failed()) note(s, before);
     (void)gk_wait(s->other, NULL);
@@ -112,14 +112,14 @@ static void launch(story *s, bool abroad, int32_t label) {
   gk_bind_bytes(s->graph, LINE, &(line){3, a}, sizeof(line));
   gk_bind_int(s->graph, A, a);
   gk_bind_int(s->graph, BYTE, s->byte);
-  const CUstream stream = abroad ? s->streams[s->used++] : NULL;
-  for (int k = 0; abroad && k < 6 && s->way == GO_ON && s->list != YIELDING; ++k)
+  const CUstream stream = on_stream ? s->streams[s->used++] : NULL;
+  for (int k = 0; on_stream && k < 6 && s->way == GO_ON && s->list != YIELDING; ++k)
     (void)cu.cuMemsetD8Async(at(s->scratch), 1, sizeof(int), stream);
   const size_t queued = sim->queued();
   const bool before = sim->failed() != NULL;
-  const gk_result result = abroad ? gk_launch_on(s->graph, label, stream) : gk_launch(s->graph, label);
-  if (!before && sim->failed()) check_failed(s, abroad, queued);
-  if (abroad) (void)cu.cuStreamDestroy(stream); /* it is the caller's again */
+  const gk_result result = on_stream ? gk_launch_on(s->graph, label, stream) : gk_launch(s->graph, label);
+  if (!before && sim->failed()) check_failed(s, on_stream, queued);
+  if (on_stream) (void)cu.cuStreamDestroy(stream); /* it is the caller's again */
   note(s, result);
   s->model = 3 * (by_call(s) ? 0x01010101 * s->byte : s->model) + a;
 }
@@ -140,12 +140,12 @@ static void look(story *s) {
   if (result != GK_ERROR_UNSUPPORTED) note(s, result); /* else its creation failed so that the host gates it */
 }
 
-static void yield_and_resume(story *s, bool abroad) {
+static void yield_and_resume(story *s, bool on_stream) {
   const gk_status *status = NULL;
   if (!s->graph) return;
   note(s, gk_upload(s->device, s->flag, &(int){1}, sizeof(int)));
   if (!s->graph || s->failed) return;
-  launch(s, abroad, 0);
+  launch(s, on_stream, 0);
   if (!s->graph || s->failed) return;
   note(s, gk_wait(s->graph, &status));
   if (!s->graph || s->failed) return;
@@ -296,12 +296,12 @@ COUNTED(test_gated) {
 }
 
 /* Whichever call fails while a graph is destroyed whose launches are under way, they are over then. */
-static void check_destroyed(story *s, bool abroad) {
+static void check_destroyed(story *s, bool on_stream) {
   for (uint64_t k = 1, over = 0; !over; ++k) {
     s->graph = bound(s, s->list, s->bits, s->x);
     make_streams(s);
     set_int(s->device, s->x, s->model = 2);
-    for (int n = 0; n < 2; ++n) launch(s, abroad, 0);
+    for (int n = 0; n < 2; ++n) launch(s, on_stream, 0);
     fail_call(k, CUDA_ERROR_OUT_OF_MEMORY);
     gk_graph_destroy(s->graph);
     over = !sim->failed();
@@ -318,7 +318,7 @@ COUNTED(test_destroyed) {
   s.way = WAIT;
   sim->lazy(1);
   for (; s.list < YIELDING; ++s.list)
-    for (int abroad = 0; abroad < 2; ++abroad) check_destroyed(&s, abroad);
+    for (int on_stream = 0; on_stream < 2; ++on_stream) check_destroyed(&s, on_stream);
   sim->lazy(0);
   gk_graph_destroy(s.other);
 }
