@@ -1,8 +1,8 @@
-/* For tests of lists in graphs of others: the driver, the lists, and a graph that holds one of them. */
+/* For tests of lists in graphs of a program's own: the driver, the lists, and a graph that holds one of them. */
 #ifndef CUDA_ADDED_H
 #define CUDA_ADDED_H
 #include "hand.h"
-#include "unit/support/runtime_kernels.h"
+#include "lists.h"
 
 #ifndef DRIVER
 #define DRIVER "13.0"
@@ -11,30 +11,18 @@
 #define NO ""
 #endif
 
-enum { X = 1, LEFT, COUNT, FLAG, A, N, SLOTS };
-enum { HERE = 5, THERE, ROUND };
-static const gk_slot_desc slots[] = {GK_BUFFER(X, int), GK_BUFFER(LEFT, int), GK_BUFFER(COUNT, int),
-                                     GK_BUFFER(FLAG, int), GK_SCALAR(A, int), GK_DEFAULT(N, int, 1)};
-
 /* COUNT passes, each of which adds A to X. */
-static const gk_task loop_tasks[] = {GK_COPY(LEFT, COUNT, GK_ONE), GK_DO_WHILE(LEFT), GK_RUN(add, N, X, A),
-                                     GK_RUN(decrease, GK_ONE, LEFT), GK_END};
-static const gk_list loop = GK_LIST(loop, loop_tasks, slots);
-
-static const gk_task straight_tasks[] = {GK_RUN(add, N, X, A), GK_RUN(add, N, X, A)};
-static const gk_list straight = GK_LIST(straight, straight_tasks, slots);
+LIST(loop, GK_COPY(LEFT, COUNT, GK_ONE), GK_DO_WHILE(LEFT), GK_RUN(add, N, X, A), GK_RUN(decrease, GK_ONE, LEFT),
+     GK_END);
 
 /* Yields in its second part, as often as FLAG is set. */
-static const gk_task yield_tasks[] = {
-  GK_CHECKPOINT(HERE, 0), GK_RUN(add, N, X, A), GK_END,
-  GK_DO_WHILE(LEFT),
-    GK_CHECKPOINT(THERE, FLAG), GK_RUN(add, N, COUNT, A), GK_END,
-    GK_RUN(decrease, GK_ONE, LEFT),
-  GK_END};
-static const gk_list yields = GK_LIST(yields, yield_tasks, slots);
+LIST(yields, GK_CHECKPOINT(HERE, 0), GK_RUN(add, N, X, A), GK_END,
+     GK_DO_WHILE(LEFT),
+       GK_CHECKPOINT(THERE, FLAG), GK_RUN(add, N, COUNT, A), GK_END,
+       GK_RUN(decrease, GK_ONE, LEFT),
+     GK_END);
 
 typedef struct world {
-  gk_device *device;
   CUgraph whole;
   CUgraphExec exec;
   gk_graph *graph;
@@ -42,33 +30,39 @@ typedef struct world {
   int *x, *left, *count, *flag;
 } world;
 
-static inline void bind_world(const world *w, gk_graph *graph) {
-  gk_bind(graph, X, w->x);
-  gk_bind(graph, LEFT, w->left);
-  gk_bind(graph, COUNT, w->count);
-  gk_bind(graph, FLAG, w->flag);
-  gk_bind_int(graph, A, 1);
+static inline world world_of(gk_device *device) {
+  return (world){.whole = new_cu_graph(), .x = int_on(device, 0), .left = int_on(device, 0),
+                 .count = int_on(device, 3), .flag = int_on(device, 0)};
 }
 
-static inline world world_of(gk_device *device) {
-  world w = {.device = device, .x = int_on(device, 0), .left = int_on(device, 0), .count = int_on(device, 3),
-             .flag = int_on(device, 0)};
-  RIGHT(cu.cuGraphCreate(&w.whole, 0));
-  return w;
+/* One more list in the world's graph, behind those nodes; it isn't bound. */
+static inline gk_graph *add_list(gk_device *device, world *w, const gk_list *list, uint32_t bits,
+                                 const CUgraphNode *after, size_t count) {
+  gk_graph *graph = NULL;
+  assert_ok(gk_cuda_add(device, list, bits, w->whole, after, count, &graph, &w->last));
+  return keep(graph, destroy_graph);
+}
+
+static inline void bind_world(const world *w, gk_graph *graph) {
+  BIND(graph, {X, w->x}, {LEFT, w->left}, {COUNT, w->count}, {FLAG, w->flag});
+}
+
+static inline void complete_world(world *w) {
+  w->exec = new_exec(w->whole);
+  bind_world(w, w->graph);
 }
 
 static inline world world_with(gk_device *device, const gk_list *list, uint32_t bits) {
   world w = world_of(device);
-  assert_ok(gk_cuda_add(device, list, bits, w.whole, NULL, 0, &w.graph, &w.last));
-  w.exec = hand_instantiate(w.whole);
-  bind_world(&w, w.graph);
+  w.graph = add_list(device, &w, list, bits, NULL, 0);
+  complete_world(&w);
   return w;
 }
 
-static inline void end_world(world *w) {
-  if (w->exec) RIGHT(cu.cuGraphExecDestroy(w->exec));
-  gk_graph_destroy(w->graph);
-  RIGHT(cu.cuGraphDestroy(w->whole));
+static inline void end_world(const world *w) {
+  discard(w->exec);
+  discard(w->graph);
+  discard(w->whole);
 }
 
 static inline const gk_status *told(gk_graph *graph) {
@@ -77,16 +71,25 @@ static inline const gk_status *told(gk_graph *graph) {
   return status;
 }
 
-static inline void set(const world *w, int *at, int value) {
-  assert_ok(gk_upload(w->device, at, &value, sizeof value));
+static inline void arm(const world *w) { assert_ok(gk_cuda_arm(w->graph, w->exec, 0)); }
+static inline void arm_and_launch(const world *w, int32_t label) {
+  assert_ok(gk_cuda_arm(w->graph, w->exec, label));
+  hand_launch(w->exec);
+}
+static inline const gk_status *run_armed(const world *w, int32_t label) {
+  arm_and_launch(w, label);
+  return told(w->graph);
+}
+
+static inline void instantiate_again(world *w) {
+  discard(w->exec);
+  w->exec = new_exec(w->whole);
 }
 
 static inline int run_added(char **words) {
   setenv("SIMGPU_VERSION", DRIVER, 1);
   setenv("SIMGPU_NO", NO, 1);
   setenv("SIMGPU_DEVICES", "3", 1);
-  with_simgpu(words);
-  hand_find_entries();
-  return run_all_tests();
+  return run_on_simgpu(words);
 }
 #endif

@@ -1,16 +1,16 @@
-/* Lists in graphs of others: they run from where it was said, as often as the caller launches; the status is that of
- * the arming, in whatever order he arms, launches and asks. */
+/* Lists in graphs of a program's own: they run from where it was said, as often as the caller launches; the status is
+ * that of the arming, in whatever order the caller arms, launches and asks. */
 #include "unit/support/chance.h"
 #include "added.h"
 
 /* Any order: what runs is what was armed last before the launch, what is told is what became of that arming. */
 TEST_ON_HAND(test_any_order) {
+  int *counts[4];
+  for (int k = 0; k < 4; ++k) counts[k] = int_on(device, k + 1);
   for (uint64_t seed = first_seed(), end = seed + scaled(20); seed < end; ++seed) {
     world w = world_with(device, &loop, 0);
     uint64_t random = seed;
     int x = 0, a = 0, count = 0, armed = 0, ran = 0, passes[400] = {0};
-    int *counts[4];
-    for (int k = 0; k < 4; ++k) counts[k] = int_on(w.device, k + 1);
     for (int step = 0; step < 200; ++step)
       switch (armed ? pick(&random, 6) : 0) {
       case 0:
@@ -26,7 +26,7 @@ TEST_ON_HAND(test_any_order) {
           x += a * count;
           ran = armed;
           if (rebinds) gk_bind(w.graph, COUNT, counts[next]);
-          assert_ok(gk_cuda_arm(w.graph, w.exec, 0));
+          arm(&w);
         } else {
           assert_int_equal(result, GK_OK);
         }
@@ -50,11 +50,11 @@ TEST_ON_HAND(test_any_order) {
         if (ran != armed) break;
         assert_int_equal(status->launch, armed);
         assert_int_equal(status->loops[0].passes, passes[armed]);
-        assert_int_equal(int_at(w.device, w.x), x);
+        assert_int_equal(int_at(device, w.x), x);
       }
       }
     RIGHT(cu.cuStreamSynchronize(hand_stream));
-    assert_int_equal(int_at(w.device, w.x), x);
+    assert_int_equal(int_at(device, w.x), x);
     end_world(&w);
   }
 }
@@ -64,7 +64,7 @@ TEST_ON_HAND(test_queue) {
   sim->hold(1);
   for (int k = 0; k < 16; ++k) {
     gk_bind_int(w.graph, A, k);
-    assert_ok(gk_cuda_arm(w.graph, w.exec, 0));
+    arm(&w);
     RIGHT(cu.cuGraphLaunch(w.exec, hand_stream));
   }
   assert_fails(GK_ERROR_BUSY, "16 launches of graph loop are armed and not over", gk_cuda_arm(w.graph, w.exec, 0));
@@ -72,129 +72,102 @@ TEST_ON_HAND(test_queue) {
   sim->hold(0);
   RIGHT(cu.cuStreamSynchronize(hand_stream));
   assert_int_equal(told(w.graph)->launch, 16);
-  assert_int_equal(int_at(w.device, w.x), 3 * 120);
-  assert_ok(gk_cuda_arm(w.graph, w.exec, 0));
-  end_world(&w); /* armed and never launched */
+  assert_int_equal(int_at(device, w.x), 3 * 120);
+  arm(&w); /* and never launched */
 }
 
 TEST_ON_HAND(test_exec_made_again) {
   world w = world_with(device, &loop, 0);
-  assert_ok(gk_cuda_arm(w.graph, w.exec, 0)); /* what it brings never goes over */
-  RIGHT(cu.cuGraphExecDestroy(w.exec));
-  w.exec = hand_instantiate(w.whole);
-  assert_ok(gk_cuda_arm(w.graph, w.exec, 0));
-  hand_launch(w.exec);
-  assert_int_equal(told(w.graph)->launch, 2);
-  assert_int_equal(int_at(w.device, w.x), 3);
-  end_world(&w);
+  arm(&w); /* what it brings never goes over */
+  instantiate_again(&w);
+  assert_int_equal(run_armed(&w, 0)->launch, 2);
+  assert_int_equal(int_at(device, w.x), 3);
 }
 
 /* The exec of a list that can yield is given up between arming and launching. */
 TEST_ON_HAND(test_disarmed) {
   world w = world_with(device, &yields, GK_CUDA_RESUMABLE);
-  set(&w, w.left, 3);
-  set(&w, w.count, 0);
-  set(&w, w.flag, 0);
+  SET_VALUES({w.left, 3}, {w.count, 0});
   assert_ok(gk_cuda_arm(w.graph, w.exec, THERE));
-  RIGHT(cu.cuGraphExecDestroy(w.exec));
-  w.exec = hand_instantiate(w.whole);
+  instantiate_again(&w);
   assert_fails(GK_ERROR_BUSY, "was armed, can yield", gk_cuda_arm(w.graph, w.exec, 0));
-  bool synchronized = false;
-  for (uint64_t k = 1; !synchronized; ++k) { /* each call fails once, and nothing is taken back then */
-    sim->mark();
-    (sim->fail)(k, CUDA_ERROR_UNKNOWN, SIMGPU_NOW);
+  const char *failed = "";
+  for (uint64_t k = 1; strcmp(failed, "cuCtxSynchronize") != 0; ++k) { /* nothing is taken back when a call fails */
+    fail_call(k, CUDA_ERROR_UNKNOWN);
     const gk_result result = gk_cuda_disarm(w.graph);
-    synchronized = sim->failed() && strcmp(sim->failed(), "cuCtxSynchronize") == 0;
-    if (strcmp(sim->failed(), "cuThreadExchangeStreamCaptureMode") == 0) { /* but for this one */
-      sim->mark();
+    failed = failed_call();
+    if (strcmp(failed, "cuThreadExchangeStreamCaptureMode") == 0) { /* but for this one */
       assert_ok(result);
       assert_ok(gk_cuda_arm(w.graph, w.exec, THERE));
       continue;
     }
     assert_fails(GK_ERROR_DEVICE, "cuCtx", result);
-    sim->mark();
     assert_fails(GK_ERROR_BUSY, "was armed, can yield", gk_cuda_arm(w.graph, w.exec, 0));
   }
   assert_ok(gk_cuda_disarm(w.graph));
-  assert_fails(GK_ERROR_INVALID, "call gk_cuda_arm first", gk_poll(w.graph, NULL));
-  assert_ok(gk_cuda_arm(w.graph, w.exec, 0));
-  hand_launch(w.exec);
+  INVALID("call gk_cuda_arm first", gk_poll(w.graph, NULL));
+  arm_and_launch(&w, 0);
   assert_ok(gk_cuda_disarm(w.graph)); /* that one was launched, and is told of */
   const gk_status *status = told(w.graph);
   assert_int_equal(status->launch, 1);
   assert_int_equal(status->loops[0].passes, 3);
-  assert_int_equal(int_at(w.device, w.x), 1);
+  assert_int_equal(int_at(device, w.x), 1);
   assert_ok(gk_cuda_disarm(w.graph));
   assert_int_equal(told(w.graph)->launch, 1);
-  end_world(&w);
 }
 
 /* What was bound for one that was taken back comes with the next. */
 TEST_ON_HAND(test_disarmed_after_binding) {
   world w = world_with(device, &loop, 0);
-  assert_ok(gk_cuda_arm(w.graph, w.exec, 0));
-  hand_launch(w.exec);
-  assert_int_equal(told(w.graph)->launch, 1);
-  const int before = int_at(w.device, w.x);
+  assert_int_equal(run_armed(&w, 0)->launch, 1);
+  const int before = int_at(device, w.x);
   gk_bind_int(w.graph, A, 5);
-  for (int k = 0; k < 3; ++k) assert_ok(gk_cuda_arm(w.graph, w.exec, 0));
+  for (int k = 0; k < 3; ++k) arm(&w);
   assert_ok(gk_cuda_disarm(w.graph));
   assert_int_equal(told(w.graph)->launch, 1);
-  assert_ok(gk_cuda_arm(w.graph, w.exec, 0));
-  hand_launch(w.exec);
-  assert_int_equal(told(w.graph)->launch, 2);
-  assert_int_equal(int_at(w.device, w.x), before + 3 * 5);
-  assert_fails(GK_ERROR_INVALID, "there is no graph", gk_cuda_disarm(NULL));
-  end_world(&w);
+  assert_int_equal(run_armed(&w, 0)->launch, 2);
+  assert_int_equal(int_at(device, w.x), before + 3 * 5);
+  INVALID("there is no graph", gk_cuda_disarm(NULL));
 }
 
 TEST_ON_HAND(test_cancel) {
-  static const gk_task tasks[] = {GK_DO_WHILE(FLAG), GK_RUN(add, N, X, A), GK_END};
-  static const gk_list endless = GK_LIST(endless, tasks, slots);
+  LIST(endless, GK_DO_WHILE(FLAG), GK_RUN(add, N, X, A), GK_END);
   world w = world_with(device, &endless, GK_CANCELLABLE);
   sim->set_passes(1000000000);
-  set(&w, w.flag, 1);
+  set_int(device, w.flag, 1);
   for (int k = 1; k <= 3; ++k) {
-    assert_ok(gk_cuda_arm(w.graph, w.exec, 0));
+    arm(&w);
     RIGHT(cu.cuGraphLaunch(w.exec, hand_stream));
     assert_ok(gk_cancel(w.graph));
     RIGHT(cu.cuStreamSynchronize(hand_stream));
     const gk_status *status = told(w.graph);
     assert_int_equal(status->launch, k);
     assert_int_equal(status->state, GK_CANCELLED);
-    set(&w, w.flag, 0);
-    hand_launch(w.exec); /* of nobody's: the device counts it, gk_cancel doesn't */
-    set(&w, w.flag, 1);
+    set_int(device, w.flag, 0);
+    hand_launch(w.exec); /* it wasn't armed: the device counts it, gk_cancel doesn't */
+    set_int(device, w.flag, 1);
   }
-  set(&w, w.flag, 0);
-  assert_ok(gk_cuda_arm(w.graph, w.exec, 0));
-  hand_launch(w.exec);
-  assert_int_equal(told(w.graph)->state, GK_FINISHED);
-  set(&w, w.flag, 1);
-  assert_ok(gk_cuda_arm(w.graph, w.exec, 0));
+  set_int(device, w.flag, 0);
+  assert_int_equal(run_armed(&w, 0)->state, GK_FINISHED);
+  set_int(device, w.flag, 1);
+  arm(&w);
   RIGHT(cu.cuGraphLaunch(w.exec, hand_stream));
-  end_world(&w); /* that cancels, too, and waits */
+  discard(w.graph); /* that cancels, too, and waits */
 }
 
 /* A launch that wasn't armed by itself leaves the status of the one before alone. */
 TEST_ON_HAND(test_not_told_twice) {
   world w = world_with(device, &loop, 0);
-  int *one = int_on(w.device, 1);
-  set(&w, w.count, 3);
-  assert_ok(gk_cuda_arm(w.graph, w.exec, 0));
+  int *one = int_on(device, 1);
+  arm(&w);
   sim->hold(1);
   RIGHT(cu.cuGraphLaunch(w.exec, hand_stream));
-  RIGHT(cu.cuMemcpyDtoDAsync((CUdeviceptr)(uintptr_t)w.count, (CUdeviceptr)(uintptr_t)one, sizeof *one, hand_stream));
+  RIGHT(cu.cuMemcpyDtoDAsync(at(w.count), at(one), sizeof *one, hand_stream));
   RIGHT(cu.cuGraphLaunch(w.exec, hand_stream));
   sim->hold(0);
   RIGHT(cu.cuStreamSynchronize(hand_stream));
   assert_int_equal(told(w.graph)->loops[0].passes, 3);
-  assert_int_equal(int_at(w.device, w.x), 3 + 1);
-  end_world(&w);
-  gk_free(w.device, one);
+  assert_int_equal(int_at(device, w.x), 3 + 1);
 }
 
-int main(int count, char **words) {
-  (void)count;
-  return run_added(words);
-}
+int main(UNUSED int count, char **words) { return run_added(words); }

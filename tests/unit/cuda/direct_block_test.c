@@ -13,10 +13,8 @@ static int *trace;
 static void begin_graph(gk_device *device) {
   static const int zeros[4096];
   trace = ints_on(device, zeros, GK_COUNT(zeros));
-  RIGHT(cu.cuGraphCreate(&whole, 0));
+  whole = new_cu_graph();
 }
-
-static void end_graph(void) { RIGHT(cu.cuGraphDestroy(whole)); }
 
 /* What was logged, once more from the start. */
 static void assert_traced(gk_device *device, const char *letters) {
@@ -27,8 +25,15 @@ static void assert_traced(gk_device *device, const char *letters) {
   for (int k = 0; k < there[0]; ++k) text[k] = (char)there[k + 1];
   text[there[0]] = 0;
   assert_string_equal(text, letters);
-  there[0] = 0;
-  assert_ok(gk_upload(device, trace, there, sizeof *there));
+  set_int(device, trace, 0);
+}
+
+/* The whole graph logs this. */
+static CUgraphExec check_graph(gk_device *device, const char *letters) {
+  CUgraphExec exec = new_exec(whole);
+  hand_launch(exec);
+  assert_traced(device, letters);
+  return exec;
 }
 
 static CUgraphNode log_letter(CUgraph into, CUgraphNode after, char letter) {
@@ -42,25 +47,24 @@ static gk_cuda_block block_after(gk_device *device, gk_op op, const int *flag, u
   return block;
 }
 
+/* The end of a body: `flag` counts down. */
+static void count_down(CUgraph body, CUgraphNode after, const int *flag) {
+  hand_add(body, after, "hand_add", flag, (uint64_t)-1);
+}
+
 /* ---- each by itself ---------------------------------------------------------------------------------------------- */
 
 static void check_loop(gk_device *device, gk_op op, uint32_t bound, int passes, const char *letters) {
   begin_graph(device);
   int *left = int_on(device, passes);
-  CUgraphNode before = log_letter(whole, NULL, 'a');
-  gk_cuda_block loop = block_after(device, op, left, bound, whole, before);
-  CUgraphNode in = log_letter(loop.body[0], NULL, 'x');
-  hand_add(loop.body[0], in, "hand_add", left, (uint64_t)-1);
+  gk_cuda_block loop = block_after(device, op, left, bound, whole, log_letter(whole, NULL, 'a'));
+  count_down(loop.body[0], log_letter(loop.body[0], NULL, 'x'), left);
   assert_ok(gk_cuda_end(device, &loop));
   log_letter(whole, loop.node, 'z');
-  CUgraphExec exec = hand_instantiate(whole);
-  hand_launch(exec);
-  assert_traced(device, letters);
-  assert_ok(gk_upload(device, left, &passes, sizeof passes));
+  CUgraphExec exec = check_graph(device, letters);
+  set_int(device, left, passes);
   hand_launch(exec); /* nothing is left of the launch before */
   assert_traced(device, letters);
-  RIGHT(cu.cuGraphExecDestroy(exec));
-  end_graph();
 }
 
 TEST_ON_HAND(test_loops) {
@@ -85,11 +89,7 @@ static void check_branch(gk_device *device, gk_op op, int value, const char *let
   else assert_null(branch.body[1]);
   assert_ok(gk_cuda_end(device, &branch));
   log_letter(whole, branch.node, 'z');
-  CUgraphExec exec = hand_instantiate(whole);
-  hand_launch(exec);
-  assert_traced(device, letters);
-  RIGHT(cu.cuGraphExecDestroy(exec));
-  end_graph();
+  check_graph(device, letters);
 }
 
 TEST_ON_HAND(test_branches) {
@@ -110,11 +110,7 @@ TEST_ON_HAND(test_empty_bodies) {
   assert_ok(gk_cuda_end(device, &two));
   assert_ok(gk_cuda_end(device, &one));
   log_letter(whole, three.node, 'z');
-  CUgraphExec exec = hand_instantiate(whole);
-  hand_launch(exec);
-  assert_traced(device, "z");
-  RIGHT(cu.cuGraphExecDestroy(exec));
-  end_graph();
+  check_graph(device, "z");
 }
 
 /* The decision comes behind all that a body holds, wherever it ends. */
@@ -134,11 +130,8 @@ TEST_ON_HAND(test_decision_is_last) {
   for (size_t k = 0; k < edges; ++k) behind += to[k] == nodes[count - 1];
   assert_int_equal(count, 8);
   assert_int_equal(behind, 4); /* three ends, and the one behind two of them */
-  CUgraphExec exec = hand_instantiate(whole);
-  hand_launch(exec);
+  hand_launch(new_exec(whole));
   assert_int_equal(int_at(device, sum), 3 * 51);
-  RIGHT(cu.cuGraphExecDestroy(exec));
-  end_graph();
 }
 
 /* ---- kernels of others decide ------------------------------------------------------------------------------------ */
@@ -162,11 +155,7 @@ static void check_own_kernels(gk_device *device, int value, const char *letters)
   in = hand_add(loop.body[0], in, "hand_add", flag, (uint64_t)-1);
   hand_decide(loop.body[0], in, loop.handle[0], flag);
   assert_ok(gk_cuda_end(device, &loop));
-  CUgraphExec exec = hand_instantiate(whole);
-  hand_launch(exec);
-  assert_traced(device, letters);
-  RIGHT(cu.cuGraphExecDestroy(exec));
-  end_graph();
+  check_graph(device, letters);
 }
 
 TEST_ON_HAND(test_own_kernels) {
@@ -186,13 +175,9 @@ TEST_ON_HAND(test_own_do_while_in_a_loop) {
   hand_decide(loop.body[0], at, loop.handle[0], inner);
   assert_ok(gk_cuda_end(device, &loop));
   at = log_letter(around.body[0], loop.node, '.');
-  hand_add(around.body[0], at, "hand_add", outer, (uint64_t)-1);
+  count_down(around.body[0], at, outer);
   assert_ok(gk_cuda_end(device, &around));
-  CUgraphExec exec = hand_instantiate(whole);
-  hand_launch(exec);
-  assert_traced(device, "xx.xx.xx.");
-  RIGHT(cu.cuGraphExecDestroy(exec));
-  end_graph();
+  check_graph(device, "xx.xx.xx.");
 }
 
 /* ---- in one another ---------------------------------------------------------------------------------------------- */
@@ -218,6 +203,8 @@ typedef struct part {
   struct part *in[2], *next;
 } part;
 
+static bool is_loop(gk_op op) { return op == GK_OP_DO_WHILE || op == GK_OP_WHILE; }
+
 static part *make_parts(program *p, int depth, part *pool, size_t *used) {
   part *first = NULL, **last = &first;
   for (uint32_t count = pick(&p->random, 4) + (depth == 0); count > 0 && *used < 30; --count) {
@@ -229,8 +216,7 @@ static part *make_parts(program *p, int depth, part *pool, size_t *used) {
     if (made->op == GK_OP_KERNEL) continue;
     made->flag = p->used++;
     made->value = (int)pick(&p->random, 4);
-    const bool loops = made->op == GK_OP_DO_WHILE || made->op == GK_OP_WHILE;
-    if (loops && pick(&p->random, 2)) made->bound = 1 + pick(&p->random, 3);
+    if (is_loop(made->op) && pick(&p->random, 2)) made->bound = 1 + pick(&p->random, 3);
     if (made->op == GK_OP_DO_WHILE && !made->value && !made->bound) made->value = 1;
     made->in[0] = make_parts(p, depth + 1, pool, used);
     if (made->op == GK_OP_ELSE) made->in[1] = make_parts(p, depth + 1, pool, used);
@@ -269,14 +255,13 @@ static CUgraphNode build(program *p, const part *at, CUgraph into, CUgraphNode a
     int *flag = p->flags + at->flag;
     after = hand_add(into, after, "hand_put", flag, (uint64_t)at->value);
     gk_cuda_block block = block_after(p->device, at->op, flag, at->bound, into, after);
-    const bool early = pick(&p->random, 2) && !at->in[0] && !at->in[1] && at->op != GK_OP_DO_WHILE &&
-                       at->op != GK_OP_WHILE;
-    if (early) assert_ok(gk_cuda_end(p->device, &block));
-    CUgraphNode last = early ? NULL : build(p, at->in[0], block.body[0], NULL);
-    if (at->op == GK_OP_DO_WHILE || at->op == GK_OP_WHILE)
-      hand_add(block.body[0], last, "hand_add", flag, (uint64_t)-1);
-    if (at->op == GK_OP_ELSE && !early) build(p, at->in[1], block.body[1], NULL);
-    if (!early) assert_ok(gk_cuda_end(p->device, &block));
+    const bool stays_empty = pick(&p->random, 2) && !at->in[0] && !at->in[1] && !is_loop(at->op);
+    if (!stays_empty) {
+      CUgraphNode last = build(p, at->in[0], block.body[0], NULL);
+      if (is_loop(at->op)) count_down(block.body[0], last, flag);
+      if (at->op == GK_OP_ELSE) build(p, at->in[1], block.body[1], NULL);
+    }
+    assert_ok(gk_cuda_end(p->device, &block));
     after = block.node;
   }
   return after;
@@ -298,13 +283,11 @@ TEST_ON_HAND(test_random) {
     sim->set_seed(seed);
     begin_graph(device);
     build(&p, parts, whole, NULL);
-    CUgraphExec exec = hand_instantiate(whole);
-    for (int launch = 0; launch < 2; ++launch) {
-      hand_launch(exec);
-      assert_traced(device, p.text);
-    }
-    RIGHT(cu.cuGraphExecDestroy(exec));
-    end_graph();
+    CUgraphExec exec = check_graph(device, p.text);
+    hand_launch(exec);
+    assert_traced(device, p.text);
+    discard(exec);
+    discard(whole);
     gk_free(device, trace);
   }
   if (longest < 40) fail_msg("at most %zu letters", longest);
@@ -312,16 +295,13 @@ TEST_ON_HAND(test_random) {
 
 /* ---- what is refused --------------------------------------------------------------------------------------------- */
 
-#define INVALID(words, call) assert_fails(GK_ERROR_INVALID, words, call)
-
 TEST_ON_HAND(test_refused) {
-  gk_device *other = NULL;
+  gk_device *openmp = new_device("openmp", 0), *other = new_device("cuda", 0);
   begin_graph(device);
   int *flag = int_on(device, 0);
   gk_cuda_block b;
-  assert_ok(gk_device_open(&(gk_device_desc){.backend = "openmp"}, &other));
   INVALID("gk_cuda_begin: there is no device", gk_cuda_begin(NULL, GK_OP_IF, flag, 0, whole, NULL, 0, &b));
-  INVALID("backend openmp", gk_cuda_begin(other, GK_OP_IF, flag, 0, whole, NULL, 0, &b));
+  INVALID("backend openmp", gk_cuda_begin(openmp, GK_OP_IF, flag, 0, whole, NULL, 0, &b));
   INVALID("nowhere to put", gk_cuda_begin(device, GK_OP_IF, flag, 0, whole, NULL, 0, NULL));
   INVALID("there is no graph", gk_cuda_begin(device, GK_OP_IF, flag, 0, NULL, NULL, 0, &b));
   INVALID("`after` is NULL", gk_cuda_begin(device, GK_OP_IF, flag, 0, whole, NULL, 2, &b));
@@ -332,41 +312,30 @@ TEST_ON_HAND(test_refused) {
   INVALID("without a flag", gk_cuda_begin(device, GK_OP_WHILE, NULL, 1, whole, NULL, 0, &b));
   INVALID("wasn't begun", gk_cuda_end(device, &b));
   INVALID("there is no block", gk_cuda_end(device, NULL));
-  gk_device_close(other);
-  assert_ok(gk_device_open(&(gk_device_desc){.backend = "cuda"}, &other));
   b = block_after(device, GK_OP_WHILE, flag, 0, whole, NULL);
   INVALID("another device", gk_cuda_end(other, &b));
   assert_ok(gk_cuda_end(device, &b));
   INVALID("was completed before", gk_cuda_end(device, &b));
   b = block_after(device, GK_OP_WHILE, NULL, 0, whole, NULL);
   INVALID("no node that could end it", gk_cuda_end(device, &b));
-  gk_device_close(other);
-  end_graph();
 }
 
 /* The driver knows what graphs and nodes there are. */
 TEST_ON_HAND(test_driver_minds) {
   begin_graph(device);
-  CUgraph another;
-  RIGHT(cu.cuGraphCreate(&another, 0));
-  CUgraphNode there = hand_add(another, NULL, "hand_put", trace, 0);
+  CUgraphNode there = hand_add(new_cu_graph(), NULL, "hand_put", trace, 0);
   gk_cuda_block b;
   INVALID("different ones of that graph", gk_cuda_begin(device, GK_OP_IF, trace, 0, whole, &there, 1, &b));
   assert_memory_equal(&b, &(gk_cuda_block){0}, sizeof b);
-  RIGHT(cu.cuGraphDestroy(another));
-  end_graph();
 }
 
 TEST_ON_HAND(test_without_conditional_nodes) {
-  gk_device *other = NULL;
   gk_cuda_block b;
   setenv("GK_CUDA_PROBE", "0", 1);
-  assert_ok(gk_device_open(&(gk_device_desc){.backend = "cuda"}, &other));
+  gk_device *other = new_device("cuda", 0);
   unsetenv("GK_CUDA_PROBE");
-  RIGHT(cu.cuGraphCreate(&whole, 0));
-  assert_fails(GK_ERROR_UNSUPPORTED, "GK_CUDA_PROBE", gk_cuda_begin(other, GK_OP_IF, NULL, 0, whole, NULL, 0, &b));
-  end_graph();
-  gk_device_close(other);
+  assert_fails(GK_ERROR_UNSUPPORTED, "GK_CUDA_PROBE",
+               gk_cuda_begin(other, GK_OP_IF, NULL, 0, new_cu_graph(), NULL, 0, &b));
 }
 
 /* What a device keeps for loops goes with it, whose ever its stream is. */
@@ -383,14 +352,10 @@ TEST_ON_HAND(test_on_a_shared_stream) {
 
 TEST_ON_HAND(test_closed_in_the_middle) {
   begin_graph(device);
-  gk_cuda_block b = block_after(device, GK_OP_DO_WHILE, trace, 5, whole, NULL);
-  (void)b;
+  (void)block_after(device, GK_OP_DO_WHILE, trace, 5, whole, NULL);
   gk_device_close(device);
   *state = NULL;
-  end_graph();
 }
-
-/* ---- failures ---------------------------------------------------------------------------------------------------- */
 
 static gk_result try_all(gk_device *device, const int *flag) {
   gk_cuda_block loop, branch;
@@ -405,56 +370,42 @@ TEST_ON_HAND(test_every_call_fails) {
   int *flag = int_on(device, 1);
   begin_graph(device);
   size_t alive = 0;
-  for (uint64_t k = 1;; ++k) {
-    sim->mark();
-    (sim->fail)(k, CUDA_ERROR_UNKNOWN, SIMGPU_NOW);
+  const char *failed = "";
+  for (uint64_t k = 1; failed; ++k) {
+    fail_call(k, CUDA_ERROR_UNKNOWN);
     const gk_result result = try_all(device, flag);
-    const char *failed = sim->failed();
-    sim->mark();
-    if (result != GK_OK) {
-      assert_int_equal(result, GK_ERROR_DEVICE);
-      assert_says("CUDA_ERROR_UNKNOWN");
-    }
-    end_graph();
-    RIGHT(cu.cuGraphCreate(&whole, 0));
+    failed = failed_call();
+    if (result != GK_OK) assert_fails(GK_ERROR_DEVICE, "CUDA_ERROR_UNKNOWN", result);
+    discard(whole);
+    whole = new_cu_graph();
     if (alive && sim->alive(SIMGPU_MEMORY) != alive) alive = 0; /* counts of passes, once */
     else alive = sim->alive(SIMGPU_MEMORY);
     assert_int_equal(sim->alive(SIMGPU_GRAPHS), 1);
     assert_int_equal(sim->broken(), 0);
-    if (!failed) {
-      assert_int_equal(result, GK_OK);
-      assert_true(k > 20);
-      break;
-    }
+    assert_true(failed || (result == GK_OK && k > 20));
   }
-  end_graph();
 }
 
 /* What couldn't be completed can be, once the driver does as it is told. */
 TEST_ON_HAND(test_completed_later) {
-  for (uint64_t k = 1, over = 0; !over; ++k) {
+  const char *failed = "";
+  for (uint64_t k = 1; failed; ++k) {
     begin_graph(device);
     int *left = int_on(device, 2), *flag = int_on(device, 0);
     gk_cuda_block blocks[2] = {block_after(device, GK_OP_DO_WHILE, left, 5, whole, NULL)};
-    hand_add(blocks[0].body[0], log_letter(blocks[0].body[0], NULL, 'x'), "hand_add", left, (uint64_t)-1);
+    count_down(blocks[0].body[0], log_letter(blocks[0].body[0], NULL, 'x'), left);
     blocks[1] = block_after(device, GK_OP_ELSE, flag, 0, whole, blocks[0].node);
-    sim->mark();
-    (sim->fail)(k, CUDA_ERROR_OUT_OF_MEMORY, SIMGPU_NOW);
+    fail_call(k, CUDA_ERROR_OUT_OF_MEMORY);
     gk_result results[2];
     for (int b = 0; b < 2; ++b) results[b] = gk_cuda_end(device, &blocks[b]);
-    over = !sim->failed();
-    sim->mark();
+    failed = failed_call();
     for (int b = 0; b < 2; ++b) {
       assert_true(results[b] == GK_OK || results[b] == GK_ERROR_MEMORY);
       if (results[b] != GK_OK) assert_ok(gk_cuda_end(device, &blocks[b]));
       INVALID("was completed before", gk_cuda_end(device, &blocks[b]));
     }
     log_letter(whole, blocks[1].node, 'z');
-    CUgraphExec exec = hand_instantiate(whole);
-    hand_launch(exec);
-    assert_traced(device, "xxz");
-    RIGHT(cu.cuGraphExecDestroy(exec));
-    end_graph();
+    check_graph(device, "xxz");
   }
 }
 
@@ -467,10 +418,17 @@ TEST_ON_HAND(test_lost) {
   assert_fails(GK_ERROR_DEVICE, "is lost", gk_cuda_end(device, &b));
   assert_fails(GK_ERROR_DEVICE, "is lost", gk_cuda_begin(device, GK_OP_IF, trace, 0, whole, NULL, 0, &c));
   sim->mark();
-  cu.cuGraphDestroy(whole);
+  driver_is_lost = true;
 }
 
-/* ---- many -------------------------------------------------------------------------------------------------------- */
+/* Each launch makes so many passes. */
+static void check_passes(gk_device *device, const int *passes, int wanted) {
+  const CUgraphExec exec = new_exec(whole);
+  for (int k = 1; k <= 2; ++k) {
+    hand_launch(exec);
+    assert_int_equal(int_at(device, passes), k * wanted);
+  }
+}
 
 /* Counts of passes are taken from blocks of 256: each loop has one of its own, in memory that is there. */
 TEST_ON_HAND(test_many_bounded_loops) {
@@ -484,13 +442,7 @@ TEST_ON_HAND(test_many_bounded_loops) {
     assert_ok(gk_cuda_end(device, &loop));
     last = loop.node;
   }
-  CUgraphExec exec = hand_instantiate(whole);
-  for (int k = 1; k <= 2; ++k) {
-    hand_launch(exec);
-    assert_int_equal(int_at(device, passes), k * 2 * LOOPS);
-  }
-  RIGHT(cu.cuGraphExecDestroy(exec));
-  end_graph();
+  check_passes(device, passes, 2 * LOOPS);
 }
 
 /* Loops in one another count apart, each anew when it is entered. */
@@ -503,16 +455,8 @@ TEST_ON_HAND(test_bounds_in_one_another) {
                            k ? loops[k - 1].body[0] : whole, NULL);
   hand_add(loops[3].body[0], NULL, "hand_add", passes, 1);
   for (size_t k = GK_COUNT(loops); k-- > 0;) assert_ok(gk_cuda_end(device, &loops[k]));
-  CUgraphExec exec = hand_instantiate(whole);
-  for (int k = 1; k <= 2; ++k) {
-    hand_launch(exec);
-    assert_int_equal(int_at(device, passes), k * 2 * 3 * 4 * 5);
-  }
-  RIGHT(cu.cuGraphExecDestroy(exec));
-  end_graph();
+  check_passes(device, passes, 2 * 3 * 4 * 5);
 }
-
-/* ---- threads ----------------------------------------------------------------------------------------------------- */
 
 static void *build_many(void *at) {
   gk_device *device = at;
@@ -542,13 +486,9 @@ TEST_ON_HAND(test_threads) {
     assert_null(wrong);
   }
   assert_int_equal(sim->alive(SIMGPU_MEMORY) - before, 5); /* 1200 counts */
-  end_graph();
 }
 
-int main(int count, char **words) {
-  (void)count;
+int main(UNUSED int count, char **words) {
   setenv("SIMGPU_VERSION", DRIVER, 1);
-  with_simgpu(words);
-  hand_find_entries();
-  return run_all_tests();
+  return run_on_simgpu(words);
 }

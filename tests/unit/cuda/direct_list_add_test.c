@@ -1,27 +1,16 @@
-/* Adding lists to graphs of others: what is refused, failures of the driver, early ends, captures. */
+/* Adding lists to graphs of a program's own: what is refused, failures of the driver, early ends, captures. */
 #include "added.h"
 
 /* ---- what is refused --------------------------------------------------------------------------------------------- */
 
-static gk_result do_nothing(const gk_value *args, void *stream) {
-  (void)args;
-  (void)stream;
-  return GK_OK;
-}
-
-#define INVALID(words, call) assert_fails(GK_ERROR_INVALID, words, call)
-
 TEST_ON_HAND(test_refused) {
-  static const gk_task calls[] = {GK_RUN(add, N, X, A), GK_CALL(do_nothing, 0)};
-  static const gk_list calling = GK_LIST(calling, calls, slots);
+  LIST(calling, GK_RUN(add, N, X, A), GK_CALL(do_nothing, 0));
   world w = world_of(device);
   gk_graph *graph = NULL;
-  gk_device *d = w.device, *openmp;
+  gk_device *d = device;
   CUgraphNode last;
-  assert_ok(gk_device_open(&(gk_device_desc){.backend = "openmp"}, &openmp));
   INVALID("gk_cuda_add: there is no device", gk_cuda_add(NULL, &loop, 0, w.whole, NULL, 0, &graph, &last));
-  INVALID("backend openmp", gk_cuda_add(openmp, &loop, 0, w.whole, NULL, 0, &graph, &last));
-  gk_device_close(openmp);
+  INVALID("backend openmp", gk_cuda_add(new_device("openmp", 0), &loop, 0, w.whole, NULL, 0, &graph, &last));
   INVALID("there is no list", gk_cuda_add(d, NULL, 0, w.whole, NULL, 0, &graph, &last));
   INVALID("nowhere to put", gk_cuda_add(d, &loop, 0, w.whole, NULL, 0, NULL, &last));
   INVALID("nowhere to put", gk_cuda_add(d, &loop, 0, w.whole, NULL, 0, &graph, NULL));
@@ -32,13 +21,11 @@ TEST_ON_HAND(test_refused) {
   assert_fails(GK_ERROR_UNSUPPORTED, "task 1 (do_nothing) is a library call",
                gk_cuda_add(d, &calling, 0, w.whole, NULL, 0, &graph, &last));
   assert_null(graph);
-  CUgraph other;
-  RIGHT(cu.cuGraphCreate(&other, 0));
+  const CUgraph other = new_cu_graph();
   CUgraphNode there = hand_add(other, NULL, "hand_put", w.x, 0);
   INVALID("different ones of that graph", gk_cuda_add(d, &loop, 0, w.whole, &there, 1, &graph, &last));
-  assert_ok(gk_cuda_add(d, &loop, 0, w.whole, NULL, 0, &w.graph, &w.last));
-  w.exec = hand_instantiate(w.whole);
-  CUgraphExec others = hand_instantiate(other);
+  w.graph = add_list(device, &w, &loop, 0, NULL, 0);
+  w.exec = new_exec(w.whole);
   INVALID("slot", gk_cuda_arm(w.graph, w.exec, 0)); /* nothing is bound */
   bind_world(&w, w.graph);
   INVALID("call gk_cuda_arm and launch your exec", gk_launch(w.graph, 0));
@@ -46,34 +33,26 @@ TEST_ON_HAND(test_refused) {
   INVALID("call gk_poll", gk_wait(w.graph, NULL));
   INVALID("there is no exec", gk_cuda_arm(w.graph, NULL, 0));
   INVALID("there is no graph", gk_cuda_arm(NULL, w.exec, 0));
-  INVALID("of the graph that the list was added to", gk_cuda_arm(w.graph, others, 0));
+  INVALID("of the graph that the list was added to", gk_cuda_arm(w.graph, new_exec(other), 0));
   gk_bind_int(w.graph, X, 1); /* a failed bind is told when it counts */
   INVALID("a call before it failed", gk_cuda_arm(w.graph, w.exec, 0));
-  assert_ok(gk_cuda_arm(w.graph, w.exec, 0)); /* what was refused took no number and lost nothing */
-  hand_launch(w.exec);
-  assert_int_equal(told(w.graph)->launch, 1);
-  assert_int_equal(int_at(d, w.x), 3);
-  graph = graph_on(d, &loop, 0);
+  assert_int_equal(run_armed(&w, 0)->launch, 1); /* what was refused took no number and lost nothing */
+  assert_int_equal(int_at(device, w.x), 3);
+  graph = new_graph(device, &loop, 0);
   INVALID("call gk_launch", gk_cuda_arm(graph, w.exec, 0));
   INVALID("gk_cuda_disarm: graph loop is one of gk_graph_create", gk_cuda_disarm(graph));
-  gk_graph_destroy(graph);
-  RIGHT(cu.cuGraphExecDestroy(others));
-  RIGHT(cu.cuGraphDestroy(other));
-  end_world(&w);
 }
 
 /* The driver may mind a graph only after some of the list's nodes: that is no failure of the device's, either. */
 TEST_ON_HAND(test_refused_on_the_way) {
   world w = world_of(device);
   gk_cuda_block block;
-  CUgraphNode last;
-  assert_ok(gk_cuda_begin(w.device, GK_OP_IF, w.flag, 0, w.whole, NULL, 0, &block));
-  assert_ok(gk_cuda_end(w.device, &block));
-  w.exec = hand_instantiate(w.whole);
+  assert_ok(gk_cuda_begin(device, GK_OP_IF, w.flag, 0, w.whole, NULL, 0, &block));
+  assert_ok(gk_cuda_end(device, &block));
+  new_exec(w.whole);
   INVALID("gk_cuda_add: cuGraphAddNode of a conditional node for task 1 (LEFT) of graph loop",
-          gk_cuda_add(w.device, &loop, 0, block.body[0], NULL, 0, &w.graph, &last));
-  INVALID("the graph must be alive", gk_cuda_add(w.device, &loop, 0, block.body[0], NULL, 0, &w.graph, &last));
-  end_world(&w);
+          gk_cuda_add(device, &loop, 0, block.body[0], NULL, 0, &w.graph, &w.last));
+  INVALID("the graph must be alive", gk_cuda_add(device, &loop, 0, block.body[0], NULL, 0, &w.graph, &w.last));
 }
 
 /* Devices of their own, since what was found out about one is kept. */
@@ -81,25 +60,21 @@ TEST_ON_HAND(test_drivers_that_cannot) {
   static const struct { const char *no, *says; } cases[] = {{"P1d", "arming updates a node"},
                                                             {"P1a", "has no conditional nodes for it"}};
   for (int k = 0; k < 2; ++k) {
-    gk_device *opened;
-    CUgraph whole;
     gk_graph *graph;
     CUgraphNode last;
     sim->answer_no(cases[k].no);
-    assert_ok(gk_device_open(&(gk_device_desc){.backend = "cuda", .ordinal = k + 1}, &opened));
-    RIGHT(cu.cuGraphCreate(&whole, 0));
-    assert_fails(GK_ERROR_UNSUPPORTED, cases[k].says, gk_cuda_add(opened, &loop, 0, whole, NULL, 0, &graph, &last));
-    RIGHT(cu.cuGraphDestroy(whole));
-    gk_device_close(opened);
+    assert_fails(GK_ERROR_UNSUPPORTED, cases[k].says,
+                 gk_cuda_add(new_device("cuda", k + 1), &loop, 0, new_cu_graph(), NULL, 0, &graph, &last));
     sim->answer_no(NO);
   }
 }
 
 /* ---- failures, ends ---------------------------------------------------------------------------------------------- */
 
-static gk_result try_all(world *w) {
+static gk_result try_all(gk_device *device, world *w) {
   w->exec = NULL;
-  gk_result result = gk_cuda_add(w->device, &yields, GK_CUDA_RESUMABLE, w->whole, NULL, 0, &w->graph, &w->last);
+  w->graph = NULL;
+  gk_result result = gk_cuda_add(device, &yields, GK_CUDA_RESUMABLE, w->whole, NULL, 0, &w->graph, &w->last);
   if (result != GK_OK) return result;
   bind_world(w, w->graph);
   if (cu.cuGraphInstantiateWithFlags(&w->exec, w->whole, 0) != CUDA_SUCCESS) {
@@ -119,152 +94,129 @@ static gk_result try_all(world *w) {
 TEST_ON_HAND(test_every_call_fails) {
   world w = world_of(device);
   size_t alive = 0;
-  for (uint64_t k = 0;; ++k) { /* 0: none, so that kernels are loaded, and stay as long as a graph has them */
-    set(&w, w.left, 2);
-    set(&w, w.flag, 1);
-    sim->mark();
-    (sim->fail)(k, CUDA_ERROR_UNKNOWN, SIMGPU_NOW);
-    w.graph = NULL;
-    const gk_result result = try_all(&w);
-    const char *failed = sim->failed();
-    sim->mark();
+  const char *failed = "";
+  for (uint64_t k = 0; failed; ++k) { /* 0: none, so that kernels are loaded, and stay as long as a graph has them */
+    SET_VALUES({w.left, 2}, {w.flag, 1});
+    fail_call(k, CUDA_ERROR_UNKNOWN);
+    const gk_result result = try_all(device, &w);
+    failed = failed_call();
+    if (k && !failed && k < 20) fail_msg("only %d calls", (int)k);
+    if (!k) failed = "";
     if (result != GK_OK) assert_says("CUDA_ERROR_UNKNOWN");
     if (w.graph && w.exec && result != GK_OK) { /* it works once the driver does */
-      set(&w, w.flag, 0);
+      set_int(device, w.flag, 0);
       gk_result again = gk_poll(w.graph, NULL);
       if (again == GK_NOT_READY) { /* armed and not launched */
         hand_launch(w.exec);
         again = gk_poll(w.graph, NULL);
       }
-      set(&w, w.left, 2);
-      assert_ok(gk_cuda_arm(w.graph, w.exec, 0));
-      hand_launch(w.exec);
-      assert_int_equal(told(w.graph)->state, GK_FINISHED);
-      assert_int_equal(gk_passes(told(w.graph), 0), 2);
+      set_int(device, w.left, 2);
+      const gk_status *status = run_armed(&w, 0);
+      assert_int_equal(status->state, GK_FINISHED);
+      assert_int_equal(gk_passes(status, 0), 2);
     }
     if (w.exec) RIGHT(cu.cuGraphExecDestroy(w.exec));
     gk_graph_destroy(w.graph);
-    RIGHT(cu.cuGraphDestroy(w.whole));
-    RIGHT(cu.cuGraphCreate(&w.whole, 0));
+    discard(w.whole);
+    w.whole = new_cu_graph();
     if (!k) alive = alive_but_memory();
     assert_int_equal(alive_but_memory(), alive);
     assert_int_equal(sim->broken(), 0);
-    if (k && !failed) {
-      if (k < 20) fail_msg("only %d calls", (int)k);
-      break;
-    }
   }
-  RIGHT(cu.cuGraphDestroy(w.whole));
 }
 
 TEST_ON_HAND(test_memory_runs_out) {
-  world w = world_of(device);
-  gk_graph *graph;
-  CUgraphNode last;
   for (uint64_t k = 1; k < 40; ++k) {
-    sim->mark();
-    (sim->fail)(k, CUDA_ERROR_OUT_OF_MEMORY, SIMGPU_NOW);
-    const gk_result result = gk_cuda_add(w.device, &loop, 0, w.whole, NULL, 0, &graph, &last);
+    const CUgraph whole = new_cu_graph();
+    gk_graph *graph = NULL;
+    CUgraphNode last;
+    fail_call(k, CUDA_ERROR_OUT_OF_MEMORY);
+    const gk_result result = gk_cuda_add(device, &loop, 0, whole, NULL, 0, &graph, &last);
     sim->mark();
     if (result == GK_OK) gk_graph_destroy(graph);
     else assert_int_equal(result, GK_ERROR_MEMORY);
-    RIGHT(cu.cuGraphDestroy(w.whole));
-    RIGHT(cu.cuGraphCreate(&w.whole, 0));
+    discard(whole);
   }
-  RIGHT(cu.cuGraphDestroy(w.whole));
 }
 
 /* No status will come any more, and that is said. */
-DEVICE_TEST(test_lost, setup_hand, teardown_lost) {
+TEST_ON_HAND(test_lost) {
   world w = world_with(device, &loop, 0);
-  assert_ok(gk_cuda_arm(w.graph, w.exec, 0));
+  arm(&w);
   assert_int_equal(gk_poll(w.graph, NULL), GK_NOT_READY);
+  driver_is_lost = true;
   (sim->fail)(1, CUDA_ERROR_ILLEGAL_ADDRESS, SIMGPU_LOST);
   assert_int_equal(cu.cuGraphLaunch(w.exec, hand_stream), CUDA_ERROR_ILLEGAL_ADDRESS);
   assert_fails(GK_ERROR_DEVICE, "cuStreamQuery of graph loop", gk_poll(w.graph, NULL));
   assert_fails(GK_ERROR_DEVICE, "is lost", gk_cuda_arm(w.graph, w.exec, 0));
   assert_fails(GK_ERROR_DEVICE, "is lost", gk_cuda_disarm(w.graph));
-  (void)cu.cuGraphExecDestroy(w.exec);
-  gk_graph_destroy(w.graph);
-  (void)cu.cuGraphDestroy(w.whole);
 }
 
 TEST_ON_HAND(test_destroyed_under_way) {
   world w = world_with(device, &loop, 0);
   for (int k = 0; k < 5; ++k) {
-    assert_ok(gk_cuda_arm(w.graph, w.exec, 0));
+    arm(&w);
     RIGHT(cu.cuGraphLaunch(w.exec, hand_stream));
   }
-  RIGHT(cu.cuGraphExecDestroy(w.exec));
-  w.exec = NULL;
-  end_world(&w);
 }
 
 TEST_ON_HAND(test_device_closed_first) {
   world w = world_with(device, &loop, 0);
-  assert_ok(gk_cuda_arm(w.graph, w.exec, 0));
+  arm(&w);
   RIGHT(cu.cuGraphLaunch(w.exec, hand_stream));
-  gk_device_close(w.device);
+  gk_device_close(device);
   *state = NULL;
   assert_fails(GK_ERROR_DEVICE, "was closed", gk_cuda_arm(w.graph, w.exec, 0));
-  end_world(&w);
 }
 
 /* ---- captures of others ------------------------------------------------------------------------------------------ */
 
-static CUstream begin_capture(unsigned flags) {
+static CUstream begin_capture(bool blocking) {
   CUstream stream;
-  RIGHT(cu.cuStreamCreate(&stream, flags));
+  RIGHT(cu.cuStreamCreate(&stream, blocking ? CU_STREAM_DEFAULT : CU_STREAM_NON_BLOCKING));
   RIGHT(cu.cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
   return stream;
 }
 
-/* What it waits for is the whole context, which a capture forbids. That of a blocking stream is told beforehand. */
-static void end_capture(CUstream stream, bool spoiled) {
+/* gk waits for the whole context, which a capture forbids. That of a blocking stream is told beforehand. */
+static void end_capture(CUstream stream, bool blocking) {
   CUgraph captured;
   assert_int_equal(cu.cuStreamEndCapture(stream, &captured),
-                   spoiled ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED : CUDA_SUCCESS);
-  if (!spoiled) RIGHT(cu.cuGraphDestroy(captured));
+                   blocking ? CUDA_SUCCESS : CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+  if (blocking) RIGHT(cu.cuGraphDestroy(captured));
   RIGHT(cu.cuStreamDestroy(stream));
 }
 
 TEST_ON_HAND(test_disarmed_while_captured) {
   for (int blocking = 0; blocking < 2; ++blocking) {
     world w = world_with(device, &loop, 0);
-    assert_ok(gk_cuda_arm(w.graph, w.exec, 0));
-    const CUstream stream = begin_capture(blocking ? CU_STREAM_DEFAULT : CU_STREAM_NON_BLOCKING);
-    assert_fails(GK_ERROR_INVALID, "gk_cuda_disarm: a stream of the device's context is being captured",
-                 gk_cuda_disarm(w.graph));
-    end_capture(stream, !blocking);
+    arm(&w);
+    const CUstream stream = begin_capture(blocking);
+    INVALID("gk_cuda_disarm: a stream of the device's context is being captured", gk_cuda_disarm(w.graph));
+    end_capture(stream, blocking);
     assert_ok(gk_cuda_disarm(w.graph));
-    end_world(&w);
   }
 }
 
 /* A launch may be under way then: its memory isn't the next graph's. */
 TEST_ON_HAND(test_destroyed_while_captured) {
   for (int blocking = 0; blocking < 2; ++blocking) {
-    world w = world_with(device, &loop, 0), other;
-    assert_ok(gk_cuda_arm(w.graph, w.exec, 0));
+    world w = world_with(device, &loop, 0);
+    arm(&w);
     sim->hold(1);
     RIGHT(cu.cuGraphLaunch(w.exec, hand_stream));
-    const CUstream stream = begin_capture(blocking ? CU_STREAM_DEFAULT : CU_STREAM_NON_BLOCKING);
-    gk_graph_destroy(w.graph);
+    const CUstream stream = begin_capture(blocking);
+    discard(w.graph);
     sim->hold(0);
-    end_capture(stream, !blocking);
+    end_capture(stream, blocking);
     const size_t before = sim->alive(SIMGPU_MEMORY), pinned_before = sim->alive(SIMGPU_PINNED);
-    other = world_with(device, &loop, 0);
+    world other = world_with(device, &loop, 0);
     assert_true(sim->alive(SIMGPU_PINNED) >= pinned_before + 3); /* slots, statuses, tables */
     assert_true(sim->alive(SIMGPU_MEMORY) >= before + 4 + 2); /* what is bound; its state and tables */
     RIGHT(cu.cuStreamSynchronize(hand_stream));
     assert_int_equal(int_at(device, w.x), 3);
     end_world(&other);
-    RIGHT(cu.cuGraphExecDestroy(w.exec));
-    RIGHT(cu.cuGraphDestroy(w.whole));
   }
 }
 
-int main(int count, char **words) {
-  (void)count;
-  return run_added(words);
-}
+int main(UNUSED int count, char **words) { return run_added(words); }

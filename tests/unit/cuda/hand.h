@@ -1,5 +1,5 @@
-/* A program of somebody else's beside gk, in a test on the simulated driver: its own hold on the device's context, its
- * own module, stream and graph. */
+/* A program with graphs of its own beside gk, in a test on the simulated driver: its own hold on the device's context,
+ * which is current during the test, its own module, stream and graph. */
 #ifndef CUDA_HAND_H
 #define CUDA_HAND_H
 #include "world.h"
@@ -7,6 +7,8 @@
 static CUcontext hand_context;
 static CUstream hand_stream;
 static CUmodule hand_module;
+
+#define INVALID(words, call) assert_fails(GK_ERROR_INVALID, words, call)
 
 /* trace[0]: how many letters stand behind it. */
 static const char hand_source[] =
@@ -19,9 +21,8 @@ static const char hand_source[] =
   "  cudaGraphSetConditional(handle, *x != 0);\n"
   "}\n";
 
-static inline void hand_find_entries(void) {}
-
-static inline char *hand_compile(const char *source) {
+/* The module of that text. */
+static inline CUmodule hand_compile(const char *source) {
   int version;
   RIGHT(cu.cuDriverGetVersion(&version));
   void *library = dlopen(version >= 13000 ? "libnvrtc.so.13" : "libnvrtc.so.12", RTLD_NOW | RTLD_LOCAL);
@@ -40,25 +41,10 @@ static inline char *hand_compile(const char *source) {
   char *image = malloc(bytes);
   assert_int_equal(rtc.nvrtcGetCUBIN(program, image), NVRTC_SUCCESS);
   rtc.nvrtcDestroyProgram(&program);
-  return image;
-}
-
-/* With the context current until hand_close. */
-static inline void hand_open(void) {
-  RIGHT(cu.cuDevicePrimaryCtxRetain(&hand_context, 0));
-  RIGHT(cu.cuCtxPushCurrent(hand_context));
-  RIGHT(cu.cuStreamCreate(&hand_stream, CU_STREAM_NON_BLOCKING));
-  char *image = hand_compile(hand_source);
-  RIGHT(cu.cuModuleLoadDataEx(&hand_module, image, 0, NULL, NULL));
+  CUmodule module = NULL;
+  RIGHT(cu.cuModuleLoadDataEx(&module, image, 0, NULL, NULL));
   free(image);
-}
-
-static inline void hand_close(void) {
-  CUcontext popped;
-  RIGHT(cu.cuModuleUnload(hand_module));
-  RIGHT(cu.cuStreamDestroy(hand_stream));
-  RIGHT(cu.cuCtxPopCurrent(&popped));
-  RIGHT(cu.cuDevicePrimaryCtxRelease(0));
+  return module;
 }
 
 /* A kernel's node with two parameters of 8 bytes, the second of which may be read as 4. */
@@ -82,39 +68,33 @@ static inline CUgraphNode hand_decide(CUgraph into, CUgraphNode after, uint64_t 
   return hand_add_after(into, after ? &after : NULL, after ? 1 : 0, "hand_set", handle, (uint64_t)(uintptr_t)flag);
 }
 
-static inline CUgraphExec hand_instantiate(CUgraph graph) {
-  CUgraphExec exec = NULL;
-  CUresult result = cu.cuGraphInstantiateWithFlags(&exec, graph, 0);
-  if (result != CUDA_SUCCESS) fail_msg("instantiation: %d, %s", (int)result, sim->refused());
-  return exec;
-}
-
 static inline void hand_launch(CUgraphExec exec) {
   RIGHT(cu.cuGraphLaunch(exec, hand_stream));
   RIGHT(cu.cuStreamSynchronize(hand_stream));
 }
 
+static inline void release_primary(UNUSED void *context) { expect_discarded(cu.cuDevicePrimaryCtxRelease(0)); }
+static inline void unload_module(void *module) { expect_discarded(cu.cuModuleUnload(module)); }
+
 static inline int setup_hand(void **state) {
-  int result = setup_cuda(state);
-  if (result == 0) hand_open();
-  return result;
+  if (setup_cuda(state) != 0) return -1;
+  RIGHT(cu.cuDevicePrimaryCtxRetain(&hand_context, 0));
+  keep(&hand_context, release_primary);
+  RIGHT(cu.cuCtxPushCurrent(hand_context));
+  keep(hand_context, leave_context);
+  hand_stream = new_stream();
+  hand_module = keep(hand_compile(hand_source), unload_module);
+  return 0;
 }
 
-/* After a fault in the context every call answers that, and gives back what it is for all the same. */
-static inline int teardown_lost(void **state) {
-  CUcontext popped;
-  (void)cu.cuModuleUnload(hand_module);
-  (void)cu.cuStreamDestroy(hand_stream);
-  (void)cu.cuCtxPopCurrent(&popped);
-  (void)cu.cuDevicePrimaryCtxRelease(0);
-  return teardown_cuda(state);
-}
+#define TEST_ON_HAND(test) DEVICE_TEST(test, setup_hand, teardown_cuda)
 
-static inline int teardown_hand(void **state) {
-  sim->hold(0);
-  hand_close();
-  return teardown_cuda(state);
+/* For trace_test. */
+static inline void release_nothing(UNUSED void *what) {}
+static inline void hand_find_entries(void) {}
+static inline CUgraphExec hand_instantiate(CUgraph graph) {
+  CUgraphExec exec = new_exec(graph);
+  kept_things[kept_count - 1].discard = release_nothing;
+  return exec;
 }
-
-#define TEST_ON_HAND(test) DEVICE_TEST(test, setup_hand, teardown_hand)
 #endif

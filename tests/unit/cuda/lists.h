@@ -3,11 +3,12 @@
 #define CUDA_LISTS_H
 #include "graphs.h"
 
-enum { X = 1, Y, N, A, LEFT, FLAG, BYTE, LINE, SLOTS };
+enum { X = 1, Y, N, A, LEFT, FLAG, BYTE, LINE, COUNT, SLOTS };
 enum { HERE = 5, THERE };
 static const gk_slot_desc slots[] = {
     GK_BUFFER(X, int), GK_BUFFER(Y, int), GK_DEFAULT(N, int, 1), GK_DEFAULT(A, int, 1), GK_BUFFER(LEFT, int),
-    GK_BUFFER(FLAG, int), GK_DEFAULT(BYTE, int, 3), GK_STRUCT_VALUE(LINE, line)};
+    GK_BUFFER(FLAG, int), GK_DEFAULT(BYTE, int, 3), GK_STRUCT_VALUE(LINE, line),
+    GK_BUFFER(COUNT, int)};
 
 /* A list over other slots. */
 #define LIST_OVER(slots, name, ...) \
