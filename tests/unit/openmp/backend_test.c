@@ -163,13 +163,11 @@ static void assert_touched(size_t count) {
 
 TEST(test_every_item_once) {
   static const int counts[] = {-5, 0, 1, 2, 3, 63, 64, 65, 127, 128, 129, 1000, 4096, ITEMS_MAX};
-  static const gk_task tasks[] = {GK_RUN(touching, N, X)};
-  static const gk_list list = GK_LIST(list, tasks, item_slots);
+  LIST_OVER(list, item_slots, GK_RUN(touching, N, X));
   worker = pthread_self();
   for (size_t t = 0; t < GK_COUNT(thread_counts); ++t)
     for (size_t c = 0; c < GK_COUNT(all_costs); ++c) {
-      world w;
-      world_begin(&w, &list, thread_counts[t], all_costs[c]);
+      WORLD(w, &list, thread_counts[t], all_costs[c]);
       bind_ptr(&w, X, touched_bytes);
       atomic_store(&other_threads, 0);
       for (size_t k = 0; k < GK_COUNT(counts); ++k) {
@@ -180,34 +178,27 @@ TEST(test_every_item_once) {
       }
       if (all_costs[c] == SHARE_ALL && thread_counts[t] > 1) assert_true(atomic_load(&other_threads) > 0);
       if (all_costs[c] == SHARE_NOTHING || thread_counts[t] == 1) assert_int_equal(atomic_load(&other_threads), 0);
-      world_end(&w);
     }
 }
 
 TEST(test_extents) {
-  static const gk_task tasks[] = {GK_RUN_3D(touching, N, NY, NZ, X)};
-  static const gk_list list = GK_LIST(list, tasks, item_slots);
+  LIST_OVER(list, item_slots, GK_RUN_3D(touching, N, NY, NZ, X));
   static const struct { int x; uint32_t y; int64_t z; size_t items; } cases[] = {
     {3, 5, 7, 105},   {1, 1, 1, 1},           {0, 5, 7, 0},  {3, 0, 7, 0},
     {3, 5, -7, 0},    {-1, UINT32_MAX, 1, 0}, {2, 3, 0, 0},  {100, 100, 10, 100000},
     {0, UINT32_MAX, INT64_MAX, 0},
   };
   for (size_t c = 0; c < GK_COUNT(all_costs); ++c) {
-    world w;
-    world_begin(&w, &list, 2, all_costs[c]);
+    WORLD(w, &list, 2, all_costs[c]);
     bind_ptr(&w, X, touched_bytes);
     for (size_t k = 0; k < GK_COUNT(cases); ++k) {
       memset(touched_bytes, 0, sizeof touched_bytes);
-      bind_i32(&w, N, cases[k].x);
-      world_bind(&w, NY, (gk_value){.u32 = cases[k].y});
-      world_bind(&w, NZ, (gk_value){.i64 = cases[k].z});
+      BIND(&w, {N, {.i32 = cases[k].x}}, {NY, {.u32 = cases[k].y}}, {NZ, {.i64 = cases[k].z}});
       assert_runs(&w);
       assert_touched(cases[k].items);
     }
     for (int axis = 0; axis < 3; ++axis) { /* each by itself */
-      bind_i32(&w, N, 2);
-      world_bind(&w, NY, (gk_value){.u32 = 3});
-      world_bind(&w, NZ, (gk_value){.i64 = 5});
+      BIND(&w, {N, {.i32 = 2}}, {NY, {.u32 = 3}}, {NZ, {.i64 = 5}});
       assert_runs(&w);
       if (axis == 0) bind_i32(&w, N, 4);
       if (axis == 1) world_bind(&w, NY, (gk_value){.u32 = 6});
@@ -216,21 +207,15 @@ TEST(test_extents) {
       assert_runs(&w);
       assert_touched(60);
     }
-    world_end(&w);
   }
 }
 
 TEST(test_too_many_items) {
-  static const gk_task tasks[] = {GK_RUN(touching, GK_ONE, X), GK_RUN_3D(touching, N, NY, NZ, X),
-                                  GK_RUN(touching, GK_ONE, Y)};
-  static const gk_list list = GK_LIST(list, tasks, item_slots);
-  world w;
-  world_begin(&w, &list, 2, AS_MEASURED);
-  bind_ptr(&w, X, touched_bytes);
-  bind_ptr(&w, Y, touched_bytes + 1);
-  bind_i32(&w, N, INT32_MAX);
-  world_bind(&w, NY, (gk_value){.u32 = 2});
-  world_bind(&w, NZ, (gk_value){.i64 = 1});
+  LIST_OVER(list, item_slots, GK_RUN(touching, GK_ONE, X), GK_RUN_3D(touching, N, NY, NZ, X),
+                              GK_RUN(touching, GK_ONE, Y));
+  WORLD(w, &list, 2, AS_MEASURED);
+  BIND(&w, {X, {.ptr = touched_bytes}}, {Y, {.ptr = touched_bytes + 1}}, {N, {.i32 = INT32_MAX}}, {NY, {.u32 = 2}},
+           {NZ, {.i64 = 1}});
   memset(touched_bytes, 0, sizeof touched_bytes);
   assert_int_equal(world_launch(&w, 0), GK_ERROR_INVALID);
   assert_says("task 1 (touching)");
@@ -240,19 +225,14 @@ TEST(test_too_many_items) {
   world_bind(&w, NZ, (gk_value){.i64 = INT64_MAX});
   assert_int_equal(world_launch(&w, 0), GK_ERROR_INVALID);
   bind_i32(&w, N, 1); /* and the graph is as good as before */
-  world_bind(&w, NY, (gk_value){.u32 = 1});
-  world_bind(&w, NZ, (gk_value){.i64 = 1});
+  BIND(&w, {NY, {.u32 = 1}}, {NZ, {.i64 = 1}});
   assert_runs(&w);
   assert_int_equal(touched_bytes[1], 1);
-  world_end(&w);
 }
 
 /* The most there can be are allowed, however their number comes about. */
 static size_t most_items;
-static void note_items(const gk_value *args, gk_range range) {
-  (void)args;
-  most_items += range.end - range.begin;
-}
+HOST_KERNEL(note_items) { most_items += range.end - range.begin; }
 static const gk_kernel noting = {
   .name = "noting", .params = touch_params, .param_count = 1, .dimensions = 3, .host = note_items};
 
@@ -264,17 +244,12 @@ TEST(test_most_items) {
       const gk_list list = {GK_ABI, "most", &tasks[k], 1, item_slots, GK_COUNT(item_slots)};
       const bool product = k == 3, fits = !over || k == 0 || k == 4; /* an int is no larger */
       int read = INT32_MAX;
-      world w;
-      world_begin(&w, &list, 1, SHARE_NOTHING);
-      bind_ptr(&w, X, touched_bytes);
-      bind_ptr(&w, COUNT, &read);
-      bind_i32(&w, N, INT32_MAX);
-      world_bind(&w, NZ, (gk_value){.i64 = product ? 1 : INT32_MAX + over});
-      world_bind(&w, NY, (gk_value){.u32 = (uint32_t)INT32_MAX + (uint32_t)over});
+      WORLD(w, &list, 1, SHARE_NOTHING);
+      BIND(&w, {X, {.ptr = touched_bytes}}, {COUNT, {.ptr = &read}}, {N, {.i32 = INT32_MAX}},
+               {NZ, {.i64 = product ? 1 : INT32_MAX + over}}, {NY, {.u32 = (uint32_t)INT32_MAX + (uint32_t)over}});
       most_items = 0;
       assert_int_equal(world_launch(&w, 0), fits ? GK_OK : GK_ERROR_INVALID);
       assert_int_equal(most_items, fits ? INT32_MAX : 0);
-      world_end(&w);
     }
 }
 
@@ -285,13 +260,10 @@ TEST(test_items_read_when_it_runs) {
     GK_RUN(touching, COUNT, Y),
   };
   static const gk_list list = GK_LIST(list, tasks, item_slots);
-  world w;
-  world_begin(&w, &list, 2, SHARE_ALL);
+  WORLD(w, &list, 2, SHARE_ALL);
   static unsigned char y[64];
   int32_t count[2] = {0, 0};
-  bind_ptr(&w, X, touched_bytes);
-  bind_ptr(&w, Y, y);
-  bind_ptr(&w, COUNT, count);
+  BIND(&w, {X, {.ptr = touched_bytes}}, {Y, {.ptr = y}}, {COUNT, {.ptr = count}});
   static const int32_t counts[] = {0, -3, 1, 77, 5000, INT32_MIN};
   for (size_t k = 0; k < GK_COUNT(counts); ++k) {
     memset(touched_bytes, 0, sizeof touched_bytes);
@@ -303,7 +275,6 @@ TEST(test_items_read_when_it_runs) {
     assert_int_equal(y[49], 1); /* written by the task before */
     assert_int_equal(y[50], 0);
   }
-  world_end(&w);
 }
 
 /* ---- copies, fills, calls ---------------------------------------------------------------------------------------- */
@@ -318,26 +289,19 @@ static const gk_slot_desc copy_slots[] = {GK_BUFFER(TO, six), GK_BUFFER(FROM, si
 TEST(test_planes_read_when_they_run) {
   static const gk_slot_desc read_slots[] = {GK_BUFFER(X, uint8_t), GK_BUFFER(N, int), GK_BUFFER(NY, int),
                                             GK_BUFFER(NZ, int)};
-  static const gk_task tasks[] = {
-    {.op = GK_OP_KERNEL, .name = "read", .kernel = &touching, .items = {N, NY, NZ}, .args = {X}, .offset = 4}};
-  static const gk_list list = GK_LIST(list, tasks, read_slots);
+  LIST_OVER(list, read_slots, {.op = GK_OP_KERNEL, .name = "read", .kernel = &touching, .items = {N, NY, NZ},
+                               .args = {X}, .offset = 4});
   int32_t n[2] = {7, 3}, ny[2] = {5, 11}, nz[2] = {2, 13};
-  world w;
-  world_begin(&w, &list, 2, SHARE_ALL);
-  bind_ptr(&w, X, touched_bytes);
-  bind_ptr(&w, N, n);
-  bind_ptr(&w, NY, ny);
-  bind_ptr(&w, NZ, nz);
+  WORLD(w, &list, 2, SHARE_ALL);
+  BIND(&w, {X, {.ptr = touched_bytes}}, {N, {.ptr = n}}, {NY, {.ptr = ny}}, {NZ, {.ptr = nz}});
   memset(touched_bytes, 0, sizeof touched_bytes);
   assert_runs(&w);
   assert_touched(3 * 5 * 2);
-  world_end(&w);
 }
 
 static uint32_t wanted_extent[3];
 static atomic_int right, wrong;
-static void compare_extents(const gk_value *args, gk_range range) {
-  (void)args;
+HOST_KERNEL(compare_extents) {
   const bool same = memcmp(range.extent, wanted_extent, sizeof wanted_extent) == 0;
   atomic_fetch_add(same ? &right : &wrong, (int)(range.end - range.begin));
 }
@@ -367,14 +331,10 @@ TEST(test_extents_in_their_order) {
         gk_task task = {.op = GK_OP_KERNEL, .name = "comparing", .kernel = &comparing, .args = {kind == 2 ? INTS : X}};
         memcpy(task.items, cases[k].items, sizeof cases[k].items);
         const gk_list list = {GK_ABI, "extents", &task, 1, extent_slots, GK_COUNT(extent_slots)};
-        world w;
-        world_begin(&w, &list, 2, all_costs[c]);
-        bind_ptr(&w, X, &one_float);
-        bind_ptr(&w, INTS, &one_int);
+        WORLD(w, &list, 2, all_costs[c]);
+        BIND(&w, {X, {.ptr = &one_float}}, {INTS, {.ptr = &one_int}});
         for (int axis = 0; axis < 3; ++axis) bind_ptr(&w, READ + axis, &read[axis]);
-        bind_i32(&w, N, 7);
-        world_bind(&w, NY, (gk_value){.u32 = 50});
-        world_bind(&w, NZ, (gk_value){.i64 = 300});
+        BIND(&w, {N, {.i32 = 7}}, {NY, {.u32 = 50}}, {NZ, {.i64 = 300}});
         atomic_store(&right, 0);
         atomic_store(&wrong, 0);
         uint32_t items = 0;
@@ -389,51 +349,41 @@ TEST(test_extents_in_their_order) {
         }
         assert_int_equal(atomic_load(&wrong), 0);
         assert_int_equal(atomic_load(&right), items);
-        world_end(&w);
       }
 }
 
 TEST(test_copies) {
-  static const gk_task tasks[] = {{.op = GK_OP_COPY, .name = "copy", .items = {HOW_MANY}, .args = {TO, FROM},
-                                   .offset = 3, .from_offset = 5}};
-  static const gk_list list = GK_LIST(list, tasks, copy_slots);
+  LIST_OVER(list, copy_slots, {.op = GK_OP_COPY, .name = "copy", .items = {HOW_MANY}, .args = {TO, FROM}, .offset = 3,
+                               .from_offset = 5});
   enum { BYTES = 60000 };
   static char from[BYTES], to[BYTES], expected[BYTES];
   for (size_t c = 0; c < GK_COUNT(all_costs); ++c)
     for (int shift = -200; shift <= 200; shift += 40) { /* in one block: forwards, backwards, onto itself nearly */
-      world w;
-      world_begin(&w, &list, 3, all_costs[c]);
+      WORLD(w, &list, 3, all_costs[c]);
       for (int count = 0; count < 9000; count = 3 * count + 1) {
         for (int k = 0; k < BYTES; ++k) from[k] = to[k] = (char)(k * 31 % 127);
         memcpy(expected, to, BYTES);
         memcpy(expected + 303, from + 105, 6 * (size_t)count);
-        bind_ptr(&w, TO, to + 300);
-        bind_ptr(&w, FROM, from + 100);
-        bind_i32(&w, HOW_MANY, count);
+        BIND(&w, {TO, {.ptr = to + 300}}, {FROM, {.ptr = from + 100}}, {HOW_MANY, {.i32 = count}});
         assert_runs(&w);
         assert_memory_equal(to, expected, BYTES);
         memcpy(expected, from, BYTES);
         memmove(expected + 303 + shift, expected + 305, 6 * (size_t)count);
-        bind_ptr(&w, TO, from + 300 + shift);
-        bind_ptr(&w, FROM, from + 300);
+        BIND(&w, {TO, {.ptr = from + 300 + shift}}, {FROM, {.ptr = from + 300}});
         const unsigned heard = atomic_load(&w.device.team.slots[1].bell);
         assert_runs(&w);
         assert_memory_equal(from, expected, BYTES);
         if (abs(shift - 2) < 6 * count) /* what overlaps is one thread's, or it would be luck */
           assert_int_equal(atomic_load(&w.device.team.slots[1].bell), heard);
       }
-      world_end(&w);
     }
 }
 
 TEST(test_copy_of_a_struct) {
-  static const gk_task tasks[] = {GK_COPY(WORDS, BLOCK, GK_ONE)};
-  static const gk_list list = GK_LIST(list, tasks, copy_slots);
+  LIST_OVER(list, copy_slots, GK_COPY(WORDS, BLOCK, GK_ONE));
   block to = {{0}}, given = {{1, 2, 3, 4, 5}};
-  world w;
-  world_begin(&w, &list, 2, AS_MEASURED);
-  bind_ptr(&w, WORDS, &to);
-  bind_ptr(&w, BLOCK, &given);
+  WORLD(w, &list, 2, AS_MEASURED);
+  BIND(&w, {WORDS, {.ptr = &to}}, {BLOCK, {.ptr = &given}});
   assert_runs(&w);
   assert_memory_equal(&to, &given, sizeof to);
   block elsewhere = {{0}}; /* not said to have changed: the place that common uses in the next launch may be another */
@@ -445,7 +395,6 @@ TEST(test_copy_of_a_struct) {
   bind_ptr(&w, BLOCK, &given);
   assert_runs(&w);
   assert_int_equal(to.a[4], 6);
-  world_end(&w);
 }
 
 TEST(test_fills) {
@@ -456,8 +405,7 @@ TEST(test_fills) {
       const gk_task tasks[] = {{.op = GK_OP_FILL, .name = "fill", .items = {HOW_MANY}, .args = {WORDS}, .offset = 20,
                                 .pattern = patterns[p]}};
       const gk_list list = GK_LIST(list, tasks, copy_slots);
-      world w;
-      world_begin(&w, &list, 3, all_costs[c]);
+      WORLD(w, &list, 3, all_costs[c]);
       bind_ptr(&w, WORDS, to);
       for (int count = -1; count < 3000; count = 2 * count + 3) {
         memset(to, 0x55, sizeof to);
@@ -469,7 +417,6 @@ TEST(test_fills) {
           if (to[k] != (inside ? byte : 0x55)) fail_msg("byte %zu of %d elements", k, count);
         }
       }
-      world_end(&w);
     }
 }
 
@@ -484,14 +431,10 @@ static gk_result a_call(const gk_value *args, void *native) {
 }
 
 TEST(test_calls) {
-  static const gk_task tasks[] = {GK_CALL(a_call, X, N), GK_CALL(a_call, Y, N)};
-  static const gk_list list = GK_LIST(list, tasks, item_slots);
-  world w;
-  world_begin(&w, &list, 2, SHARE_ALL);
+  LIST_OVER(list, item_slots, GK_CALL(a_call, X, N), GK_CALL(a_call, Y, N));
+  WORLD(w, &list, 2, SHARE_ALL);
   unsigned char x = 0, y = 0;
-  bind_ptr(&w, X, &x);
-  bind_ptr(&w, Y, &y);
-  bind_i32(&w, N, 42);
+  BIND(&w, {X, {.ptr = &x}}, {Y, {.ptr = &y}}, {N, {.i32 = 42}});
   called = call_answer = 0;
   assert_runs(&w);
   assert_int_equal(x + y, 2);
@@ -503,20 +446,15 @@ TEST(test_calls) {
   assert_int_equal(world_launch(&w, 0), GK_ERROR_DEVICE);
   assert_string_equal(gk_error(), "the solver says no");
   assert_int_equal(called, 4); /* the second call of a failed launch wasn't made */
-  world_end(&w);
 }
 
 /* ---- rebinding --------------------------------------------------------------------------------------------------- */
 
 TEST(test_rebinding) {
-  static const gk_task tasks[] = {GK_RUN(touching, N, X), GK_RUN(touching, N, Y), GK_RUN(touching, GK_ONE, X)};
-  static const gk_list list = GK_LIST(list, tasks, item_slots);
-  world w;
-  world_begin(&w, &list, 2, AS_MEASURED);
+  LIST_OVER(list, item_slots, GK_RUN(touching, N, X), GK_RUN(touching, N, Y), GK_RUN(touching, GK_ONE, X));
+  WORLD(w, &list, 2, AS_MEASURED);
   unsigned char a[8] = {0}, b[8] = {0}, c[8] = {0};
-  bind_ptr(&w, X, a);
-  bind_ptr(&w, Y, b);
-  bind_i32(&w, N, 3);
+  BIND(&w, {X, {.ptr = a}}, {Y, {.ptr = b}}, {N, {.i32 = 3}});
   assert_runs(&w);
   assert_memory_equal(a, "\2\1\1\0\0", 5);
   assert_memory_equal(b, "\1\1\1\0\0", 5);
@@ -529,7 +467,6 @@ TEST(test_rebinding) {
   assert_runs(&w);
   assert_memory_equal(b, "\3\3\3\1\1\0", 6);
   assert_memory_equal(c, "\4\2\2\1\1\0", 6);
-  world_end(&w);
 }
 
 int main(void) { return run_all_tests(); }

@@ -31,8 +31,7 @@ static void toil(const gk_value *args, gk_range range) {
   let_pass_here((range.end - range.begin) * ITEM_NS);
 }
 static const gk_kernel toiling = {.name = "toiling", .params = touch_params, .param_count = 1, .host = toil};
-static const gk_task toil_tasks[] = {GK_RUN(toiling, N, X)};
-static const gk_list toil_list = GK_LIST(toil_list, toil_tasks, item_slots);
+LIST_OVER(toil_list, item_slots, GK_RUN(toiling, N, X));
 
 enum { TOIL_ITEMS = 8, READING_NS = 100 /* and so what a dispatch takes as it is measured */ };
 
@@ -45,9 +44,7 @@ static void begin_list(world *w, const gk_list *list, int items) {
   world_begin(w, list, 2, AS_MEASURED);
   assert_true(w->device.clock_ns == READING_NS);
   worker = pthread_self();
-  bind_ptr(w, X, touched_bytes);
-  bind_i32(w, N, items);
-  bind_ptr(w, COUNT, &always);
+  BIND(w, {X, {.ptr = touched_bytes}}, {N, {.i32 = items}}, {COUNT, {.ptr = &always}});
 }
 
 /* Launches until the team has started, that one among them. */
@@ -130,8 +127,7 @@ TEST(test_a_slow_waking_is_forgotten) {
 
 /* What is forgotten ends at what is usual: else every task would come to look large, and call the team for nothing. */
 TEST(test_small_tasks_stay_small) {
-  static const gk_task tasks[] = {GK_RUN(touching, N, X)};
-  static const gk_list list = GK_LIST(list, tasks, item_slots);
+  LIST_OVER(list, item_slots, GK_RUN(touching, N, X));
   world w;
   begin_list(&w, &list, 3);
   float begun_with = w.device.dispatch_ns;
@@ -150,8 +146,7 @@ static uint32_t passes, met_at, again_at;
 enum { MOST_PASSES = 2000, DOUBTED_PASS = 100 };
 
 /* Ends the loop when the team has started, which it can't before that pass. */
-static gk_result doubt_in_time(const gk_value *args, void *stream) {
-  (void)stream;
+CALLED(doubt_in_time) {
   if (++passes == DOUBTED_PASS) let_pass_here(looping->device.doubted_at - gki_now_ns());
   if (met_at == 0 && looping->device.calibrations > 1) met_at = passes;
   *(int *)args[0].ptr = met_at == 0 && passes < MOST_PASSES;
@@ -177,9 +172,7 @@ static void begin_loop(world *w, const gk_list *list, int *count) {
 
 /* A slow moment is doubted in the middle of a launch, too, the next time that the task is timed. */
 TEST(test_a_slow_moment_is_forgotten_in_a_loop) {
-  static const gk_task tasks[] = {GK_DO_WHILE(COUNT), GK_RUN(toiling_little, N, X), GK_CALL(doubt_in_time, COUNT),
-                                  GK_END};
-  static const gk_list list = GK_LIST(list, tasks, item_slots);
+  LIST_OVER(list, item_slots, GK_DO_WHILE(COUNT), GK_RUN(toiling_little, N, X), GK_CALL(doubt_in_time, COUNT), GK_END);
   int again;
   world w;
   begin_loop(&w, &list, &again);
@@ -191,8 +184,7 @@ TEST(test_a_slow_moment_is_forgotten_in_a_loop) {
 }
 
 /* Ends the loop when it was measured once more after a moment that was slow while the team was there. */
-static gk_result slow_down(const gk_value *args, void *stream) {
-  (void)stream;
+CALLED(slow_down) {
   ++passes;
   gki_openmp_device *device = &looping->device;
   if (met_at == 0 && device->calibrations > 0) {
@@ -208,8 +200,7 @@ static gk_result slow_down(const gk_value *args, void *stream) {
 /* Likewise where the team is there: it is measured again, rather than shared for as long as the launch may take with
  * what has become of the machine. */
 TEST(test_a_team_is_measured_again) {
-  static const gk_task tasks[] = {GK_DO_WHILE(COUNT), GK_RUN(toiling_little, N, X), GK_CALL(slow_down, COUNT), GK_END};
-  static const gk_list list = GK_LIST(list, tasks, item_slots);
+  LIST_OVER(list, item_slots, GK_DO_WHILE(COUNT), GK_RUN(toiling_little, N, X), GK_CALL(slow_down, COUNT), GK_END);
   int again;
   world w;
   begin_loop(&w, &list, &again);
@@ -221,9 +212,7 @@ TEST(test_a_team_is_measured_again) {
 
 /* ---- waking ------------------------------------------------------------------------------------------------------ */
 
-static gk_result await_sleep(const gk_value *args, void *stream) {
-  (void)args;
-  (void)stream;
+CALLED(await_sleep) {
   if (looping->device.team.size > 1) await(gki_team_sleeps(&looping->device.team, 1));
   return GK_OK;
 }
@@ -231,9 +220,7 @@ static gk_result await_sleep(const gk_value *args, void *stream) {
 typedef struct done { bool started, helped; } done; /* whether the team was there, and others had a part of it */
 static done tasks_done[16];
 static int task_count;
-static gk_result note_help(const gk_value *args, void *stream) {
-  (void)args;
-  (void)stream;
+CALLED(note_help) {
   tasks_done[task_count++] = (done){looping->device.team.size > 1, atomic_exchange(&other_threads, 0) > 0};
   return GK_OK;
 }
@@ -283,8 +270,7 @@ static void run_waking(world *w, float wake_ns) {
 /* Waking takes long, so as much must have been missed by then for the team to start. If all of it was worth that, the
  * next launch begins with it. */
 TEST(test_starts_are_earned) {
-  static const gk_task tasks[] = {SMALL, SMALL, SMALL, SMALL, SMALL, SMALL};
-  static const gk_list list = GK_LIST(list, tasks, item_slots);
+  LIST_OVER(list, item_slots, SMALL, SMALL, SMALL, SMALL, SMALL, SMALL);
   static const struct { float wake_ns; int first; } launches[] = {
     {GKI_WAKE_NS, 4}, {GKI_WAKE_NS, 0}, {20001, 0}, {30000, 6}, {GKI_WAKE_NS, 4}};
   world w;
@@ -301,8 +287,7 @@ TEST(test_starts_are_earned) {
 
 /* What takes as long alone as with a dispatch is shared, and nothing that takes less. */
 TEST(test_what_is_worth_a_dispatch) {
-  static const gk_task tasks[] = {SMALL, GK_CALL(note_help, 0)};
-  static const gk_list list = GK_LIST(list, tasks, item_slots);
+  LIST_OVER(list, item_slots, SMALL, GK_CALL(note_help, 0));
   for (int less = 0; less < 2; ++less) {
     world w;
     begin_waking(&w, &list);
@@ -314,9 +299,7 @@ TEST(test_what_is_worth_a_dispatch) {
   }
 }
 
-static gk_result begin_anew(const gk_value *args, void *stream) {
-  (void)args;
-  (void)stream;
+CALLED(begin_anew) {
   looping->device.wake_ns = GKI_WAKE_NS;
   set_clock();
   atomic_store(&other_threads, 0);
@@ -358,8 +341,7 @@ enum { MOST_TRIES = 10000 /* until others are awake still when an order comes, s
 /* What a start takes is what a waking takes: a step towards it. */
 TEST(test_a_start_is_timed) {
   static const uint64_t readings[][2] = {{(uint64_t)GKI_WAKE_NS / 2, 0}, {(uint64_t)GKI_WAKE_NS * 2, 0}};
-  static const gk_task tasks[] = {GK_RUN(noting, N, X)};
-  static const gk_list list = GK_LIST(list, tasks, item_slots);
+  LIST_OVER(list, item_slots, GK_RUN(noting, N, X));
   for (size_t k = 0; k < GK_COUNT(readings); ++k) {
     world w;
     begin_waking(&w, &list);
@@ -394,8 +376,7 @@ TEST(test_uneven_work_is_no_waking) {
   static const gk_kernel uneven = {
     .name = "uneven", .params = touch_params, .param_count = 1, .host = toil_unevenly};
 #define UNEVEN GK_CALL(sleep_first, 0), GK_RUN(uneven, N, X)
-  static const gk_task tasks[] = {GK_RUN(touching, N, X), UNEVEN, UNEVEN, UNEVEN, UNEVEN};
-  static const gk_list list = GK_LIST(list, tasks, item_slots);
+  LIST_OVER(list, item_slots, GK_RUN(touching, N, X), UNEVEN, UNEVEN, UNEVEN, UNEVEN);
   world w;
   begin_waking(&w, &list);
   for (uint32_t k = 0; k < w.program.op_count; ++k) w.program.ops[k].cost_ns = 1e6f;
@@ -467,28 +448,23 @@ TEST(test_a_checkpoint_behind_another_calls) {
   enum { FLAG = 4, OTHER, ITEMS = 64 };
   static const gk_slot_desc own_slots[] = {GK_BUFFER(X, uint8_t), GK_BUFFER(Y, uint8_t), GK_SCALAR(N, int),
                                            GK_BUFFER(FLAG, int), GK_BUFFER(OTHER, int)};
-  static const gk_task tasks[] = {
-    {.op = GK_OP_CHECKPOINT, .name = "first", .flag = FLAG, .label = 1}, GK_RUN(touching, GK_ONE, X), GK_END,
-    {.op = GK_OP_CHECKPOINT, .name = "second", .flag = OTHER, .label = 2}, GK_RUN(touching, N, Y), GK_END};
-  static const gk_list list = GK_LIST(list, tasks, own_slots);
+  LIST_OVER(list, own_slots, {.op = GK_OP_CHECKPOINT, .name = "first", .flag = FLAG, .label = 1},
+                             GK_RUN(touching, GK_ONE, X), GK_END,
+                             {.op = GK_OP_CHECKPOINT, .name = "second", .flag = OTHER, .label = 2},
+                             GK_RUN(touching, N, Y), GK_END);
   needs_threads(2);
   for (int raised = 0; raised <= 2; ++raised) {
     unsigned char x[1] = {0}, y[ITEMS] = {0};
     int flags[2] = {raised == 1, raised == 2};
-    world w;
-    world_begin(&w, &list, 2, SHARE_ALL);
+    WORLD(w, &list, 2, SHARE_ALL);
     worker = pthread_self();
-    bind_ptr(&w, X, x);
-    bind_ptr(&w, Y, y);
-    bind_i32(&w, N, ITEMS);
-    bind_ptr(&w, FLAG, &flags[0]);
-    bind_ptr(&w, OTHER, &flags[1]);
+    BIND(&w, {X, {.ptr = x}}, {Y, {.ptr = y}}, {N, {.i32 = ITEMS}}, {FLAG, {.ptr = &flags[0]}},
+             {OTHER, {.ptr = &flags[1]}});
     assert_runs(&w);
     assert_int_equal(x[0], 1);
     for (int k = 0; k < ITEMS; ++k) assert_int_equal(y[k], raised != 1);
     assert_int_equal(w.record.state, raised ? GK_YIELDED : GK_FINISHED);
     if (raised) assert_string_equal(w.plan->nodes[w.record.yielded].name, raised == 1 ? "first" : "second");
-    world_end(&w);
   }
 }
 
@@ -503,16 +479,13 @@ TEST(test_a_dump_counts_sums) {
     .name = "one", .params = params, .param_count = 1, .dimensions = 1, .host = sum_nothing};
   static const gk_kernel two = {
     .name = "two", .params = params, .param_count = 2, .dimensions = 1, .host = sum_nothing};
-  static const gk_task tasks[] = {GK_RUN(one, N, X), GK_RUN(two, N, X, Y), GK_RUN(one, N, Y)};
-  static const gk_list list = GK_LIST(list, tasks, own_slots);
-  world w;
-  world_begin(&w, &list, 1, AS_MEASURED);
+  LIST_OVER(list, own_slots, GK_RUN(one, N, X), GK_RUN(two, N, X, Y), GK_RUN(one, N, Y));
+  WORLD(w, &list, 1, AS_MEASURED);
   char *text = gki_openmp.dump(&w.program, "text");
   assert_non_null(strstr(text, "task 0 (one): kernel, 1 sum,"));
   assert_non_null(strstr(text, "task 1 (two): kernel, 2 sums,"));
   assert_non_null(strstr(text, "task 2 (one): kernel, 1 sum,"));
   free(text);
-  world_end(&w);
 }
 
 int main(void) { return run_all_tests(); }

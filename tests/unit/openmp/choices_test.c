@@ -223,8 +223,7 @@ static atomic_int begun;
 static pthread_t seen[2];
 
 /* Side by side, each waits until the other is there, and one lets time pass for both. */
-static void note_thread(const gk_value *args, gk_range range) {
-  (void)range;
+HOST_KERNEL(note_thread) {
   seen[args[0].i32 - 1] = pthread_self();
   atomic_fetch_add(&begun, 1);
   if (are_split) await(atomic_load(&begun) == 2);
@@ -245,9 +244,7 @@ static const gk_list lists[] = {GK_LIST(list, straight_tasks, slots), GK_LIST(li
 static void begin(world *w, const gk_list *list, int threads, costs how) {
   static int no;
   world_begin(w, list, threads, how);
-  bind_i32(w, ONE, 1);
-  bind_i32(w, TWO, 2);
-  bind_ptr(w, FLAG, &no);
+  BIND(w, {ONE, {.i32 = 1}}, {TWO, {.i32 = 2}}, {FLAG, {.ptr = &no}});
 }
 
 static void assert_goes(world *w, bool split) {

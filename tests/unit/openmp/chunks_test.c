@@ -48,17 +48,14 @@ static void wait_for_others(const gk_value *args, gk_range range) {
 TEST(test_what_a_slow_thread_has_left_is_taken) {
   static const gk_kernel waiting = {
     .name = "waiting", .params = byte_params, .param_count = 1, .dimensions = 1, .host = wait_for_others};
-  static const gk_task tasks[] = {GK_RUN(waiting, N, X)};
-  static const gk_list list = GK_LIST(list, tasks, slots);
+  LIST(list, GK_RUN(waiting, N, X));
   for (size_t t = 0; t < GK_COUNT(thread_counts); ++t)
     for (int part = 0; part < thread_counts[t]; ++part) {
-      world w;
       needs_threads((uint32_t)thread_counts[t]);
-      world_begin(&w, &list, thread_counts[t], SHARE_ALL);
+      WORLD(w, &list, thread_counts[t], SHARE_ALL);
       team = &w.device.team;
       leader = pthread_self();
-      bind_ptr(&w, X, bytes);
-      bind_i32(&w, N, ITEMS);
+      BIND(&w, {X, {.ptr = bytes}}, {N, {.i32 = ITEMS}});
       memset(bytes, 0, sizeof bytes);
       atomic_store(&done, 0);
       atomic_store(&helped, false);
@@ -68,7 +65,6 @@ TEST(test_what_a_slow_thread_has_left_is_taken) {
       if (!atomic_load(&helped)) fail_msg("of %d threads, nobody had anything of part %d's", thread_counts[t], part);
       for (size_t k = 0; k < sizeof bytes; ++k)
         if (bytes[k] != (k < ITEMS)) fail_msg("item %zu: done %d times", k, bytes[k]);
-      world_end(&w);
     }
 }
 
@@ -89,22 +85,17 @@ static const gk_slot_desc sum_slots[] = {GK_BUFFER(X, int), GK_SCALAR(N, int), G
 
 /* Again and again, so that what is measured decides how they are cut. */
 TEST(test_whole_sums_of_chunks) {
-  static const gk_task tasks[] = {GK_RUN(count_up, N, X, DOWN, UP)};
-  static const gk_list list = GK_LIST(list, tasks, sum_slots);
+  LIST_OVER(list, sum_slots, GK_RUN(count_up, N, X, DOWN, UP));
   static const int counts[] = {0, 1, 2, 7, 63, 64, 129, 100003, ITEMS - 1, ITEMS};
   atomic_store(&clock_runs, true);
   for (size_t t = 0; t < GK_COUNT(thread_counts); ++t)
     for (int how = AS_MEASURED; how <= SHARE_NOTHING; ++how)
       for (size_t c = 0; c < GK_COUNT(counts); ++c) {
-        world w;
         int down = 5;
         uint32_t up = 3;
         long expected = 5;
-        world_begin(&w, &list, thread_counts[t], (costs)how);
-        bind_ptr(&w, X, met);
-        bind_i32(&w, N, counts[c]);
-        bind_ptr(&w, DOWN, &down);
-        bind_ptr(&w, UP, &up);
+        WORLD(w, &list, thread_counts[t], (costs)how);
+        BIND(&w, {X, {.ptr = met}}, {N, {.i32 = counts[c]}}, {DOWN, {.ptr = &down}}, {UP, {.ptr = &up}});
         memset(met, 0, sizeof met);
         enum { RUNS = 5 };
         for (int run = 0; run < RUNS; ++run) assert_runs(&w);
@@ -113,7 +104,6 @@ TEST(test_whole_sums_of_chunks) {
         assert_int_equal(up, (uint32_t)(3 + RUNS * 0x10001u * (uint32_t)counts[c]));
         for (int k = 0; k < (int)GK_COUNT(met); ++k)
           if (met[k] != (k < counts[c]) * RUNS) fail_msg("item %d of %d: done %d times", k, counts[c], met[k]);
-        world_end(&w);
       }
   atomic_store(&clock_runs, false);
 }
@@ -128,12 +118,10 @@ TEST(test_each_item_of_any_number) {
   enum { MOST = 4400 };
   static const gk_kernel counting = {
     .name = "counting", .params = byte_params, .param_count = 1, .dimensions = 1, .host = count_bytes};
-  static const gk_task tasks[] = {GK_RUN(counting, N, X)};
-  static const gk_list list = GK_LIST(list, tasks, slots);
+  LIST(list, GK_RUN(counting, N, X));
   static const float item_ns[] = {200, 3000, 1e9f};
   for (int threads = 2; threads <= 3; ++threads) {
-    world w;
-    world_begin(&w, &list, threads, SHARE_ALL);
+    WORLD(w, &list, threads, SHARE_ALL);
     bind_ptr(&w, X, bytes);
     for (int items = 60; items <= MOST; ++items) {
       bind_i32(&w, N, items);
@@ -144,7 +132,6 @@ TEST(test_each_item_of_any_number) {
       for (int k = 0; k < MOST + 64; ++k)
         if (bytes[k] != (k < items)) fail_msg("item %d of %d, %d threads: done %d times", k, items, threads, bytes[k]);
     }
-    world_end(&w);
   }
 }
 
@@ -174,17 +161,14 @@ TEST(test_parts_of_sums_are_even) {
     const gk_task tasks[] = {GK_RUN(noting, N, DOWN)};
     const gk_list list = GK_LIST(list, tasks, sum_slots);
     int total = 0;
-    world w;
     needs_threads(2);
-    world_begin(&w, &list, 2, SHARE_ALL);
-    bind_ptr(&w, DOWN, &total);
-    bind_i32(&w, N, 130);
+    WORLD(w, &list, 2, SHARE_ALL);
+    BIND(&w, {DOWN, {.ptr = &total}}, {N, {.i32 = 130}});
     atomic_store(&most_here, 0);
     atomic_store(&least_here, INT32_MAX);
     assert_runs(&w);
     assert_int_equal(atomic_load(&most_here), shares[k][0]);
     assert_int_equal(atomic_load(&least_here), shares[k][1]);
-    world_end(&w);
   }
 }
 
@@ -192,18 +176,14 @@ TEST(test_sums_begin_at_zero_in_each_call) {
   static const gk_param params[] = {{"n", "int", 4, 4, GK_PTR, GK_ACCESS_SUM}};
   static const gk_kernel counting = {
     .name = "counting", .params = params, .param_count = 1, .dimensions = 1, .host = count_items};
-  static const gk_task tasks[] = {GK_RUN(counting, N, DOWN)};
-  static const gk_list list = GK_LIST(list, tasks, sum_slots);
+  LIST_OVER(list, sum_slots, GK_RUN(counting, N, DOWN));
   static const int counts[] = {1, 100, 64000, ITEMS};
   for (size_t c = 0; c < GK_COUNT(counts); ++c) {
-    world w;
     int total = 0;
-    world_begin(&w, &list, 2, SHARE_ALL);
-    bind_ptr(&w, DOWN, &total);
-    bind_i32(&w, N, counts[c]);
+    WORLD(w, &list, 2, SHARE_ALL);
+    BIND(&w, {DOWN, {.ptr = &total}}, {N, {.i32 = counts[c]}});
     assert_runs(&w);
     assert_int_equal(total, counts[c]);
-    world_end(&w);
   }
 }
 
@@ -211,18 +191,20 @@ TEST(test_sums_begin_at_zero_in_each_call) {
 
 enum { ITEM_NS = 1000, MANY = 1000 };
 
-static void toil(const gk_value *args, gk_range range) {
-  (void)args;
-  let_pass_here((range.end - range.begin) * ITEM_NS);
-}
+static const gk_param int_params[] = {{"x", "int", 4, 4, GK_PTR, GK_ACCESS_INOUT}};
+static const gk_slot_desc int_slots[] = {GK_BUFFER(X, int), GK_SCALAR(N, int)};
+#define INT_KERNEL(id, function) \
+  static const gk_kernel id = {.name = #id, .params = int_params, .param_count = 1, .dimensions = 1, .host = function}
+
+HOST_KERNEL(toil) { let_pass_here((range.end - range.begin) * ITEM_NS); }
+INT_KERNEL(toiling, toil);
 
 /* @return what an item is taken for, of a task that a team of two shares */
 static float learned_ns(const gk_list *list, int threads, int items) {
   world w;
   world_begin(&w, list, threads, SHARE_ALL);
   w.device.team.most = 2;
-  bind_ptr(&w, X, met);
-  bind_i32(&w, N, items);
+  BIND(&w, {X, {.ptr = met}}, {N, {.i32 = items}});
   for (int run = 0; run < 5; ++run) assert_runs(&w);
   for (int run = 0; run < 35; ++run) {
     const float before = w.program.ops[0].cost_ns;
@@ -246,9 +228,8 @@ TEST(test_what_an_item_takes) {
                                               {GK_BUFFER(X, int), GK_SCALAR(N, int)},
                                               {GK_BUFFER(X, double), GK_SCALAR(N, int)}};
   for (size_t kind = 0; kind < GK_COUNT(params); ++kind) {
-    const gk_kernel toiling = {
-      .name = "toiling", .params = params[kind], .param_count = 1, .dimensions = 1, .host = toil};
-    const gk_task tasks[] = {GK_RUN(toiling, N, X)};
+    const gk_kernel any = {.name = "any", .params = params[kind], .param_count = 1, .dimensions = 1, .host = toil};
+    const gk_task tasks[] = {GK_RUN(any, N, X)};
     const gk_list list = GK_LIST(list, tasks, any_slots[kind]);
     for (int threads = 2; threads <= 4; threads += 2)
       for (size_t c = 0; c < GK_COUNT(counts); ++c) {
@@ -260,31 +241,22 @@ TEST(test_what_an_item_takes) {
 }
 
 static uint64_t each_ns;
-static void toil_as_said(const gk_value *args, gk_range range) {
-  (void)args;
-  let_pass_here((range.end - range.begin) * each_ns);
-}
+HOST_KERNEL(toil_as_said) { let_pass_here((range.end - range.begin) * each_ns); }
 
 /* At first what is seen counts, eightfold at most; later a quarter of it, between half and twice of what was known. It
  * is looked at again soon where it grows, else ever later. */
 TEST(test_how_costs_are_learned) {
-  static const gk_param params[] = {{"x", "int", 4, 4, GK_PTR, GK_ACCESS_INOUT}};
-  static const gk_slot_desc any_slots[] = {GK_BUFFER(X, int), GK_SCALAR(N, int)};
-  static const gk_kernel toiling = {
-    .name = "toiling", .params = params, .param_count = 1, .dimensions = 1, .host = toil_as_said};
-  static const gk_task tasks[] = {GK_RUN(toiling, N, X)};
-  static const gk_list list = GK_LIST(list, tasks, any_slots);
+  INT_KERNEL(as_said, toil_as_said);
+  LIST_OVER(list, int_slots, GK_RUN(as_said, N, X));
   static const struct { uint64_t seen; float cost; int timed, countdown; } steps[] = {
     {1000, 8, 1, 1}, {1000, 64, 2, 1}, {1000, 512, 3, 1}, {1000, 1000, 4, 16}, {8000, 8000, 5, 16},
     {8001, 8001, 6, 16}, {10, 10, 7, 16}, {100, 80, 8, 1}, {800, 100, 9, 1}, {640, 125, 10, 64}, {10, 109.375f, 11, 64},
     {100, 107.03125f, 12, 64}, {107, 107.0234375f, 13, 64}, {107, 107.017578125f, 14, 64},
     {107, 107.01318359375f, 15, 64}, {107, 107.0098876953125f, 15, 64}, {107, 107.007415771484375f, 15, 64},
   };
-  world w;
-  world_begin(&w, &list, 2, SHARE_NOTHING);
+  WORLD(w, &list, 2, SHARE_NOTHING);
   w.device.clock_ns = 0;
-  bind_ptr(&w, X, met);
-  bind_i32(&w, N, 4);
+  BIND(&w, {X, {.ptr = met}}, {N, {.i32 = 4}});
   for (size_t k = 0; k < GK_COUNT(steps); ++k) {
     gki_op *op = &w.program.ops[0];
     op->countdown = 1;
@@ -295,21 +267,13 @@ TEST(test_how_costs_are_learned) {
       fail_msg("step %zu: %g ns, timed %d, again after %d", k, (double)op->cost_ns, op->timed, op->countdown);
     assert_true(op->alone_ns == 4 * op->cost_ns);
   }
-  world_end(&w);
 }
 
 /* However little it took, it is learned when it takes more. */
 TEST(test_nothing_is_not_for_ever) {
-  static const gk_param params[] = {{"x", "int", 4, 4, GK_PTR, GK_ACCESS_INOUT}};
-  static const gk_slot_desc any_slots[] = {GK_BUFFER(X, int), GK_SCALAR(N, int)};
-  static const gk_kernel toiling = {
-    .name = "toiling", .params = params, .param_count = 1, .dimensions = 1, .host = toil};
-  static const gk_task tasks[] = {GK_RUN(toiling, N, X)};
-  static const gk_list list = GK_LIST(list, tasks, any_slots);
-  world w;
-  world_begin(&w, &list, 2, AS_MEASURED);
-  bind_ptr(&w, X, met);
-  bind_i32(&w, N, 2);
+  LIST_OVER(list, int_slots, GK_RUN(toiling, N, X));
+  WORLD(w, &list, 2, AS_MEASURED);
+  BIND(&w, {X, {.ptr = met}}, {N, {.i32 = 2}});
   gki_op *op = &w.program.ops[0];
   w.device.clock_ns = 1e9f; /* as with a clock that ticks slowly: what one sees is nothing */
   for (int k = 0; k < 200 && op->timed < 15; ++k) {
@@ -321,51 +285,34 @@ TEST(test_nothing_is_not_for_ever) {
   op->countdown = 1;
   for (int k = 0; k < 3000 && op->cost_ns < 0.99f * ITEM_NS; ++k) assert_runs(&w);
   assert_true(op->cost_ns >= 0.99f * ITEM_NS && op->cost_ns <= ITEM_NS);
-  world_end(&w);
 }
 
 /* A task that is alone in its checkpoint is timed when it is due, as any other is. */
 TEST(test_a_task_of_a_checkpoint_is_timed) {
   enum { FLAG = 3 };
-  static const gk_param params[] = {{"x", "int", 4, 4, GK_PTR, GK_ACCESS_INOUT}};
   static const gk_slot_desc any_slots[] = {GK_BUFFER(X, int), GK_SCALAR(N, int), GK_BUFFER(FLAG, int)};
-  static const gk_kernel toiling = {
-    .name = "toiling", .params = params, .param_count = 1, .dimensions = 1, .host = toil};
-  static const gk_task tasks[] = {
-    {.op = GK_OP_CHECKPOINT, .name = "first", .flag = FLAG, .label = 1}, GK_RUN(toiling, N, X), GK_END,
-    {.op = GK_OP_CHECKPOINT, .name = "second", .flag = FLAG, .label = 2}, GK_RUN(toiling, N, X), GK_END};
-  static const gk_list list = GK_LIST(list, tasks, any_slots);
-  world w;
+  LIST_OVER(list, any_slots, {.op = GK_OP_CHECKPOINT, .name = "first", .flag = FLAG, .label = 1}, GK_RUN(toiling, N, X),
+                             GK_END, {.op = GK_OP_CHECKPOINT, .name = "second", .flag = FLAG, .label = 2},
+                             GK_RUN(toiling, N, X), GK_END);
   int silent = 0;
-  world_begin(&w, &list, 2, AS_MEASURED);
-  bind_ptr(&w, X, met);
-  bind_i32(&w, N, 8);
-  bind_ptr(&w, FLAG, &silent);
+  WORLD(w, &list, 2, AS_MEASURED);
+  BIND(&w, {X, {.ptr = met}}, {N, {.i32 = 8}}, {FLAG, {.ptr = &silent}});
   for (int run = 0; run < 5; ++run) assert_runs(&w);
   for (int k = 0; k < 2; ++k)
     if (w.program.ops[k].cost_ns != ITEM_NS)
       fail_msg("task %d: an item is taken for %g ns", k, (double)w.program.ops[k].cost_ns);
-  world_end(&w);
 }
 
-static void do_nothing(const gk_value *args, gk_range range) {
-  (void)args;
-  (void)range;
-}
+HOST_KERNEL(do_nothing) {}
 
 /* Small ones are timed now and then while they are shared, so what was believed of one is mended; also of one that was
  * over a single item until now, and so not worth timing. */
 TEST(test_small_tasks_go_on_being_timed) {
   enum { PASSES = 100, BELIEVED_NS = 2000 };
-  static const gk_param params[] = {{"x", "int", 4, 4, GK_PTR, GK_ACCESS_INOUT}};
-  static const gk_slot_desc small_slots[] = {GK_BUFFER(X, int), GK_SCALAR(N, int)};
-  static const gk_kernel idle = {
-    .name = "idle", .params = params, .param_count = 1, .dimensions = 1, .host = do_nothing};
-  static const gk_task tasks[] = {GK_DO_WHILE(X, .max_iterations = PASSES), GK_RUN(idle, N, X), GK_END};
-  static const gk_list list = GK_LIST(list, tasks, small_slots);
-  world w;
+  INT_KERNEL(idle, do_nothing);
+  LIST_OVER(list, int_slots, GK_DO_WHILE(X, .max_iterations = PASSES), GK_RUN(idle, N, X), GK_END);
   int always = 1;
-  world_begin(&w, &list, 2, SHARE_ALL);
+  WORLD(w, &list, 2, SHARE_ALL);
   bind_ptr(&w, X, &always);
   static const int counts[] = {4, 1, 4};
   for (size_t k = 0; k < GK_COUNT(counts); ++k) {
@@ -375,7 +322,6 @@ TEST(test_small_tasks_go_on_being_timed) {
   w.program.ops[0].cost_ns = BELIEVED_NS;
   assert_runs(&w);
   assert_true(w.program.ops[0].cost_ns < BELIEVED_NS / 2);
-  world_end(&w);
 }
 
 /* ---- copies and fills -------------------------------------------------------------------------------------------- */
@@ -385,20 +331,17 @@ static unsigned char from[ITEMS + 64];
 TEST(test_bytes_in_chunks) {
   enum { FROM = 3 };
   static const gk_slot_desc byte_slots[] = {GK_BUFFER(X, uint8_t), GK_SCALAR(N, int), GK_BUFFER(FROM, uint8_t)};
-  static const gk_task tasks[] = {
+  LIST_OVER(
+    list, byte_slots,
     {.op = GK_OP_COPY, .name = "copy", .items = {N}, .args = {X, FROM}, .offset = 3, .from_offset = 5},
-    {.op = GK_OP_FILL, .name = "fill", .items = {N}, .args = {FROM}, .offset = 8, .pattern = 0x01020304u}};
-  static const gk_list list = GK_LIST(list, tasks, byte_slots);
+    {.op = GK_OP_FILL, .name = "fill", .items = {N}, .args = {FROM}, .offset = 8, .pattern = 0x01020304u});
   static const int counts[] = {ITEMS - 1, ITEMS};
   for (size_t t = 0; t < GK_COUNT(thread_counts); ++t)
     for (size_t c = 0; c < GK_COUNT(counts); ++c) {
-      world w;
       const size_t count = (size_t)counts[c];
       const unsigned char pattern[] = {4, 3, 2, 1};
-      world_begin(&w, &list, thread_counts[t], SHARE_ALL);
-      bind_ptr(&w, X, bytes);
-      bind_ptr(&w, FROM, from);
-      bind_i32(&w, N, counts[c]);
+      WORLD(w, &list, thread_counts[t], SHARE_ALL);
+      BIND(&w, {X, {.ptr = bytes}}, {FROM, {.ptr = from}}, {N, {.i32 = counts[c]}});
       memset(bytes, 0x55, sizeof bytes);
       for (size_t k = 0; k < sizeof from; ++k) from[k] = (unsigned char)(k * 31 % 127);
       for (uint32_t k = 0; k < w.program.op_count; ++k) w.program.ops[k].cost_ns = 1; /* else eight have no chunks */
@@ -408,7 +351,6 @@ TEST(test_bytes_in_chunks) {
         if (bytes[k] != (copied ? (k + 2) * 31 % 127 : 0x55)) fail_msg("byte %zu of %zu, copied", k, count);
         if (from[k] != (filled ? pattern[k % 4] : k * 31 % 127)) fail_msg("byte %zu of %zu, filled", k, count);
       }
-      world_end(&w);
     }
 }
 

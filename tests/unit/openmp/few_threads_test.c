@@ -89,16 +89,13 @@ GK_KERNEL(add_halves, (in(float, x), sum(float, total))) {
 GK_SOURCE_END
 
 static const gk_slot_desc sum_slots[] = {GK_BUFFER(X, float), GK_BUFFER(TOTAL, float), GK_SCALAR(N, int)};
-static const gk_task sum_tasks[] = {GK_RUN(add_halves, N, X, TOTAL)};
-static const gk_list sum_list = GK_LIST(sum_list, sum_tasks, sum_slots);
+LIST_OVER(sum_list, sum_slots, GK_RUN(add_halves, N, X, TOTAL));
 
 static void begin_world(world *w, costs how, float *total) {
   static float x[ITEMS];
   for (int k = 0; k < ITEMS; ++k) x[k] = 0.1f + (float)(k * 7919 % 1000) * 0.37f;
   world_begin(w, &sum_list, 4, how);
-  bind_ptr(w, X, x);
-  bind_ptr(w, TOTAL, total);
-  bind_i32(w, N, ITEMS);
+  BIND(w, {X, {.ptr = x}}, {TOTAL, {.ptr = total}}, {N, {.i32 = ITEMS}});
 }
 
 /* Three launches. @return how many threads the team of four had */

@@ -32,12 +32,8 @@ static float sums[1], terms[ITEMS];
 
 static void bind_all(world *w, int items) {
   for (int k = 0; k < 5; ++k) bind_ptr(w, A + k, cells[k]);
-  bind_i32(w, N, items);
-  bind_i32(w, ONE, 1);
-  bind_i32(w, TWO, 2);
-  bind_ptr(w, FLAG, flag);
-  bind_ptr(w, R, sums);
-  bind_ptr(w, XF, terms);
+  BIND(w, {N, {.i32 = items}}, {ONE, {.i32 = 1}}, {TWO, {.i32 = 2}}, {FLAG, {.ptr = flag}}, {R, {.ptr = sums}},
+          {XF, {.ptr = terms}});
 }
 
 static void reset(void) {
@@ -77,8 +73,7 @@ TEST(test_straight_sections) {
   for (size_t t = 0; t < GK_COUNT(thread_counts); ++t)
     for (size_t c = 0; c < GK_COUNT(all_costs); ++c)
       for (int items = 1; items <= ITEMS; items += ITEMS - 1) {
-        world w;
-        world_begin(&w, &list, thread_counts[t], all_costs[c]);
+        WORLD(w, &list, thread_counts[t], all_costs[c]);
         bind_all(&w, items);
         for (int k = 0; k < REPEATS; ++k) {
           reset();
@@ -92,13 +87,12 @@ TEST(test_straight_sections) {
           for (int s = 0; s < 4; ++s) e = e * 5 + (unsigned)cells[s][0];
           assert_int_equal(cells[4][0], (int)e);
         }
-        world_end(&w);
       }
 }
 
 /* What a dump says of a PARALLEL, at each stage of what was learned about it. */
 TEST(test_dump_of_sections) {
-  static const gk_task tasks[] = {
+  LIST(list,
     GK_PARALLEL,
       GK_SECTION, GK_RUN(step, N, A, ONE), GK_END,
       GK_SECTION, GK_RUN(total, N, XF, R), GK_END,
@@ -106,9 +100,7 @@ TEST(test_dump_of_sections) {
     GK_PARALLEL,
       GK_SECTION, GK_DO_WHILE(FLAG), GK_RUN(step, N, A, ONE), GK_END, GK_END,
       GK_SECTION, GK_RUN(step, N, B, TWO), GK_END,
-    GK_END,
-  };
-  static const gk_list list = GK_LIST(list, tasks, slots);
+    GK_END);
   static const struct {
     int threads;
     gki_fork fork;
@@ -125,9 +117,8 @@ TEST(test_dump_of_sections) {
   };
   for (size_t k = 0; k < GK_COUNT(cases); ++k)
     for (uint32_t f = 0; f < 2; ++f) {
-      world w;
       char said[160];
-      world_begin(&w, &list, cases[k].threads, AS_MEASURED);
+      WORLD(w, &list, cases[k].threads, AS_MEASURED);
       assert_int_equal(w.program.fork_count, 2);
       gki_fork *fork = &w.program.forks[f], was = *fork;
       *fork = cases[k].fork;
@@ -141,7 +132,6 @@ TEST(test_dump_of_sections) {
       if (!strstr(text, said)) fail_msg("not \"%s\" in\n%s", said, text);
       assert_non_null(strstr(text, was.straight ? "    task 2 (step): kernel" : "\n  task 11 (step): kernel"));
       free(text);
-      world_end(&w);
     }
 }
 
@@ -150,13 +140,10 @@ TEST(test_sums_of_two_parallels) {
 #define OF(first, second) GK_PARALLEL, GK_SECTION, first, GK_END, GK_SECTION, second, GK_END, GK_END
 #define FIRST OF(GK_RUN(total, N, XF, R), GK_RUN(step, N, A, ONE))
 #define SECOND OF(GK_RUN(step, N, A, ONE), GK_RUN(total, N, XF, R))
-  static const gk_task tasks[] = {FIRST, SECOND, SECOND, FIRST, FIRST};
-  static const gk_list list = GK_LIST(list, tasks, slots);
-  world w;
-  world_begin(&w, &list, 2, AS_MEASURED);
+  LIST(list, FIRST, SECOND, SECOND, FIRST, FIRST);
+  WORLD(w, &list, 2, AS_MEASURED);
   assert_int_equal(w.program.fork_count, 5);
   for (uint32_t f = 0; f < 5; ++f) assert_false(w.program.forks[f].in_order);
-  world_end(&w);
 }
 
 /* The order of whole numbers doesn't matter: sections that add them to one slot may run side by side, and their sums
@@ -172,17 +159,15 @@ TEST(test_which_sums_come_in_order) {
     const gk_slot_desc sum = {R, GK_PTR, "R", .element = types[k].element, .element_bytes = bytes};
     const gk_task tasks[] = {OF(GK_RUN(adding, GK_ONE, R), GK_RUN(adding, GK_ONE, R))};
     const gk_list list = {GK_ABI, "sums", tasks, GK_COUNT(tasks), &sum, 1};
-    world w;
-    world_begin(&w, &list, 2, AS_MEASURED);
+    WORLD(w, &list, 2, AS_MEASURED);
     if (w.program.forks[0].in_order != types[k].in_order || w.program.sums[0].exact == types[k].in_order)
       fail_msg("%s", types[k].element);
-    world_end(&w);
   }
 }
 
 /* Floats: 1/2 (r + a) + b is not 1/2 (r + b) + a, nor is r + a + b = r + b + a. */
 TEST(test_sums_into_one_slot) {
-  static const gk_task tasks[] = {
+  LIST(list,
     GK_PARALLEL,
       GK_SECTION, GK_RUN(total, N, XF, R), GK_RUN(total, ONE, XF, R), GK_END,
       GK_SECTION, GK_DO_WHILE(FLAG), GK_RUN(total, TWO, XF, R), GK_RUN(less, GK_ONE, FLAG), GK_END, GK_END,
@@ -192,14 +177,11 @@ TEST(test_sums_into_one_slot) {
     GK_PARALLEL,
       GK_SECTION, GK_RUN(total, N, XF, R), GK_END,
       GK_SECTION, GK_RUN(total, TWO, XF, R), GK_END,
-    GK_END,
-  };
-  static const gk_list list = GK_LIST(list, tasks, slots);
+    GK_END);
   for (size_t t = 0; t < GK_COUNT(thread_counts); ++t) {
     float first = 0;
     for (size_t c = 0; c < GK_COUNT(all_costs); ++c) {
-      world w;
-      world_begin(&w, &list, thread_counts[t], all_costs[c]);
+      WORLD(w, &list, thread_counts[t], all_costs[c]);
       for (uint32_t f = 0; f < w.program.fork_count; ++f) assert_true(w.program.forks[f].in_order);
       bind_all(&w, 3333);
       for (int k = 0; k < 50; ++k) {
@@ -209,7 +191,6 @@ TEST(test_sums_into_one_slot) {
         if (k == 0 && c == 0) first = sums[0];
         assert_memory_equal(&sums[0], &first, sizeof first);
       }
-      world_end(&w);
     }
     double expected = 0;
     for (int k = 0; k < 3333; ++k) expected += (double)terms[k];
@@ -222,12 +203,8 @@ TEST(test_sums_into_one_slot) {
 /* ---- loops ------------------------------------------------------------------------------------------------------- */
 
 TEST(test_straight_loops) {
-  static const gk_task tasks[] = {
-    GK_WHILE(FLAG, .max_iterations = 5), GK_RUN(step, N, A, ONE), GK_RUN(less, GK_ONE, FLAG), GK_END,
-    GK_DO_WHILE(E, .max_iterations = 3), GK_RUN(step, N, B, ONE), GK_END,
-    GK_DO_WHILE(D), GK_END,
-  };
-  static const gk_list list = GK_LIST(list, tasks, slots);
+  LIST(list, GK_WHILE(FLAG, .max_iterations = 5), GK_RUN(step, N, A, ONE), GK_RUN(less, GK_ONE, FLAG), GK_END,
+             GK_DO_WHILE(E, .max_iterations = 3), GK_RUN(step, N, B, ONE), GK_END, GK_DO_WHILE(D), GK_END);
   static const struct {
     int flag, e;
     unsigned first, second;
@@ -239,8 +216,7 @@ TEST(test_straight_loops) {
       {-1, 7, 5, 3, true, true, "11111", "111"}, {2, 7, 2, 3, false, true, "11", "111"},
   };
   for (size_t c = 0; c < GK_COUNT(all_costs); ++c) {
-    world w;
-    world_begin(&w, &list, 2, all_costs[c]);
+    WORLD(w, &list, 2, all_costs[c]);
     bind_all(&w, 700);
     for (size_t k = 0; k < GK_COUNT(cases); ++k) {
       reset();
@@ -258,7 +234,6 @@ TEST(test_straight_loops) {
       assert_int_equal(cells[0][699], stepped(0, cases[k].a));
       assert_int_equal(cells[1][699], stepped(1, cases[k].b));
     }
-    world_end(&w);
   }
 }
 
@@ -271,14 +246,10 @@ static const gk_param count_params[] = {{"x", "int", 4, 4, GK_PTR, GK_ACCESS_INO
 static const gk_kernel counting = {.name = "counting", .params = count_params, .param_count = 1, .host = count_up};
 
 TEST(test_team_called_in_a_pass) {
-  static const gk_task tasks[] = {
-    GK_DO_WHILE(FLAG), GK_RUN(step, GK_ONE, B, ONE), GK_RUN(counting, N, A), GK_RUN(step, GK_ONE, B, TWO),
-    GK_RUN(less, GK_ONE, FLAG), GK_END,
-  };
-  static const gk_list list = GK_LIST(list, tasks, slots);
+  LIST(list, GK_DO_WHILE(FLAG), GK_RUN(step, GK_ONE, B, ONE), GK_RUN(counting, N, A), GK_RUN(step, GK_ONE, B, TWO),
+             GK_RUN(less, GK_ONE, FLAG), GK_END);
   for (size_t c = 0; c < GK_COUNT(all_costs); ++c) {
-    world w;
-    world_begin(&w, &list, 2, all_costs[c]);
+    WORLD(w, &list, 2, all_costs[c]);
     bind_all(&w, 16);
     for (int k = 0; k < 5; ++k) {
       reset();
@@ -288,13 +259,11 @@ TEST(test_team_called_in_a_pass) {
       for (int i = 0; i < 16; ++i) assert_int_equal(cells[0][i], 4);
       assert_int_equal(cells[1][0], stepped(1, "12121212"));
     }
-    world_end(&w);
   }
 }
 
 static world *cancelled_world;
-static void cancel_when_zero(const gk_value *args, gk_range range) {
-  (void)range;
+HOST_KERNEL(cancel_when_zero) {
   int *left = args[0].ptr;
   if (--*left == 0) __atomic_store_n(&cancelled_world->cancel, 1, __ATOMIC_RELAXED);
 }
@@ -302,14 +271,10 @@ static const gk_kernel cancelling = {
     .name = "cancelling", .params = count_params, .param_count = 1, .host = cancel_when_zero};
 
 TEST(test_cancel) {
-  static const gk_task tasks[] = {
-    GK_DO_WHILE(FLAG), GK_RUN(cancelling, GK_ONE, A), GK_RUN(step, N, B, ONE), GK_END, GK_RUN(step, GK_ONE, C, ONE),
-    GK_RUN_ALWAYS(step, GK_ONE, D, ONE),
-  };
-  static const gk_list list = GK_LIST(list, tasks, slots);
+  LIST(list, GK_DO_WHILE(FLAG), GK_RUN(cancelling, GK_ONE, A), GK_RUN(step, N, B, ONE), GK_END,
+             GK_RUN(step, GK_ONE, C, ONE), GK_RUN_ALWAYS(step, GK_ONE, D, ONE));
   for (size_t c = 0; c < GK_COUNT(all_costs); ++c) {
-    world w;
-    world_begin(&w, &list, 2, all_costs[c]);
+    WORLD(w, &list, 2, all_costs[c]);
     cancelled_world = &w;
     bind_all(&w, ITEMS);
     reset();
@@ -321,13 +286,12 @@ TEST(test_cancel) {
     assert_int_equal(cells[1][ITEMS - 1], stepped(1, "1111111"));
     assert_int_equal(cells[2][0], 2);
     assert_int_equal(cells[3][0], stepped(3, "1"));
-    world_end(&w);
   }
 }
 
 /* A section that would loop for ever ends when another fails; the team parts, and the graph can be launched again. */
 TEST(test_failure_in_a_section) {
-  static const gk_task tasks[] = {
+  LIST(list,
       GK_PARALLEL,
       GK_SECTION,
       {.op = GK_OP_KERNEL, .name = "too many", .kernel = &step, .items = {N, TWO, TWO}, .args = {B, ONE}},
@@ -346,12 +310,9 @@ TEST(test_failure_in_a_section) {
       GK_END,
       GK_END,
       GK_END,
-      GK_RUN(step, GK_ONE, D, ONE),
-  };
-  static const gk_list list = GK_LIST(list, tasks, slots);
+      GK_RUN(step, GK_ONE, D, ONE));
   for (size_t t = 0; t < GK_COUNT(thread_counts); ++t) {
-    world w;
-    world_begin(&w, &list, thread_counts[t], SHARE_ALL);
+    WORLD(w, &list, thread_counts[t], SHARE_ALL);
     bind_all(&w, 1);
     for (int k = 0; k < REPEATS; ++k) {
       reset();
@@ -369,7 +330,6 @@ TEST(test_failure_in_a_section) {
       flag[0] = 0;
       assert_runs(&w);
     }
-    world_end(&w);
   }
 }
 
@@ -509,11 +469,9 @@ static void one_list(uint64_t seed) {
   for (gk_slot k = 1; k < g.next; ++k)
     table[k - 1] = k < CHAIN ? (gk_slot_desc)GK_SCALAR(k, int) : (gk_slot_desc)GK_BUFFER(k, int);
   const gk_list list = {GK_ABI, "random", g.tasks, g.count, table, (size_t)g.next - 1};
-  world w;
-  world_begin(&w, &list, thread_counts[seed % GK_COUNT(thread_counts)], all_costs[seed / 4 % GK_COUNT(all_costs)]);
+  WORLD(w, &list, thread_counts[seed % GK_COUNT(thread_counts)], all_costs[seed / 4 % GK_COUNT(all_costs)]);
   for (int k = 0; k < COUNTS; ++k) {
-    bind_i32(&w, NUMBER + k, counts[k]);
-    bind_i32(&w, NUMBER + COUNTS + k, k);
+    BIND(&w, {NUMBER + k, {.i32 = counts[k]}}, {NUMBER + COUNTS + k, {.i32 = k}});
   }
   for (gk_slot k = CHAIN; k < g.next; ++k) bind_ptr(&w, k, mine[k]);
   for (int launch = 0; launch < 8; ++launch) {
@@ -530,7 +488,6 @@ static void one_list(uint64_t seed) {
       same = same && w.record.passes[k] == b.passes[k] && w.record.hit_bound[k] == b.hit[k];
     if (!same) fail_msg("GK_SEED=%llu, launch %d: not what the list says", (unsigned long long)seed, launch);
   }
-  world_end(&w);
 }
 
 TEST(test_random_lists) {
@@ -546,21 +503,15 @@ TEST(test_random_lists) {
 /* ---- several at once --------------------------------------------------------------------------------------------- */
 
 static void *run_alone(void *at) {
-  static const gk_task tasks[] = {
-    GK_PARALLEL, GK_SECTION, GK_RUN(step, N, A, ONE), GK_END, GK_SECTION, GK_RUN(step, N, B, TWO), GK_END, GK_END,
-    GK_RUN(step, N, A, TWO),
-  };
-  static const gk_list list = GK_LIST(list, tasks, slots);
+  LIST(list, GK_PARALLEL, GK_SECTION, GK_RUN(step, N, A, ONE), GK_END, GK_SECTION, GK_RUN(step, N, B, TWO), GK_END,
+             GK_END, GK_RUN(step, N, A, TWO));
   (void)at;
   int *memory = calloc(2 * ITEMS, sizeof *memory);
   world w;
   intptr_t wrong = !memory;
   world_begin(&w, &list, 2, SHARE_ALL);
-  bind_ptr(&w, A, memory);
-  bind_ptr(&w, B, memory + ITEMS);
-  bind_i32(&w, N, ITEMS);
-  bind_i32(&w, ONE, 1);
-  bind_i32(&w, TWO, 2);
+  BIND(&w, {A, {.ptr = memory}}, {B, {.ptr = memory + ITEMS}}, {N, {.i32 = ITEMS}}, {ONE, {.i32 = 1}},
+           {TWO, {.i32 = 2}});
   for (int k = 0; k < 40 && !wrong; ++k) {
     memset(memory, 0, 2 * ITEMS * sizeof *memory);
     wrong |= world_launch(&w, 0) != GK_OK;
@@ -585,13 +536,11 @@ TEST(test_devices_at_once) {
 /* After a launch that woke the team, this process comes to rest. */
 TEST(test_nothing_spins) {
   static const gk_list list = GK_LIST(list, straight_tasks, slots);
-  world w;
-  world_begin(&w, &list, 2, SHARE_ALL);
+  WORLD(w, &list, 2, SHARE_ALL);
   bind_all(&w, ITEMS);
   reset();
   assert_runs(&w);
   await(others_sleep());
-  world_end(&w);
 }
 
 int main(void) { return run_all_tests(); }

@@ -76,8 +76,7 @@ static const gk_kernel adding = {.name = "adding", .params = adding_params, .par
 static void check_sums(const gk_list *list, int threads) {
   static big whole, now;
   memset(&whole, 0xA5, sizeof whole);
-  world w;
-  world_begin(&w, list, threads, SHARE_ALL);
+  WORLD(w, list, threads, SHARE_ALL);
   bind_ptr(&w, BIG, &whole);
   for (int k = 0; k < 10; ++k) {
     float f[2] = {1, 2};
@@ -85,13 +84,10 @@ static void check_sums(const gk_list *list, int threads) {
     int i[2] = {5, 6}, flag = 1;
     for (unsigned s = 0; s < 2; ++s) {
       of_section[s] = (partials){.section = 1u << s};
-      bind_ptr(&w, X + (int)s, &of_section[s]);
-      bind_ptr(&w, F + (int)s, &f[s]);
-      bind_ptr(&w, D + (int)s, &d[s]);
-      bind_ptr(&w, I + (int)s, &i[s]);
+      BIND(&w, {X + (int)s, {.ptr = &of_section[s]}}, {F + (int)s, {.ptr = &f[s]}}, {D + (int)s, {.ptr = &d[s]}},
+               {I + (int)s, {.ptr = &i[s]}});
     }
-    bind_i32(&w, N, ITEMS);
-    bind_ptr(&w, FLAG, &flag);
+    BIND(&w, {N, {.i32 = ITEMS}}, {FLAG, {.ptr = &flag}});
     begin_together();
     split_all(&w);
     assert_runs(&w);
@@ -106,7 +102,6 @@ static void check_sums(const gk_list *list, int threads) {
   }
   memcpy(&now, w.program.structs[BIG], sizeof now); /* which lies behind the partial sums */
   assert_memory_equal(&now, &whole, sizeof whole);
-  world_end(&w);
 }
 
 /* Sections add up in memory of their own, however many partial sums there are and whichever threads they have. */
@@ -165,17 +160,13 @@ TEST(test_sums_that_meet_come_in_order) {
     int turns[2] = {0, 1}, flag = 1;
     float f[2] = {0};
     double d[2] = {0};
-    world w;
-    world_begin(&w, &lists[l], 2, SHARE_ALL);
+    WORLD(w, &lists[l], 2, SHARE_ALL);
     assert_int_equal(w.program.fork_count, 1);
     assert_true(w.program.forks[0].in_order);
     for (int s = 0; s < 2; ++s) {
-      bind_ptr(&w, X + s, &turns[s]);
-      bind_ptr(&w, F + s, &f[s]);
-      bind_ptr(&w, D + s, &d[s]);
+      BIND(&w, {X + s, {.ptr = &turns[s]}}, {F + s, {.ptr = &f[s]}}, {D + s, {.ptr = &d[s]}});
     }
-    bind_i32(&w, ONE, 1);
-    bind_ptr(&w, FLAG, &flag);
+    BIND(&w, {ONE, {.i32 = 1}}, {FLAG, {.ptr = &flag}});
     for (int k = 0; k < 10; ++k) {
       in_turn = 0;
       split_all(&w);
@@ -183,46 +174,34 @@ TEST(test_sums_that_meet_come_in_order) {
       assert_int_equal(in_turn, 2);
     }
     assert_true(f[0] + f[1] == 20 && d[0] + d[1] == 20);
-    world_end(&w);
   }
 }
 
 static const gki_team *sectioned;
-static gk_result await_helper(const gk_value *args, void *stream) {
-  (void)stream;
+CALLED(await_helper) {
   await(gki_team_sleeps(sectioned, (uint32_t)args[0].i32));
   return GK_OK;
 }
 
 static const gk_param arriving_params[] = {{"x", "int", 4, 4, GK_PTR, GK_ACCESS_INOUT}};
-static void do_little(const gk_value *args, gk_range range) {
-  (void)args;
-  (void)range;
-}
+HOST_KERNEL(do_little) {}
 static const gk_kernel little = {
   .name = "little", .params = arriving_params, .param_count = 1, .host = do_little};
 
 /* What wakings and dispatches take is learned by the thread that leads the launch: sections side by side don't. */
 TEST(test_sections_leave_what_is_known) {
   enum { HELPER = N, OTHER = ONE };
-  static const gk_task tasks[] = {
+  LIST(list,
     GK_PARALLEL,
       GK_SECTION, GK_CALL(await_helper, HELPER), GK_RUN(little, TWO_ITEMS, X), GK_RUN(little, TWO_ITEMS, X), GK_END,
       GK_SECTION, GK_CALL(await_helper, OTHER), GK_RUN(little, TWO_ITEMS, Y), GK_RUN(little, TWO_ITEMS, Y), GK_END,
-    GK_END,
-  };
-  static const gk_list list = GK_LIST(list, tasks, slots);
+    GK_END);
   needs_threads(4);
   int x = 0;
-  world w;
-  world_begin(&w, &list, 4, SHARE_ALL);
+  WORLD(w, &list, 4, SHARE_ALL);
   w.costs = AS_MEASURED; /* what is given is given once */
   sectioned = &w.device.team;
-  bind_ptr(&w, X, &x);
-  bind_ptr(&w, Y, &x);
-  bind_i32(&w, HELPER, 1);
-  bind_i32(&w, OTHER, 3);
-  bind_i32(&w, TWO_ITEMS, 2);
+  BIND(&w, {X, {.ptr = &x}}, {Y, {.ptr = &x}}, {HELPER, {.i32 = 1}}, {OTHER, {.i32 = 3}}, {TWO_ITEMS, {.i32 = 2}});
   for (int k = 0; k < 10; ++k) {
     float dispatch_ns = k % 2 ? 2e-9f : 1e-9f;
     const float floor_ns = k % 2 ? 1e-9f : 1e9f; /* all is short enough to learn from it, or to be forgotten */
@@ -236,7 +215,6 @@ TEST(test_sections_leave_what_is_known) {
     assert_true(w.device.dispatch_ns == dispatch_ns);
     assert_true(w.device.wake_ns == fmaxf(1.5f * 1e-9f, dispatch_ns)); /* by the start */
   }
-  world_end(&w);
 }
 
 /* Four at once: sections in sections. */
@@ -252,27 +230,23 @@ static const gk_kernel beside = {.name = "beside", .params = beside_params, .par
 
 /* The sums of each section use memory of that section's worker slots alone. */
 TEST(test_sums_in_sections_of_sections) {
-  static const gk_task tasks[] = {
+  LIST(list,
     GK_PARALLEL,
       GK_SECTION, GK_PARALLEL, GK_SECTION, GK_RUN(beside, N, X, I), GK_END,
                                GK_SECTION, GK_RUN(beside, N, Y, I), GK_END, GK_END, GK_END,
       GK_SECTION, GK_PARALLEL, GK_SECTION, GK_RUN(beside, N, A, I), GK_END,
                                GK_SECTION, GK_RUN(beside, N, B, I), GK_END, GK_END, GK_END,
-    GK_END,
-  };
-  static const gk_list list = GK_LIST(list, tasks, slots);
+    GK_END);
   static const gk_slot own[] = {X, Y, A, B};
-  world w;
   needs_threads(4);
-  world_begin(&w, &list, 4, SHARE_ALL);
+  WORLD(w, &list, 4, SHARE_ALL);
   for (int k = 0; k < 10; ++k) {
     int i = 1;
     for (unsigned s = 0; s < 4; ++s) {
       of_section[s] = (partials){.section = 1u << s};
       bind_ptr(&w, own[s], &of_section[s]);
     }
-    bind_ptr(&w, I, &i);
-    bind_i32(&w, N, ITEMS);
+    BIND(&w, {I, {.ptr = &i}}, {N, {.i32 = ITEMS}});
     begin_together();
     split_all(&w);
     assert_runs(&w);
@@ -280,33 +254,27 @@ TEST(test_sums_in_sections_of_sections) {
     for (unsigned a = 0; a < 4; ++a)
       for (unsigned b = 0; b < a; ++b) assert_ptr_not_equal(of_section[a].at[0], of_section[b].at[0]);
   }
-  world_end(&w);
 }
 
 /* What each of the sections came to is known behind them. */
 TEST(test_bounds_side_by_side) {
-  static const gk_task tasks[] = {
+  LIST(list,
     GK_PARALLEL,
       GK_SECTION, GK_DO_WHILE(A, .max_iterations = 2), GK_FILL(C, GK_ONE, 0), GK_END, GK_END,
       GK_SECTION, GK_DO_WHILE(B, .max_iterations = 3), GK_FILL(J, GK_ONE, 0), GK_END, GK_END,
-    GK_END,
-  };
-  static const gk_list list = GK_LIST(list, tasks, slots);
-  world w;
+    GK_END);
   needs_threads(2);
-  world_begin(&w, &list, 2, SHARE_ALL);
+  WORLD(w, &list, 2, SHARE_ALL);
   for (uint32_t bound = 0; bound < 2; ++bound) {
     int again[2] = {bound == 0, bound == 1}, filled[2];
     for (int s = 0; s < 2; ++s) {
-      bind_ptr(&w, A + s, &again[s]);
-      bind_ptr(&w, s ? J : C, &filled[s]);
+      BIND(&w, {A + s, {.ptr = &again[s]}}, {s ? J : C, {.ptr = &filled[s]}});
     }
     split_all(&w);
     assert_runs(&w);
     for (uint32_t s = 0; s < 2; ++s) assert_int_equal(w.record.passes[s], s == bound ? 2 + s : 1);
     assert_int_equal(w.record.limit, w.plan->loops[bound]);
   }
-  world_end(&w);
 }
 
 /* What a sum is added to is in a page that faults where it is written: another section adds to it in that moment. */
@@ -324,8 +292,7 @@ static void add_meanwhile(int signal) {
 }
 
 TEST(test_a_sum_is_added_to_what_is_there) {
-  static const gk_task tasks[] = {GK_RUN(adding, N, X, F, D, I)};
-  static const gk_list list = GK_LIST(list, tasks, slots);
+  LIST(list, GK_RUN(adding, N, X, F, D, I));
   struct sigaction before;
   page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   assert_ptr_not_equal(page, MAP_FAILED);
@@ -334,14 +301,11 @@ TEST(test_a_sum_is_added_to_what_is_there) {
     float f = 1;
     double d = 1;
     int i = 1;
-    world w;
-    world_begin(&w, &list, 1, SHARE_NOTHING);
+    WORLD(w, &list, 1, SHARE_NOTHING);
     of_section[0] = (partials){.section = 3}; /* it meets itself */
-    bind_ptr(&w, X, &of_section[0]);
-    bind_ptr(&w, F, k == OTHER_FLOAT ? (void *)page : &f);
-    bind_ptr(&w, D, k == OTHER_DOUBLE ? (void *)page : &d);
-    bind_ptr(&w, I, k == OTHER_INT ? (void *)page : &i);
-    bind_i32(&w, N, ITEMS);
+    BIND(&w, {X, {.ptr = &of_section[0]}}, {F, {.ptr = k == OTHER_FLOAT ? (void *)page : &f}},
+             {D, {.ptr = k == OTHER_DOUBLE ? (void *)page : &d}}, {I, {.ptr = k == OTHER_INT ? (void *)page : &i}},
+             {N, {.i32 = ITEMS}});
     begin_together();
     faults = 0;
     other_sum = k;
@@ -352,7 +316,6 @@ TEST(test_a_sum_is_added_to_what_is_there) {
     if (k == OTHER_FLOAT) assert_true(*(float *)page == 100 + ITEMS);
     else if (k == OTHER_DOUBLE) assert_true(*(double *)page == 100 + 2 * ITEMS);
     else assert_int_equal(*(int *)page, 100 + 3 * ITEMS);
-    world_end(&w);
   }
   sigaction(SIGSEGV, &before, NULL);
   munmap(page, 4096);
@@ -365,8 +328,7 @@ static pthread_t first_leader;
 static _Atomic(void *) leaders_own; /* what its section works on */
 static atomic_bool leader_begun, other_begun;
 
-static gk_result begin_second(const gk_value *args, void *stream) {
-  (void)stream;
+CALLED(begin_second) {
   if (!pthread_equal(pthread_self(), first_leader)) return GK_OK;
   atomic_store(&leaders_own, args[0].ptr);
   await(atomic_load(&other_begun));
@@ -389,20 +351,15 @@ static const gk_kernel touching = {.name = "touching", .params = touching_params
 
 /* A task is cut into chunks while the subteam behind is at its own: neither does an item twice, or leaves one out. */
 TEST(test_chunks_side_by_side) {
-  static const gk_task tasks[] = {
+  LIST(list,
     GK_PARALLEL,
       GK_SECTION, GK_CALL(begin_second, X), GK_RUN(touching, N, X), GK_END,
       GK_SECTION, GK_CALL(begin_second, Y), GK_RUN(touching, N, Y), GK_END,
-    GK_END,
-  };
-  static const gk_list list = GK_LIST(list, tasks, slots);
+    GK_END);
   static unsigned char touched[2][CHUNKD];
   needs_threads(4);
-  world w;
-  world_begin(&w, &list, 4, SHARE_ALL);
-  bind_ptr(&w, X, touched[0]);
-  bind_ptr(&w, Y, touched[1]);
-  bind_i32(&w, N, CHUNKD);
+  WORLD(w, &list, 4, SHARE_ALL);
+  BIND(&w, {X, {.ptr = touched[0]}}, {Y, {.ptr = touched[1]}}, {N, {.i32 = CHUNKD}});
   first_leader = pthread_self();
   for (int k = 0; k < 20; ++k) {
     memset(touched, 0, sizeof touched);
@@ -415,7 +372,6 @@ TEST(test_chunks_side_by_side) {
     for (int s = 0; s < 2; ++s)
       for (int i = 0; i < CHUNKD; ++i) assert_int_equal(touched[s][i], 1);
   }
-  world_end(&w);
 }
 
 /* ---- failures ---------------------------------------------------------------------------------------------------- */
@@ -425,15 +381,12 @@ GK_KERNEL(increase, (inout(int, x))) { x[i] += 1; }
 GK_SOURCE_END
 
 static gk_result answer;
-static gk_result answer_later(const gk_value *args, void *stream) {
-  (void)args;
-  (void)stream;
+CALLED(answer_later) {
   meet(1, 3);
   return answer == GK_OK ? GK_OK : gk_fail(answer, "the solver says no");
 }
 
-static void arrive(const gk_value *args, gk_range range) {
-  (void)range;
+HOST_KERNEL(arrive) {
   meet(2, 3);
   *(int *)args[0].ptr += 1;
 }
@@ -442,15 +395,10 @@ static const gk_kernel arriving = {.name = "arriving", .params = arriving_params
 /* Nothing behind the call in its section, and nothing behind the PARALLEL; the other section's task that was under way
  * is through. */
 static void check_failure(const gk_list *list, int threads) {
-  world w;
-  world_begin(&w, list, threads, SHARE_ALL);
+  WORLD(w, list, threads, SHARE_ALL);
   for (int k = 0; k < 20; ++k) {
     int x = 0, a = 0, b = 0, c = 0, flag = 1;
-    bind_ptr(&w, X, &x);
-    bind_ptr(&w, A, &a);
-    bind_ptr(&w, B, &b);
-    bind_ptr(&w, C, &c);
-    bind_ptr(&w, FLAG, &flag);
+    BIND(&w, {X, {.ptr = &x}}, {A, {.ptr = &a}}, {B, {.ptr = &b}}, {C, {.ptr = &c}}, {FLAG, {.ptr = &flag}});
     answer = k % 2 ? GK_OK : GK_ERROR_DEVICE;
     begin_together();
     split_all(&w);
@@ -461,7 +409,6 @@ static void check_failure(const gk_list *list, int threads) {
     assert_int_equal(b, 1);
     assert_int_equal(c, answer == GK_OK);
   }
-  world_end(&w);
 }
 
 TEST(test_call_fails_beside_others) {
@@ -508,47 +455,37 @@ TEST(test_call_fails_beside_others) {
 static world *failing;
 static bool has_failed(void) { return gki_openmp_failed(&failing->program); }
 
-static gk_result fail_first(const gk_value *args, void *stream) {
-  (void)args;
-  (void)stream;
+CALLED(fail_first) {
   meet(1, 3);
   return gk_fail(GK_ERROR_DEVICE, "the first one says no");
 }
-static gk_result fail_second(const gk_value *args, void *stream) {
-  (void)args;
-  (void)stream;
+CALLED(fail_second) {
   meet(2, 3);
   await(has_failed());
   return gk_fail(GK_ERROR_INVALID, "the second one says no");
 }
 
 TEST(test_the_first_failure_is_told) {
-  static const gk_task tasks[] = {
+  LIST(list,
     GK_PARALLEL,
       GK_SECTION, GK_CALL(fail_second, X), GK_END,
       GK_SECTION, GK_CALL(fail_first, Y), GK_END,
-    GK_END,
-  };
-  static const gk_list list = GK_LIST(list, tasks, slots);
+    GK_END);
   needs_threads(2);
   int x = 0;
-  world w;
-  world_begin(&w, &list, 2, SHARE_ALL);
+  WORLD(w, &list, 2, SHARE_ALL);
   failing = &w;
-  bind_ptr(&w, X, &x);
-  bind_ptr(&w, Y, &x);
+  BIND(&w, {X, {.ptr = &x}}, {Y, {.ptr = &x}});
   for (int k = 0; k < 20; ++k) {
     begin_together();
     split_all(&w);
     assert_int_equal(world_launch(&w, 0), GK_ERROR_DEVICE);
     assert_string_equal(gk_error(), "the first one says no");
   }
-  world_end(&w);
 }
 
 static int *endless;
-static void outlast(const gk_value *args, gk_range range) {
-  (void)range;
+HOST_KERNEL(outlast) {
   meet(2, 3);
   await(has_failed());
   *(int *)args[0].ptr += 1;
@@ -577,14 +514,9 @@ TEST(test_nothing_is_begun_after_a_failure) {
   needs_threads(2);
   for (size_t l = 0; l < GK_COUNT(lists); ++l) {
     int x = 0, a = 0, b = 0, c = 0, flag = 1;
-    world w;
-    world_begin(&w, &lists[l], 2, SHARE_ALL);
+    WORLD(w, &lists[l], 2, SHARE_ALL);
     failing = &w;
-    bind_ptr(&w, X, &x);
-    bind_ptr(&w, A, &a);
-    bind_ptr(&w, B, &b);
-    bind_ptr(&w, C, &c);
-    bind_ptr(&w, FLAG, &flag);
+    BIND(&w, {X, {.ptr = &x}}, {A, {.ptr = &a}}, {B, {.ptr = &b}}, {C, {.ptr = &c}}, {FLAG, {.ptr = &flag}});
     endless = &flag;
     for (int k = 1; k <= 20; ++k) {
       begin_together();
@@ -594,55 +526,40 @@ TEST(test_nothing_is_begun_after_a_failure) {
       assert_int_equal(b, k); /* an endless loop ends behind its pass */
       assert_int_equal(c, 0);
     }
-    world_end(&w);
   }
 }
 
-static gk_result complain(const gk_value *args, void *stream) {
-  (void)args;
-  (void)stream;
+CALLED(complain) {
   gk_fail(GK_ERROR_INVALID, "which came right in the end");
   return GK_OK;
 }
-static gk_result fail_silently(const gk_value *args, void *stream) {
-  (void)args;
-  (void)stream;
-  return GK_ERROR_DEVICE;
-}
+CALLED(fail_silently) { return GK_ERROR_DEVICE; }
 
 /* What an earlier call said isn't the message of one that says nothing. */
 TEST(test_each_call_says_its_own) {
-  static const gk_task tasks[] = {GK_CALL(complain, X), GK_CALL(fail_silently, X)};
-  static const gk_list list = GK_LIST(list, tasks, slots);
+  LIST(list, GK_CALL(complain, X), GK_CALL(fail_silently, X));
   int x = 0;
-  world w;
-  world_begin(&w, &list, 1, SHARE_NOTHING);
+  WORLD(w, &list, 1, SHARE_NOTHING);
   bind_ptr(&w, X, &x);
   assert_int_equal(world_launch(&w, 0), GK_ERROR_DEVICE);
   assert_string_equal(gk_error(), "task 1 (fail_silently): the call answered GK_ERROR_DEVICE");
-  world_end(&w);
 }
 
 /* Nor of a bad count behind it. */
 TEST(test_a_bad_count_says_its_own) {
   enum { MANY = 2 };
   static const gk_slot_desc own_slots[] = {GK_BUFFER(X, int), GK_SCALAR(MANY, int64_t)};
-  static const gk_task tasks[] = {GK_CALL(complain, X), GK_RUN(little, MANY, X)};
-  static const gk_list list = GK_LIST(list, tasks, own_slots);
+  LIST_OVER(list, own_slots, GK_CALL(complain, X), GK_RUN(little, MANY, X));
   int x = 0;
-  world w;
-  world_begin(&w, &list, 1, SHARE_NOTHING);
-  bind_ptr(&w, X, &x);
-  world_bind(&w, MANY, (gk_value){.i64 = (int64_t)INT32_MAX + 1});
+  WORLD(w, &list, 1, SHARE_NOTHING);
+  BIND(&w, {X, {.ptr = &x}}, {MANY, {.i64 = (int64_t)INT32_MAX + 1}});
   assert_int_equal(world_launch(&w, 0), GK_ERROR_INVALID);
   assert_says("task 1 (little)");
-  world_end(&w);
 }
 
 static gki_worker line; /* the device's */
 static atomic_int refused;
-static gk_result ask_worker(const gk_value *args, void *stream) {
-  (void)stream;
+CALLED(ask_worker) {
   meet(*(const unsigned *)args[0].ptr, 3);
   const bool says = gki_refuse_within(&line, "gk_wait") == GK_ERROR_INVALID &&
                     strstr(gk_error(), "gk_wait: task") && strstr(gk_error(), "(ask_worker) calls it");
@@ -655,15 +572,12 @@ static void run_world(gki_job *job) { assert_runs(((launch_job *)job)->w); }
 
 /* What may not wait for the device is known of each thread that works for it, and no longer than it does. */
 TEST(test_calls_know_whose_they_are) {
-  static const gk_task tasks[] = {GK_PARALLEL, GK_SECTION, GK_CALL(ask_worker, X), GK_END,
-                                  GK_SECTION, GK_CALL(ask_worker, Y), GK_END, GK_END};
-  static const gk_list list = GK_LIST(list, tasks, slots);
+  LIST(list, GK_PARALLEL, GK_SECTION, GK_CALL(ask_worker, X), GK_END, GK_SECTION, GK_CALL(ask_worker, Y), GK_END,
+             GK_END);
   unsigned sections[2] = {1, 2};
   needs_threads(2);
-  world w;
-  world_begin(&w, &list, 2, SHARE_ALL);
-  bind_ptr(&w, X, &sections[0]);
-  bind_ptr(&w, Y, &sections[1]);
+  WORLD(w, &list, 2, SHARE_ALL);
+  BIND(&w, {X, {.ptr = &sections[0]}}, {Y, {.ptr = &sections[1]}});
   assert_int_equal(gki_worker_start(&line), GK_OK);
   launch_job job = {.job.run = run_world, .w = &w};
   for (int inside = 0; inside < 3; ++inside) {
@@ -675,7 +589,6 @@ TEST(test_calls_know_whose_they_are) {
     assert_int_equal(atomic_load(&refused), inside == 1 ? 2 : 0);
   }
   gki_worker_stop(&line);
-  world_end(&w);
 }
 
 int main(void) { return run_all_tests(); }

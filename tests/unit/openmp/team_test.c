@@ -26,8 +26,7 @@ typedef struct totals { float f; double d; int n; uint32_t u; } totals;
 enum { XS = 1, SF, SD, SI, SU, SN, RUNS = 50 };
 static const gk_slot_desc sum_slots[] = {GK_BUFFER(XS, float), GK_BUFFER(SF, float), GK_BUFFER(SD, double),
                                          GK_BUFFER(SI, int),   GK_BUFFER(SU, uint),  GK_SCALAR(SN, int)};
-static const gk_task sum_tasks[] = {GK_RUN(add_all, SN, XS, SF, SD, SI, SU)};
-static const gk_list sum_list = GK_LIST(sum_list, sum_tasks, sum_slots);
+LIST_OVER(sum_list, sum_slots, GK_RUN(add_all, SN, XS, SF, SD, SI, SU));
 
 static float *numbers(void) {
   static float x[ITEMS_MAX];
@@ -37,12 +36,8 @@ static float *numbers(void) {
 
 static totals sum_up(world *w, int count) {
   totals t = {.f = 0.5f, .d = 0.25, .n = -7, .u = 3};
-  bind_ptr(w, XS, numbers());
-  bind_ptr(w, SF, &t.f);
-  bind_ptr(w, SD, &t.d);
-  bind_ptr(w, SI, &t.n);
-  bind_ptr(w, SU, &t.u);
-  bind_i32(w, SN, count);
+  BIND(w, {XS, {.ptr = numbers()}}, {SF, {.ptr = &t.f}}, {SD, {.ptr = &t.d}}, {SI, {.ptr = &t.n}}, {SU, {.ptr = &t.u}},
+          {SN, {.i32 = count}});
   assert_runs(w);
   return t;
 }
@@ -71,8 +66,7 @@ TEST(test_sums_are_the_same_bits) {
     for (size_t k = 0; k < GK_COUNT(counts); ++k) {
       const totals first = sum_by_the_book(counts[k], thread_counts[t]);
       for (size_t c = 0; c < GK_COUNT(all_costs); ++c) {
-        world w;
-        world_begin(&w, &sum_list, thread_counts[t], all_costs[c]);
+        WORLD(w, &sum_list, thread_counts[t], all_costs[c]);
         for (int run = 0; run < RUNS; ++run) {
           totals now = sum_up(&w, counts[k]);
           assert_memory_equal(&now.f, &first.f, sizeof now.f);
@@ -80,7 +74,6 @@ TEST(test_sums_are_the_same_bits) {
           assert_int_equal(now.n, first.n);
           assert_int_equal(now.u, first.u);
         }
-        world_end(&w);
       }
       double f = 0.5, d = 0.25;
       int n = -7;
@@ -125,24 +118,20 @@ TEST(test_tasks_of_many_and_few_sums) {
   for (size_t t = 0; t < GK_COUNT(thread_counts); ++t)
     for (size_t c = 0; c < GK_COUNT(all_costs); ++c) {
       float sums[MANY_SUMS] = {0};
-      world w;
-      world_begin(&w, &list, thread_counts[t], all_costs[c]);
+      WORLD(w, &list, thread_counts[t], all_costs[c]);
       for (int k = 0; k < MANY_SUMS; ++k) bind_ptr(&w, k + 1, &sums[k]);
       bind_i32(&w, MANY_SUMS + 1, ITEMS);
       assert_runs(&w);
       assert_runs(&w);
       for (int k = 0; k < MANY_SUMS; ++k)
         assert_true(sums[k] == (float)(2 * (ITEMS * (k + 1) + (k == 0 ? 2 * ITEMS : k == 1 ? 1 : 0))));
-      world_end(&w);
     }
 }
 
 TEST(test_sum_of_no_items) {
-  world w;
-  world_begin(&w, &sum_list, 2, SHARE_ALL);
+  WORLD(w, &sum_list, 2, SHARE_ALL);
   totals t = sum_up(&w, 0);
   assert_true(t.f == 0.5f && t.d == 0.25 && t.n == -7 && t.u == 3);
-  world_end(&w);
 }
 
 /* ---- how many threads -------------------------------------------------------------------------------------------- */
@@ -163,17 +152,14 @@ static void child_small_tasks(void) {
   for (int k = 0; k < TASKS; ++k) tasks[k] = (gk_task)GK_RUN(touching, N, X);
   const gk_list list = GK_LIST(list, tasks, item_slots);
   int before = threads_of_process(); /* a sanitizer may begin one of its own */
-  world w;
-  world_begin(&w, &list, 8, AS_MEASURED);
-  bind_ptr(&w, X, touched_bytes);
-  bind_i32(&w, N, 3);
+  WORLD(w, &list, 8, AS_MEASURED);
+  BIND(&w, {X, {.ptr = touched_bytes}}, {N, {.i32 = 3}});
   worker = pthread_self();
   /* Nothing is timed: with sanitizers, on a core that others want, three items may in truth take long enough. */
   for (uint32_t k = 0; k < w.program.op_count; ++k) w.program.ops[k].countdown = UINT16_MAX;
   for (int k = 0; k < 20; ++k) assert_runs(&w);
   assert_true(threads_of_process() - before <= 1);
   assert_int_equal(atomic_load(&other_threads), 0);
-  world_end(&w);
 }
 
 /* With OMP_THREAD_LIMIT the team is smaller than asked for: the bits must be those of the full team, in the launch that
@@ -182,8 +168,7 @@ static void child_thread_limit(void) {
   totals first = {0};
   int before = threads_of_process();
   for (int k = 0; k < 2; ++k) {
-    world w;
-    world_begin(&w, &sum_list, 8, k ? SHARE_ALL : SHARE_NOTHING);
+    WORLD(w, &sum_list, 8, k ? SHARE_ALL : SHARE_NOTHING);
     for (int run = 0; run < 5; ++run) {
       const totals these = sum_up(&w, ITEMS_MAX);
       if (k == 0 && run == 0) first = these;
@@ -192,7 +177,6 @@ static void child_thread_limit(void) {
       assert_int_equal(these.n, first.n);
     }
     assert_true(threads_of_process() - before <= atoi(getenv("OMP_THREAD_LIMIT")));
-    world_end(&w);
   }
 }
 
@@ -288,9 +272,8 @@ static void scarce_free(void *user, void *at) {
 
 /* Every allocation fails once. */
 TEST(test_out_of_memory) {
-  static const gk_task tasks[] = {GK_PARALLEL, GK_SECTION, GK_RUN(add_all, SN, XS, SF, SD, SI, SU), GK_END,
-                                  GK_SECTION, GK_RUN(add_all, SN, XS, SF, SD, SI, SU), GK_END, GK_END};
-  static const gk_list list = GK_LIST(list, tasks, sum_slots);
+  LIST_OVER(list, sum_slots, GK_PARALLEL, GK_SECTION, GK_RUN(add_all, SN, XS, SF, SD, SI, SU), GK_END, GK_SECTION,
+                             GK_RUN(add_all, SN, XS, SF, SD, SI, SU), GK_END, GK_END);
   gk_allocator scarce = {NULL, scarce_alloc, scarce_resize, scarce_free};
   int failed = 0;
   for (int k = 0; k < 100; ++k) {

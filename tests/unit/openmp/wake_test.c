@@ -270,8 +270,7 @@ static gki_openmp_device chunks_device;
 static const gki_program chunks_program = {.device = &chunks_device};
 static task_job chunks_job;
 
-static void count_times(const gk_value *args, gk_range range) {
-  (void)args;
+HOST_KERNEL(count_times) {
   for (size_t i = range.begin; i < range.end; ++i) ++times[i];
 }
 

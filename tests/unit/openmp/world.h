@@ -87,12 +87,24 @@ static inline void world_end(world *w) {
   gki_openmp.close(&w->device);
 }
 
+/* A world until the end of its block. */
+#define WORLD(w, list, threads, costs) \
+  __attribute__((cleanup(world_end))) world w; \
+  world_begin(&(w), list, threads, costs)
+
 static inline void world_bind(world *w, gk_slot slot, gk_value value) {
   w->values[slot] = value;
   for (uint32_t k = 0; k < w->changed_count; ++k)
     if (w->changed[k] == (uint32_t)slot) return;
   w->changed[w->changed_count++] = (uint32_t)slot;
 }
+
+/* BIND(&w, {X, {.ptr = x}}, {N, {.i32 = 3}}) */
+typedef struct slot_value { gk_slot slot; gk_value value; } slot_value;
+static inline void world_bind_all(world *w, const slot_value *all, size_t count) {
+  for (size_t k = 0; k < count; ++k) world_bind(w, all[k].slot, all[k].value);
+}
+#define BIND(w, ...) world_bind_all(w, (const slot_value[]){__VA_ARGS__}, GK_COUNT(((const slot_value[]){__VA_ARGS__})))
 static inline void bind_ptr(world *w, gk_slot slot, void *at) { world_bind(w, slot, (gk_value){.ptr = at}); }
 static inline void bind_i32(world *w, gk_slot slot, int32_t number) { world_bind(w, slot, (gk_value){.i32 = number}); }
 

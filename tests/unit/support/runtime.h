@@ -112,12 +112,7 @@ static inline void set_int(gk_device *device, int *memory, int value) {
   assert_ok(gk_upload(device, memory, &value, sizeof value));
 }
 
-/* ---- lists and graphs -------------------------------------------------------------------------------------------- */
-
-/* A list of these tasks over `slots`. */
-#define LIST(name, ...) \
-  static const gk_task name##_tasks[] = {__VA_ARGS__}; \
-  static const gk_list name = GK_LIST(name, name##_tasks, slots)
+/* ---- graphs --------------------------------------------------------------------------------------- */
 
 static inline gk_graph *graph_on(gk_device *device, const gk_list *list, uint32_t bits) {
   gk_graph *graph = NULL;

@@ -66,6 +66,18 @@ static inline int run_all_tests_with(CMFixtureFunction setup, CMFixtureFunction 
 }
 static inline int run_all_tests(void) { return run_all_tests_with(NULL, NULL); }
 
+/* A list of these tasks over an array of slots, by default `slots`. */
+#define LIST_OVER(name, its_slots, ...) \
+  static const gk_task name##_tasks[] = {__VA_ARGS__}; \
+  static const gk_list name = GK_LIST(name, name##_tasks, its_slots)
+#define LIST(name, ...) LIST_OVER(name, slots, __VA_ARGS__)
+
+/* A library call, and a kernel's function on the host. */
+#define CALLED(name) \
+  static gk_result name(__attribute__((unused)) const gk_value *args, __attribute__((unused)) void *stream)
+#define HOST_KERNEL(name) \
+  static void name(__attribute__((unused)) const gk_value *args, __attribute__((unused)) gk_range range)
+
 #define assert_ok(call) \
   do { \
     gk_result result_ = (call); \
