@@ -2,165 +2,107 @@
 #include "letters.h"
 
 /* L, M, N count down and are the loops' flags; a loop with a flag of its own is known by that name. */
-static const gk_task one[] = {GK_DO_WHILE(N), HIT(A), GK_CHECKPOINT(FIRST, F), HIT(B), GK_END, HIT(C), DOWN(N), GK_END,
-                              HIT(D)};
-static const gk_task two[] = {GK_DO_WHILE(N), HIT(A), GK_CHECKPOINT(FIRST, F), HIT(B), GK_END, GK_CHECKPOINT(SECOND, G),
-                              HIT(C), GK_END, DOWN(N), GK_END, HIT(D)};
-static const gk_task nested[] = {
-  GK_DO_WHILE(M), HIT(A), SET(N, 2), GK_DO_WHILE(N), HIT(B), GK_CHECKPOINT(FIRST, F), HIT(C), GK_END, DOWN(N), GK_END,
-  GK_CHECKPOINT(SECOND, G), HIT(D), GK_END, DOWN(M), GK_END, HIT(E)};
+#define ONE_CHECKPOINT GK_DO_WHILE(N), HIT(A), GK_CHECKPOINT(FIRST, F), HIT(B), GK_END, HIT(C), DOWN(N), GK_END, HIT(D)
+#define TWO_CHECKPOINTS \
+  GK_DO_WHILE(N), HIT(A), GK_CHECKPOINT(FIRST, F), HIT(B), GK_END, GK_CHECKPOINT(SECOND, G), HIT(C), GK_END, DOWN(N), \
+  GK_END, HIT(D)
+#define NESTED \
+  GK_DO_WHILE(M), HIT(A), SET(N, 2), GK_DO_WHILE(N), HIT(B), GK_CHECKPOINT(FIRST, F), HIT(C), GK_END, DOWN(N), \
+  GK_END, GK_CHECKPOINT(SECOND, G), HIT(D), GK_END, DOWN(M), GK_END, HIT(E)
 
 CASE(completes_when_no_yield) {
-  subject *s = GRAPH(t, one);
-  put(s, N, 5);
-  trace(s, 0, "A=5 B=5 C=5 D=1 N=0, passes N=5, ran FIRST");
-  put(s, N, 1);
-  trace(s, 0, "A=6 B=6 C=6 D=2 N=0, passes N=1, ran FIRST");
+  GRAPH(s, ONE_CHECKPOINT);
+  trace(s, 0, "N=5 -> A=5 B=5 C=5 D=1 N=0, passes N=5, ran FIRST");
+  trace(s, 0, "N=1 -> A=6 B=6 C=6 D=2 N=0, passes N=1, ran FIRST");
 }
 
 CASE(yield_ends_loop_early) {
-  subject *s = GRAPH(t, one);
-  put(s, N, 3);
-  put(s, F, 1);
-  trace(s, 0, "A=1 B=1 C=0 D=0 N=3, yielded FIRST, passes N=0, ran FIRST");
+  GRAPH(s, ONE_CHECKPOINT);
+  trace(s, 0, "N=3 F=1 -> A=1 B=1 C=0 D=0 N=3, yielded FIRST, passes N=0, ran FIRST");
 }
 
 CASE(resume_this) {
-  subject *s = GRAPH(t, one);
-  put(s, N, 3);
-  put(s, F, 1);
-  trace(s, 0, "A=1 B=1 C=0 D=0 N=3, yielded FIRST, passes N=0");
-  put(s, F, 0);
-  trace(s, FIRST, "A=3 B=4 C=3 D=1 N=0, passes N=3"); /* only the first pass skips A */
+  GRAPH(s, ONE_CHECKPOINT);
+  trace(s, 0, "N=3 F=1 -> A=1 B=1 C=0 D=0 N=3, yielded FIRST, passes N=0");
+  trace(s, FIRST, "F=0 -> A=3 B=4 C=3 D=1 N=0, passes N=3"); /* only the first pass skips A */
 }
 
 CASE(resume_next) {
-  subject *s = GRAPH(t, two);
-  put(s, N, 3);
-  put(s, F, 1);
-  trace(s, 0, "A=1 B=1 C=0 D=0 N=3, yielded FIRST, passes N=0, ran FIRST");
-  put(s, F, 0);
-  trace(s, SECOND, "A=3 B=3 C=3 D=1 N=0, passes N=3, ran FIRST SECOND");
+  GRAPH(s, TWO_CHECKPOINTS);
+  trace(s, 0, "N=3 F=1 -> A=1 B=1 C=0 D=0 N=3, yielded FIRST, passes N=0, ran FIRST");
+  trace(s, SECOND, "F=0 -> A=3 B=3 C=3 D=1 N=0, passes N=3, ran FIRST SECOND");
 }
 
 CASE(yield_on_last_pass) {
-  subject *s = GRAPH(t, one);
-  put(s, N, 1);
-  put(s, F, 1);
-  trace(s, 0, "A=1 B=1 C=0 D=0 N=1, yielded FIRST, passes N=0");
-  put(s, F, 0);
-  trace(s, FIRST, "A=1 B=2 C=1 D=1 N=0, passes N=1");
+  GRAPH(s, ONE_CHECKPOINT);
+  trace(s, 0, "N=1 F=1 -> A=1 B=1 C=0 D=0 N=1, yielded FIRST, passes N=0");
+  trace(s, FIRST, "F=0 -> A=1 B=2 C=1 D=1 N=0, passes N=1");
 }
 
 CASE(counter_decremented_before_the_yielder) {
-  static const gk_task tasks[] = {GK_DO_WHILE(N), DOWN(N), GK_CHECKPOINT(FIRST, F), HIT(B), GK_END, HIT(C), GK_END,
-                                  HIT(D)};
-  subject *s = GRAPH(t, tasks);
-  put(s, N, 2);
-  put(s, F, 1);
-  trace(s, 0, "B=1 C=0 D=0 N=1, yielded FIRST, passes N=0");
+  GRAPH(s, GK_DO_WHILE(N), DOWN(N), GK_CHECKPOINT(FIRST, F), HIT(B), GK_END, HIT(C), GK_END, HIT(D));
+  trace(s, 0, "N=2 F=1 -> B=1 C=0 D=0 N=1, yielded FIRST, passes N=0");
   trace(s, FIRST, "B=2 C=0 D=0 N=1, yielded FIRST, passes N=0");
-  put(s, F, 0);
-  trace(s, FIRST, "B=4 C=2 D=1 N=0, passes N=2"); /* the resumed pass doesn't count down again */
+  trace(s, FIRST, "F=0 -> B=4 C=2 D=1 N=0, passes N=2"); /* the resumed pass doesn't count down again */
 }
 
 CASE(resume_past_finished_loop) {
-  static const gk_task tasks[] = {GK_DO_WHILE(N), HIT(A), DOWN(N), GK_END, GK_WHILE(M), HIT(B), DOWN(M), GK_END, HIT(C),
-                                  GK_CHECKPOINT(FIRST, F), HIT(D), GK_END, HIT(E)};
-  subject *s = GRAPH(t, tasks);
-  put(s, N, 2);
-  put(s, M, 3);
-  put(s, F, 1);
-  trace(s, 0, "A=2 B=3 C=1 D=1 E=0, yielded FIRST, passes N=2 M=3");
-  put(s, F, 0);
-  put(s, N, 7); /* armed again, both of them: they lie before the target */
-  put(s, M, 8);
-  trace(s, FIRST, "A=2 B=3 C=1 D=2 E=1 N=7 M=8, passes N=0 M=0");
+  GRAPH(s, GK_DO_WHILE(N), HIT(A), DOWN(N), GK_END, GK_WHILE(M), HIT(B), DOWN(M), GK_END, HIT(C),
+        GK_CHECKPOINT(FIRST, F), HIT(D), GK_END, HIT(E));
+  trace(s, 0, "N=2 M=3 F=1 -> A=2 B=3 C=1 D=1 E=0, yielded FIRST, passes N=2 M=3");
+  /* armed again, both of them: they lie before the target */
+  trace(s, FIRST, "F=0 N=7 M=8 -> A=2 B=3 C=1 D=2 E=1 N=7 M=8, passes N=0 M=0");
 }
 
 CASE(yield_then_sibling_loop_skipped) {
-  static const gk_task tasks[] = {GK_DO_WHILE(N), GK_CHECKPOINT(FIRST, F), HIT(A), GK_END, DOWN(N), GK_END,
-                                  GK_DO_WHILE(M), HIT(B), DOWN(M), GK_END, GK_WHILE(L), HIT(C), DOWN(L), GK_END};
-  subject *s = GRAPH(t, tasks);
-  put(s, N, 2);
-  put(s, M, 3);
-  put(s, L, 4);
-  put(s, F, 1);
-  trace(s, 0, "A=1 B=0 C=0 N=2 M=3 L=4, yielded FIRST, passes N=0 M=0 L=0");
-  put(s, F, 0);
-  trace(s, FIRST, "A=3 B=3 C=4, passes N=2 M=3 L=4");
+  GRAPH(s, GK_DO_WHILE(N), GK_CHECKPOINT(FIRST, F), HIT(A), GK_END, DOWN(N), GK_END, GK_DO_WHILE(M), HIT(B), DOWN(M),
+        GK_END, GK_WHILE(L), HIT(C), DOWN(L), GK_END);
+  trace(s, 0, "N=2 M=3 L=4 F=1 -> A=1 B=0 C=0 N=2 M=3 L=4, yielded FIRST, passes N=0 M=0 L=0");
+  trace(s, FIRST, "F=0 -> A=3 B=3 C=4, passes N=2 M=3 L=4");
 }
 
 CASE(nested_yield_in_inner) {
-  subject *s = GRAPH(t, nested);
-  put(s, M, 2);
-  put(s, F, 1);
-  trace(s, 0, "A=1 B=1 C=1 D=0 E=0 M=2 N=2, yielded FIRST, passes M=0 N=0, ran FIRST");
-  put(s, F, 0);
-  trace(s, FIRST, "A=2 B=4 C=5 D=2 E=1, passes M=2 N=4, ran FIRST SECOND");
+  GRAPH(s, NESTED);
+  trace(s, 0, "M=2 F=1 -> A=1 B=1 C=1 D=0 E=0 M=2 N=2, yielded FIRST, passes M=0 N=0, ran FIRST");
+  trace(s, FIRST, "F=0 -> A=2 B=4 C=5 D=2 E=1, passes M=2 N=4, ran FIRST SECOND");
 }
 
 CASE(nested_yield_in_outer_after_inner) {
-  subject *s = GRAPH(t, nested);
-  put(s, M, 2);
-  put(s, G, 1);
-  trace(s, 0, "A=1 B=2 C=2 D=1 E=0 M=2 N=0, yielded SECOND, passes M=0 N=2, ran FIRST SECOND");
-  put(s, G, 0);
-  put(s, N, 9); /* the inner loop of this pass is over, whatever its flag says now */
-  trace(s, SECOND, "A=2 B=4 C=4 D=3 E=1, passes M=2 N=2, ran FIRST SECOND");
-  put(s, M, 2);
-  put(s, F, 1);
-  put(s, N, 9);
-  trace(s, 0, "A=3 B=5 C=5 D=3 E=1, yielded FIRST, passes M=0 N=0, ran FIRST");
+  GRAPH(s, NESTED);
+  trace(s, 0, "M=2 G=1 -> A=1 B=2 C=2 D=1 E=0 M=2 N=0, yielded SECOND, passes M=0 N=2, ran FIRST SECOND");
+  /* the inner loop of this pass is over, whatever its flag says now */
+  trace(s, SECOND, "G=0 N=9 -> A=2 B=4 C=4 D=3 E=1, passes M=2 N=2, ran FIRST SECOND");
+  trace(s, 0, "M=2 F=1 N=9 -> A=3 B=5 C=5 D=3 E=1, yielded FIRST, passes M=0 N=0, ran FIRST");
   trace(s, SECOND, "A=4 B=6 C=6 D=4 E=1, yielded FIRST, passes M=1 N=0, ran FIRST SECOND"); /* not the yielder */
 }
 
 CASE(resume_into_inner_of_third_level) {
-  static const gk_task tasks[] = {
-    GK_DO_WHILE(L), HIT(A), SET(M, 2), GK_DO_WHILE(M), HIT(B), SET(N, 2), GK_DO_WHILE(N), HIT(C),
-    GK_CHECKPOINT(FIRST, F), HIT(D), GK_END, DOWN(N), GK_END, DOWN(M), GK_END, DOWN(L), GK_END, HIT(E)};
-  subject *s = GRAPH(t, tasks);
-  put(s, L, 2);
-  put(s, M, 1);
-  put(s, N, 1);
-  trace(s, FIRST, "A=1 B=2 C=4 D=5 E=1, passes L=2 M=3 N=5"); /* as the first launch of all */
-  put(s, L, 2);
-  put(s, F, 1);
-  trace(s, 0, "A=2 B=3 C=5 D=6 E=1, yielded FIRST, passes L=0 M=0 N=0");
-  put(s, F, 0);
-  trace(s, FIRST, "A=3 B=6 C=12 D=14 E=2, passes L=2 M=4 N=8");
+  GRAPH(s, GK_DO_WHILE(L), HIT(A), SET(M, 2), GK_DO_WHILE(M), HIT(B), SET(N, 2), GK_DO_WHILE(N), HIT(C),
+        GK_CHECKPOINT(FIRST, F), HIT(D), GK_END, DOWN(N), GK_END, DOWN(M), GK_END, DOWN(L), GK_END, HIT(E));
+  trace(s, FIRST, "L=2 M=1 N=1 -> A=1 B=2 C=4 D=5 E=1, passes L=2 M=3 N=5"); /* as the first launch of all */
+  trace(s, 0, "L=2 F=1 -> A=2 B=3 C=5 D=6 E=1, yielded FIRST, passes L=0 M=0 N=0");
+  trace(s, FIRST, "F=0 -> A=3 B=6 C=12 D=14 E=2, passes L=2 M=4 N=8");
 }
 
 CASE(loop_inside_checkpoint) {
-  static const gk_task tasks[] = {HIT(A), GK_CHECKPOINT(FIRST, F), SET(N, 3), GK_DO_WHILE(N), HIT(B), DOWN(N), GK_END,
-                                  HIT(C), GK_END, HIT(D)};
-  subject *s = GRAPH(t, tasks);
-  put(s, F, 1);
-  trace(s, 0, "A=1 B=3 C=1 D=0, yielded FIRST, passes N=3, ran FIRST");
-  put(s, F, 0);
-  trace(s, FIRST, "A=1 B=6 C=2 D=1, passes N=3, ran FIRST"); /* the whole block again */
+  GRAPH(s, HIT(A), GK_CHECKPOINT(FIRST, F), SET(N, 3), GK_DO_WHILE(N), HIT(B), DOWN(N), GK_END, HIT(C), GK_END, HIT(D));
+  trace(s, 0, "F=1 -> A=1 B=3 C=1 D=0, yielded FIRST, passes N=3, ran FIRST");
+  trace(s, FIRST, "F=0 -> A=1 B=6 C=2 D=1, passes N=3, ran FIRST"); /* the whole block again */
 }
 
 CASE(checkpoint_in_if_in_loop) {
-  static const gk_task tasks[] = {GK_DO_WHILE(N), HIT(A), GK_IF(G), HIT(B), GK_CHECKPOINT(FIRST, F), HIT(C), GK_END,
-                                  HIT(D), GK_END, DOWN(N), GK_END, HIT(E)};
-  subject *s = GRAPH(t, tasks);
-  put(s, N, 2);
-  put(s, F, 1);
-  trace(s, 0, "A=2 B=0 C=0 D=0 E=1, passes N=2, ran nothing"); /* G is false: F isn't looked at */
-  put(s, N, 2);
-  put(s, G, 1);
-  trace(s, 0, "A=3 B=1 C=1 D=0 E=1, yielded FIRST, passes N=0, ran FIRST");
-  put(s, F, 0);
-  put(s, G, 0); /* the branch is entered all the same, since the target is in it; in the next pass it counts */
-  trace(s, FIRST, "A=4 B=1 C=2 D=1 E=2 N=0, passes N=2, ran FIRST");
+  GRAPH(s, GK_DO_WHILE(N), HIT(A), GK_IF(G), HIT(B), GK_CHECKPOINT(FIRST, F), HIT(C), GK_END, HIT(D), GK_END, DOWN(N),
+        GK_END, HIT(E));
+  trace(s, 0, "N=2 F=1 -> A=2 B=0 C=0 D=0 E=1, passes N=2, ran nothing"); /* G is false: F isn't looked at */
+  trace(s, 0, "N=2 G=1 -> A=3 B=1 C=1 D=0 E=1, yielded FIRST, passes N=0, ran FIRST");
+  /* the branch is entered all the same, since the target is in it; in the next pass it counts */
+  trace(s, FIRST, "F=0 G=0 -> A=4 B=1 C=2 D=1 E=2 N=0, passes N=2, ran FIRST");
 }
 
 CASE(yield_every_pass) {
-  static const gk_task tasks[] = {GK_DO_WHILE(N, .label = OUTER), HIT(A), SET(F, 1), GK_CHECKPOINT(FIRST, F), HIT(B),
-                                  GK_END, HIT(C), DOWN(N), GK_END, HIT(D)};
   int wanted = is_sweep(t) ? 8 : 100;
-  subject *s = GRAPH(t, tasks);
+  GRAPH(s, GK_DO_WHILE(N, .label = OUTER), HIT(A), SET(F, 1), GK_CHECKPOINT(FIRST, F), HIT(B), GK_END, HIT(C), DOWN(N),
+        GK_END, HIT(D));
   put(s, N, wanted);
   const gk_status *status = launch(s, 0);
   uint64_t passes = gk_passes(status, OUTER);

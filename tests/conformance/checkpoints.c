@@ -3,81 +3,63 @@
 #include <limits.h>
 #include <string.h>
 
-static const gk_task one[] = {HIT(A), GK_CHECKPOINT(FIRST, F), HIT(B), GK_END, HIT(C)};
-static const gk_task two[] = {HIT(A), GK_CHECKPOINT(FIRST, F),  HIT(B), GK_END,
-                              HIT(C), GK_CHECKPOINT(SECOND, G), HIT(D), GK_END, HIT(E)};
+#define ONE_CHECKPOINT HIT(A), GK_CHECKPOINT(FIRST, F), HIT(B), GK_END, HIT(C)
+#define TWO_CHECKPOINTS ONE_CHECKPOINT, GK_CHECKPOINT(SECOND, G), HIT(D), GK_END, HIT(E)
 
 CASE(no_yield) {
-  subject *s = GRAPH(t, two);
+  GRAPH(s, TWO_CHECKPOINTS);
   trace(s, 0, "A=1 B=1 C=1 D=1 E=1, ran FIRST SECOND");
   trace(s, 0, "A=2 B=2 C=2 D=2 E=2, ran FIRST SECOND");
 }
 
 CASE(yields_when_flag_set) {
-  subject *s = GRAPH(t, one);
-  put(s, F, 1);
-  trace(s, 0, "A=1 B=1 C=0, yielded FIRST, ran FIRST");
-  put(s, F, INT_MIN); /* any number but zero is true */
-  trace(s, 0, "A=2 B=2 C=0, yielded FIRST, ran FIRST");
-  put(s, F, 0x10000);
-  trace(s, 0, "A=3 B=3 C=0, yielded FIRST, ran FIRST");
+  GRAPH(s, ONE_CHECKPOINT);
+  trace(s, 0, "F=1 -> A=1 B=1 C=0, yielded FIRST, ran FIRST");
+  trace(s, 0, "F=-2147483648 -> A=2 B=2 C=0, yielded FIRST, ran FIRST"); /* any number but zero is true */
+  trace(s, 0, "F=0x10000 -> A=3 B=3 C=0, yielded FIRST, ran FIRST");
 }
 
 CASE(first_yielder_wins) {
-  subject *s = GRAPH(t, two);
-  put(s, F, 1);
-  put(s, G, 1);
-  trace(s, 0, "A=1 B=1 C=0 D=0 E=0, yielded FIRST, ran FIRST");
-  put(s, F, 0);
-  trace(s, FIRST, "A=1 B=2 C=1 D=1 E=0, yielded SECOND, ran FIRST SECOND");
-  put(s, G, 0);
-  trace(s, SECOND, "A=1 B=2 C=1 D=2 E=1, ran SECOND");
+  GRAPH(s, TWO_CHECKPOINTS);
+  trace(s, 0, "F=1 G=1 -> A=1 B=1 C=0 D=0 E=0, yielded FIRST, ran FIRST");
+  trace(s, FIRST, "F=0 -> A=1 B=2 C=1 D=1 E=0, yielded SECOND, ran FIRST SECOND");
+  trace(s, SECOND, "G=0 -> A=1 B=2 C=1 D=2 E=1, ran SECOND");
 }
 
 CASE(flag_not_cleared_by_gk) {
-  subject *s = GRAPH(t, one);
-  put(s, F, 7);
-  trace(s, 0, "B=1 C=0 F=7, yielded FIRST");
+  GRAPH(s, ONE_CHECKPOINT);
+  trace(s, 0, "F=7 -> B=1 C=0 F=7, yielded FIRST");
   for (int again = 2; again < 6; ++again) {
     const gk_status *status = launch(s, FIRST);
     expect_int(t, status->yielded, FIRST);
     expect_int(t, get(s, B), again);
     expect_int(t, get(s, F), 7);
   }
-  put(s, F, -7);
-  trace(s, FIRST, "A=1 B=6 C=0 F=-7, yielded FIRST");
+  trace(s, FIRST, "F=-7 -> A=1 B=6 C=0 F=-7, yielded FIRST");
 }
 
 CASE(resume_skips_before) {
-  static const gk_task tasks[] = {HIT(A), SET(Y, 9), GK_COPY(Z, Y, GK_ONE), GK_IF(G), HIT(D), GK_ELSE, HIT(E), GK_END,
-                                  GK_CHECKPOINT(FIRST, F), HIT(B), GK_END, HIT(C)};
-  subject *s = GRAPH(t, tasks);
-  put(s, F, 1);
-  trace(s, 0, "A=1 B=1 C=0 D=0 E=1 Y=9 Z=9, yielded FIRST");
-  put(s, F, 0);
-  put(s, G, 1); /* the branch before isn't looked at any more */
-  put(s, Y, 5);
-  put(s, Z, 4);
-  trace(s, FIRST, "A=1 B=2 C=1 D=0 E=1 Y=5 Z=4, ran FIRST");
+  GRAPH(s, HIT(A), SET(Y, 9), GK_COPY(Z, Y, GK_ONE), GK_IF(G), HIT(D), GK_ELSE, HIT(E), GK_END, GK_CHECKPOINT(FIRST, F),
+        HIT(B), GK_END, HIT(C));
+  trace(s, 0, "F=1 -> A=1 B=1 C=0 D=0 E=1 Y=9 Z=9, yielded FIRST");
+  /* the branch before isn't looked at any more */
+  trace(s, FIRST, "F=0 G=1 Y=5 Z=4 -> A=1 B=2 C=1 D=0 E=1 Y=5 Z=4, ran FIRST");
 }
 
 CASE(resume_from_later_label) {
-  subject *s = GRAPH(t, two);
-  put(s, F, 1);
-  trace(s, 0, "A=1 B=1 C=0 D=0 E=0, yielded FIRST");
+  GRAPH(s, TWO_CHECKPOINTS);
+  trace(s, 0, "F=1 -> A=1 B=1 C=0 D=0 E=0, yielded FIRST");
   trace(s, SECOND, "A=1 B=1 C=0 D=1 E=1, ran SECOND"); /* F is still set, and belongs to what is skipped */
 }
 
 CASE(resume_from_earlier_label) {
-  subject *s = GRAPH(t, two);
-  put(s, G, 1);
-  trace(s, 0, "A=1 B=1 C=1 D=1 E=0, yielded SECOND, ran FIRST SECOND");
-  put(s, G, 0);
-  trace(s, FIRST, "A=1 B=2 C=2 D=2 E=1, ran FIRST SECOND");
+  GRAPH(s, TWO_CHECKPOINTS);
+  trace(s, 0, "G=1 -> A=1 B=1 C=1 D=1 E=0, yielded SECOND, ran FIRST SECOND");
+  trace(s, FIRST, "G=0 -> A=1 B=2 C=2 D=2 E=1, ran FIRST SECOND");
 }
 
 CASE(resume_without_yield) {
-  subject *s = GRAPH(t, two);
+  GRAPH(s, TWO_CHECKPOINTS);
   trace(s, 0, "A=1 B=1 C=1 D=1 E=1");
   trace(s, SECOND, "A=1 B=1 C=1 D=2 E=2, ran SECOND");
   trace(s, SECOND, "A=1 B=1 C=1 D=3 E=3, ran SECOND");
@@ -86,16 +68,15 @@ CASE(resume_without_yield) {
 }
 
 CASE(resume_is_first_launch) {
-  subject *s = GRAPH(t, two);
+  GRAPH(s, TWO_CHECKPOINTS);
   trace(s, SECOND, "A=0 B=0 C=0 D=1 E=1, ran SECOND");
   trace(s, 0, "A=1 B=1 C=1 D=2 E=2, ran FIRST SECOND");
 }
 
 CASE(unknown_label) {
-  static const gk_task tasks[] = {GK_DO_WHILE(N, .label = OUTER), GK_CHECKPOINT(FIRST, F), HIT(A), GK_END, GK_END,
-                                  GK_TARGET(SECOND), HIT(B), GK_END};
-  static const gk_task plain[] = {HIT(A)};
-  subject *s = GRAPH(t, tasks), *without = GRAPH(t, plain);
+  GRAPH(s, GK_DO_WHILE(N, .label = OUTER), GK_CHECKPOINT(FIRST, F), HIT(A), GK_END, GK_END, GK_TARGET(SECOND), HIT(B),
+        GK_END);
+  GRAPH(without, HIT(A));
   refuses(t, GK_ERROR_INVALID, "no checkpoint with label 77|FIRST (1)|SECOND (2)", gk_launch(graph(s), 77));
   refuses(t, GK_ERROR_INVALID, "label 11|FIRST (1)|SECOND (2)", gk_launch(graph(s), OUTER)); /* a loop is no target */
   refuses(t, GK_ERROR_INVALID, "label -1", gk_launch(graph(s), -1));
@@ -112,18 +93,15 @@ CASE(duplicate_label) {
 }
 
 CASE(fresh_after_ignored_yield) {
-  subject *s = GRAPH(t, two);
-  put(s, F, 1);
-  trace(s, 0, "A=1 B=1 C=0 D=0 E=0, yielded FIRST");
-  put(s, F, 0);
-  trace(s, 0, "A=2 B=2 C=1 D=1 E=1, ran FIRST SECOND");
+  GRAPH(s, TWO_CHECKPOINTS);
+  trace(s, 0, "F=1 -> A=1 B=1 C=0 D=0 E=0, yielded FIRST");
+  trace(s, 0, "F=0 -> A=2 B=2 C=1 D=1 E=1, ran FIRST SECOND");
 }
 
 CASE(host_loop_yield_resume) {
-  static const gk_task tasks[] = {GK_CHECKPOINT(FIRST, F),  HIT(A), GK_END, GK_CHECKPOINT(SECOND, G), HIT(B), GK_END,
-                                  GK_CHECKPOINT(THIRD, H), HIT(C), GK_END, HIT(D)};
   static const gk_slot flags[] = {F, G, H};
-  subject *s = GRAPH(t, tasks);
+  GRAPH(s, GK_CHECKPOINT(FIRST, F), HIT(A), GK_END, GK_CHECKPOINT(SECOND, G), HIT(B), GK_END, GK_CHECKPOINT(THIRD, H),
+        HIT(C), GK_END, HIT(D));
   for (int k = 0; k < 3; ++k) put(s, flags[k], 1);
   const gk_status *status = launch(s, 0);
   int stages = 0;
@@ -138,70 +116,55 @@ CASE(host_loop_yield_resume) {
 }
 
 CASE(shared_flag_two_checkpoints) {
-  static const gk_task tasks[] = {GK_CHECKPOINT(FIRST, F), HIT(A), GK_END, GK_IF(G), SET(F, 1), GK_END,
-                                  GK_CHECKPOINT(SECOND, F), HIT(B), GK_END, HIT(C)};
-  subject *s = GRAPH(t, tasks);
-  put(s, F, 1);
-  trace(s, 0, "A=1 B=0 C=0, yielded FIRST, ran FIRST");
-  put(s, F, 0);
-  trace(s, FIRST, "A=2 B=1 C=1, ran FIRST SECOND");
-  put(s, G, 1); /* between the two, the list sets it itself */
-  trace(s, 0, "A=3 B=2 C=1, yielded SECOND, ran FIRST SECOND");
+  GRAPH(s, GK_CHECKPOINT(FIRST, F), HIT(A), GK_END, GK_IF(G), SET(F, 1), GK_END, GK_CHECKPOINT(SECOND, F), HIT(B),
+        GK_END, HIT(C));
+  trace(s, 0, "F=1 -> A=1 B=0 C=0, yielded FIRST, ran FIRST");
+  trace(s, FIRST, "F=0 -> A=2 B=1 C=1, ran FIRST SECOND");
+  trace(s, 0, "G=1 -> A=3 B=2 C=1, yielded SECOND, ran FIRST SECOND"); /* between the two, the list sets it itself */
   trace(s, SECOND, "A=3 B=3 C=1, yielded SECOND, ran SECOND");
-  put(s, F, 0);
-  trace(s, SECOND, "A=3 B=4 C=2, ran SECOND");
+  trace(s, SECOND, "F=0 -> A=3 B=4 C=2, ran SECOND");
 }
 
 CASE(flag_buffer_rebound_before_resume) {
-  enum { FLAG = 1, IN, BEHIND };
-  static const gk_slot_desc slots[] = {GK_BUFFER(FLAG, int), GK_OWN(IN, int, 1), GK_OWN(BEHIND, int, 1)};
-  static const gk_task tasks[] = {GK_CHECKPOINT(FIRST, FLAG), HIT(IN), GK_END, HIT(BEHIND)};
-  subject *s = graph_of(t, LIST_OF(tasks, slots), 0);
+  GRAPH(s, GK_CHECKPOINT(FIRST, P), HIT(A), GK_END, HIT(B));
   buffer *raised = buffer_of(t, 1), *clear = buffer_of(t, 1);
   buffer_put(raised, 0, 1);
-  bind_buffer(s, FLAG, raised);
-  trace(s, 0, "IN=1 BEHIND=0, yielded FIRST");
-  bind_buffer(s, FLAG, clear);
-  trace(s, FIRST, "IN=2 BEHIND=1");
+  bind_buffer(s, P, raised);
+  trace(s, 0, "A=1 B=0, yielded FIRST");
+  bind_buffer(s, P, clear);
+  trace(s, FIRST, "A=2 B=1");
   expect_int(t, buffer_get(raised, 0), 1);
   buffer_free(raised); /* the old one is never touched again */
-  trace(s, FIRST, "IN=3 BEHIND=2");
+  trace(s, FIRST, "A=3 B=2");
   buffer_put(clear, 0, 1);
-  trace(s, FIRST, "IN=4 BEHIND=2, yielded FIRST");
+  trace(s, FIRST, "A=4 B=2, yielded FIRST");
 }
 
 CASE(buffer_grown_before_resume) {
   enum { TO = 1, FULL, WANTED, ROOM, BEFORE, BEHIND };
-  static const gk_slot_desc slots[] = {GK_OWN(TO, int, 4),       GK_OWN(FULL, int, 1),   GK_DEFAULT(WANTED, int, 10),
-                                       GK_DEFAULT(ROOM, int, 4), GK_OWN(BEFORE, int, 1), GK_OWN(BEHIND, int, 1)};
-  static const gk_task tasks[] = {HIT(BEFORE), GK_CHECKPOINT(FIRST, FULL), GK_FILL(FULL, GK_ONE, 0),
-                                  GK_RUN(squares, WANTED, TO, FULL, ROOM), GK_END, HIT(BEHIND)};
-  subject *s = graph_of(t, LIST_OF(tasks, slots), 0);
+  static const gk_slot_desc slots[] = {GK_OWN(TO, int, 4), INT(FULL), GK_DEFAULT(WANTED, int, 10),
+                                       GK_DEFAULT(ROOM, int, 4), INT(BEFORE), INT(BEHIND)};
+  GRAPH_OF(s, slots, HIT(BEFORE), GK_CHECKPOINT(FIRST, FULL), SET(FULL, 0), GK_RUN(squares, WANTED, TO, FULL, ROOM),
+           GK_END, HIT(BEHIND));
   trace(s, 0, "BEFORE=1 BEHIND=0, yielded FIRST");
-  expect_int(t, get_at(s, TO, 3), 9);
+  holds(s, "TO[3]=9");
   resize(s, TO, 10);
-  expect_int(t, get_at(s, TO, 3), 9); /* what was there stays */
-  expect_int(t, get_at(s, TO, 4), 0); /* what is new is zeroed */
-  bind_int(s, ROOM, 10);
-  trace(s, FIRST, "BEFORE=1 BEHIND=1 FULL=0"); /* the block cleared its flag itself */
+  holds(s, "TO[3]=9 TO[4]=0"); /* what was there stays, what is new is zeroed */
+  trace(s, FIRST, "ROOM=10 -> BEFORE=1 BEHIND=1 FULL=0"); /* the block cleared its flag itself */
   for (int k = 0; k < 10; ++k) expect_int(t, get_at(s, TO, (size_t)k), k * k);
   buffer *mine = buffer_of(t, 1000); /* memory of the host's own choice, larger again */
   bind_buffer(s, TO, mine);
-  bind_int(s, WANTED, 1000);
-  trace(s, 0, "BEFORE=2 BEHIND=1 FULL=1, yielded FIRST");
-  bind_int(s, ROOM, 1000);
-  trace(s, FIRST, "BEFORE=2 BEHIND=2 FULL=0");
+  trace(s, 0, "WANTED=1000 -> BEFORE=2 BEHIND=1 FULL=1, yielded FIRST");
+  trace(s, FIRST, "ROOM=1000 -> BEFORE=2 BEHIND=2 FULL=0");
   expect_int(t, buffer_get(mine, 999), 999 * 999);
 }
 
 CASE(label_names_round_trip) {
   enum { SMALLEST = INT_MIN, MINUS_ONE = -1, LARGEST = INT_MAX };
-  static const gk_task tasks[] = {GK_CHECKPOINT(LARGEST, F),   HIT(A), GK_END,
-                                  GK_CHECKPOINT(SMALLEST, G),  HIT(B), GK_END,
-                                  GK_CHECKPOINT(MINUS_ONE, H), HIT(C), GK_END};
   static const struct { gk_slot flag; int32_t label; const char *name; } wanted[] = {
     {F, LARGEST, "LARGEST"}, {G, SMALLEST, "SMALLEST"}, {H, MINUS_ONE, "MINUS_ONE"}};
-  subject *s = GRAPH(t, tasks);
+  GRAPH(s, GK_CHECKPOINT(LARGEST, F), HIT(A), GK_END, GK_CHECKPOINT(SMALLEST, G), HIT(B), GK_END,
+        GK_CHECKPOINT(MINUS_ONE, H), HIT(C), GK_END);
   for (uint32_t k = 0; k < 3; ++k) {
     put(s, wanted[k].flag, 1);
     const gk_status *status = launch(s, k ? wanted[k - 1].label : 0);
@@ -220,44 +183,33 @@ CASE(label_names_round_trip) {
 }
 
 CASE(checkpoint_without_flag_is_target) {
-  static const gk_task tasks[] = {HIT(A), GK_TARGET(FIRST), HIT(B), GK_END, HIT(C), GK_TARGET(SECOND), GK_END, HIT(D)};
-  subject *s = GRAPH(t, tasks);
+  GRAPH(s, HIT(A), GK_TARGET(FIRST), HIT(B), GK_END, HIT(C), GK_TARGET(SECOND), GK_END, HIT(D));
   trace(s, 0, "A=1 B=1 C=1 D=1, ran FIRST SECOND");
   trace(s, FIRST, "A=1 B=2 C=2 D=2, ran FIRST SECOND");
   trace(s, SECOND, "A=1 B=2 C=2 D=3, ran SECOND"); /* an empty one is a place to resume at, too */
 }
 
 CASE(multi_task_checkpoint_flag_set_by_first_task) {
-  static const gk_task tasks[] = {GK_CHECKPOINT(FIRST, F), SET(F, 1), HIT(A), HIT(B), GK_END, HIT(C)};
-  static const gk_task taken_back[] = {GK_CHECKPOINT(FIRST, F), SET(F, 1), HIT(A), SET(F, 0), GK_END, SET(F, 1),
-                                       HIT(C)};
-  subject *s = GRAPH(t, tasks), *calm = GRAPH(t, taken_back);
+  GRAPH(s, GK_CHECKPOINT(FIRST, F), SET(F, 1), HIT(A), HIT(B), GK_END, HIT(C));
+  GRAPH(calm, GK_CHECKPOINT(FIRST, F), SET(F, 1), HIT(A), SET(F, 0), GK_END, SET(F, 1), HIT(C));
   trace(s, 0, "A=1 B=1 C=0 F=1, yielded FIRST");
   trace(calm, 0, "A=1 C=1 F=1, ran FIRST"); /* read once, at the true end: not before, and not after */
 }
 
 CASE(empty_checkpoint) {
-  static const gk_task tasks[] = {HIT(A), GK_CHECKPOINT(FIRST, F), GK_END, HIT(B)};
-  subject *s = GRAPH(t, tasks);
+  GRAPH(s, HIT(A), GK_CHECKPOINT(FIRST, F), GK_END, HIT(B));
   trace(s, 0, "A=1 B=1, ran FIRST");
-  put(s, F, 1);
-  trace(s, 0, "A=2 B=1, yielded FIRST, ran FIRST");
+  trace(s, 0, "F=1 -> A=2 B=1, yielded FIRST, ran FIRST");
   trace(s, FIRST, "A=2 B=1, yielded FIRST, ran FIRST");
-  put(s, F, 0);
-  trace(s, FIRST, "A=2 B=2, ran FIRST");
+  trace(s, FIRST, "F=0 -> A=2 B=2, ran FIRST");
 }
 
 CASE(skipped_checkpoint_does_not_read_flag) {
-  static const gk_task tasks[] = {GK_IF(K), GK_CHECKPOINT(FIRST, F), HIT(A), GK_END, GK_END,
-                                  GK_CHECKPOINT(SECOND, F), HIT(B), SET(F, 0), GK_END, HIT(C)};
-  subject *s = GRAPH(t, tasks);
-  put(s, F, 1);
-  trace(s, 0, "A=0 B=1 C=1, ran SECOND"); /* its branch isn't taken */
-  put(s, F, 1);
-  put(s, K, 1);
-  trace(s, SECOND, "A=0 B=2 C=2, ran SECOND"); /* it lies before the target */
-  put(s, F, 1);
-  trace(s, 0, "A=1 B=2 C=2, yielded FIRST, ran FIRST");
+  GRAPH(s, GK_IF(K), GK_CHECKPOINT(FIRST, F), HIT(A), GK_END, GK_END, GK_CHECKPOINT(SECOND, F), HIT(B), SET(F, 0),
+        GK_END, HIT(C));
+  trace(s, 0, "F=1 -> A=0 B=1 C=1, ran SECOND"); /* its branch isn't taken */
+  trace(s, SECOND, "F=1 K=1 -> A=0 B=2 C=2, ran SECOND"); /* it lies before the target */
+  trace(s, 0, "F=1 -> A=1 B=2 C=2, yielded FIRST, ran FIRST");
 }
 
 CASE(many_checkpoints) {

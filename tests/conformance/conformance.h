@@ -59,6 +59,11 @@ void buffer_free(buffer *b);                       /* before the end of the case
 
 /* Tasks and slots must last as long as the graph; of the list itself there is a copy. */
 #define LIST_OF(tasks, slots) &(const gk_list)GK_LIST(list, tasks, slots)
+#define INT(s) GK_OWN(s, int, 1)
+/* Declares s, a graph of these tasks over these slots. */
+#define GRAPH_OF(s, slots, ...) \
+  static const gk_task s##_tasks[] = {__VA_ARGS__}; \
+  subject *s = graph_of(t, LIST_OF(s##_tasks, slots), 0)
 subject *graph_of(trial *t, const gk_list *list, uint32_t bits);
 gk_graph *graph(subject *s);                       /* gk's; for calls that have no name here */
 void end_graph(subject *s);                        /* before the end of the case */
@@ -83,11 +88,18 @@ void begin_launch(subject *s, int32_t label);
 void begin_launch_on_default(subject *s, int32_t label);
 const gk_status *finish_launches(subject *s);
 /* A launch whose end says GK_ERROR_INVALID and has these words ('|' in between), and that fails on the reference, too;
- * what is in memory then isn't compared. */
+ * what is in memory then isn't compared. In front of an arrow, what is given before: "N=9 -> task 1|9 elements". */
 #define launch_fails(s, label, words) launch_fails_at((s), __FILE__, __LINE__, (label), (words))
 void launch_fails_at(subject *s, const char *file, int line, int32_t label, const char *words);
+/* The same for a launch that gk_launch itself refuses. */
+#define launch_refused(s, label, words) launch_refused_at((s), __FILE__, __LINE__, (label), (words))
+void launch_refused_at(subject *s, const char *file, int line, int32_t label, const char *words);
 
-/* launch, and what must have come of it:
+/* "N=3 A[2]=-1": numbers, and ints of memory, by the names of their slots. */
+#define given(s, values) given_at((s), __FILE__, __LINE__, (values))
+void given_at(subject *s, const char *file, int line, const char *values);
+/* launch, and what must have come of it; in front of an arrow, what is given before:
+ *   "N=3 F=1 -> A=1 F=1, yielded B"
  *   "A=1 B=1 C=0, yielded B"            ints at [0] of the slots of that name; the checkpoint that yielded
  *   "A=3, passes n=3 m=2, ran B, bound n"   loops by name, checkpoints that ran (no others), the status's limit
  *   "A[2]=7 in.N=1, ran nothing"        an int elsewhere, a slot of an included list, no checkpoint

@@ -396,11 +396,23 @@ void begin_launch_on_default(subject *s, int32_t label) {
   note_launch(s, label);
 }
 
+static const char *after_given(subject *s, const char *file, int line, const char *words) {
+  const char *arrow = strstr(words, "-> ");
+  if (arrow) given_at(s, file, line, words);
+  return arrow ? arrow + strlen("-> ") : words;
+}
+
 void launch_fails_at(subject *s, const char *file, int line, int32_t label, const char *words) {
+  words = after_given(s, file, line, words);
   must_at(s->t, file, line, "gk_launch", gk_launch(s->graph, label));
   ++s->launches;
   refuses_at(s->t, file, line, "gk_wait", GK_ERROR_INVALID, words, gk_wait(s->graph, NULL));
   if (reference_launch(s->reference, label)) fail_at(s->t, file, line, "the reference launches at %d", (int)label);
+}
+
+void launch_refused_at(subject *s, const char *file, int line, int32_t label, const char *words) {
+  words = after_given(s, file, line, words);
+  refuses_at(s->t, file, line, "gk_launch", GK_ERROR_INVALID, words, gk_launch(s->graph, label));
 }
 
 const gk_status *finish_launches(subject *s) {
@@ -417,14 +429,6 @@ const gk_status *finish_launches(subject *s) {
 const gk_status *launch(subject *s, int32_t label) {
   begin_launch(s, label);
   return finish_launches(s);
-}
-
-void trace_at(subject *s, const char *file, int line, int32_t label, const char *wanted) {
-  check_trace(s, file, line, launch(s, label), wanted);
-}
-
-void holds_at(subject *s, const char *file, int line, const char *wanted) {
-  check_trace(s, file, line, NULL, wanted);
 }
 
 /* ---- lists that are refused -------------------------------------------------------------------------------------- */

@@ -57,4 +57,15 @@ GK_KERNEL(meet, (atomic(int, here), out(int, met), value(int, others), value(int
   met[i] = seen >= others ? 1 : 0;
 }
 GK_SOURCE_END
+
+/* Tasks over one item. */
+#define HIT(x) GK_RUN(count, GK_ONE, x)
+#define HIT_ALWAYS(x) GK_RUN_ALWAYS(count, GK_ONE, x)
+#define DOWN(n) GK_RUN(decrease, GK_ONE, n)
+#define SET(x, v) GK_FILL(x, GK_ONE, v)
+#define ADD_TO(x, y) GK_RUN(add_to, GK_ONE, x, y)
+#define NOTE(x, id) GK_RUN(note, GK_ONE, x, id)
+/* Blocks around what is between the parentheses. */
+#define PARALLEL(...) GK_PARALLEL, __VA_ARGS__, GK_END
+#define SECTION(...) GK_SECTION, __VA_ARGS__, GK_END
 #endif

@@ -139,13 +139,10 @@ CASE(zero_or_oversize_launch_shape) {
   enum { TO = 1, SMALL, WIDE, BEHIND };
   static const gk_slot_desc slots[] = {GK_OWN(TO, int, 4), GK_OWN(SMALL, int, 1), GK_DEFAULT(WIDE, int64_t, 0),
                                        GK_OWN(BEHIND, int, 1)};
-  static const gk_task tasks[] = {GK_RUN(count, WIDE, TO), GK_RUN(count, SMALL, TO), HIT(BEHIND)};
   static const int64_t oversize[] = {(int64_t)INT32_MAX + 1, (int64_t)1 << 40, INT64_MAX};
-  subject *s = graph_of(t, LIST_OF(tasks, slots), 0);
+  GRAPH_OF(s, slots, GK_RUN(count, WIDE, TO), GK_RUN(count, SMALL, TO), HIT(BEHIND));
   trace(s, 0, "TO=0 BEHIND=1"); /* over nothing it does nothing, and what follows runs */
-  bind_int(s, WIDE, -1);
-  put(s, SMALL, -3);
-  trace(s, 0, "TO=0 BEHIND=2");
+  trace(s, 0, "WIDE=-1 SMALL=-3 -> TO=0 BEHIND=2");
   for (size_t k = 0; k < GK_COUNT(oversize); ++k) {
     must(t, gk_bind_int(graph(s), WIDE, oversize[k]));
     must(t, gk_launch(graph(s), 0));
@@ -153,9 +150,7 @@ CASE(zero_or_oversize_launch_shape) {
     holds(s, "TO=0");
     put(s, BEHIND, 2); /* it may have run, or not */
   }
-  bind_int(s, WIDE, 4);
-  put(s, SMALL, 2);
-  trace(s, 0, "TO=2 TO[1]=2 TO[2]=1 TO[3]=1 BEHIND=3"); /* and later launches are possible */
+  trace(s, 0, "WIDE=4 SMALL=2 -> TO=2 TO[1]=2 TO[2]=1 TO[3]=1 BEHIND=3"); /* and later launches are possible */
 }
 
 CASE(race_between_sections) {
@@ -171,23 +166,20 @@ CASE(race_between_sections) {
   static const gk_task flags[] = {GK_PARALLEL, GK_SECTION, GK_WHILE(A), SET(B, 1), GK_END, GK_END,
                                   GK_SECTION, SET(A, 0), GK_END, GK_END};
   refuses_list(t, LIST_OF(flags, letters), "race", 7, "slot 1 (A)|in another section");
-  static const gk_task right[] = {
-    GK_PARALLEL, GK_SECTION, GK_RUN(assign, GK_ONE, B, A), GK_RUN(total, GK_ONE, A, U), GK_END,
-    GK_SECTION, GK_RUN(assign, GK_ONE, C, A), GK_RUN(total, GK_ONE, A, U), GK_END, GK_END, HIT(A)};
-  subject *s = GRAPH(t, right); /* only read, or only summed into, in both */
-  put(s, A, 3);
-  trace(s, 0, "A=4 B=3 C=3 U=6");
+  GRAPH(s, GK_PARALLEL, GK_SECTION, GK_RUN(assign, GK_ONE, B, A), GK_RUN(total, GK_ONE, A, U), GK_END, GK_SECTION,
+        GK_RUN(assign, GK_ONE, C, A), GK_RUN(total, GK_ONE, A, U), GK_END, GK_END,
+        HIT(A)); /* only read, or only summed into, in both */
+  trace(s, 0, "A=3 -> A=4 B=3 C=3 U=6");
 }
 
 CASE(unbound_slot_at_launch) {
   enum { TO = 1, NUMBER, UNUSED };
   static const gk_slot_desc slots[] = {GK_BUFFER(TO, int), GK_SCALAR(NUMBER, int), GK_BUFFER(UNUSED, int)};
-  static const gk_task tasks[] = {GK_IF(TO), GK_RUN(count, NUMBER, TO), GK_END};
-  subject *s = graph_of(t, LIST_OF(tasks, slots), 0);
+  GRAPH_OF(s, slots, GK_IF(TO), GK_RUN(count, NUMBER, TO), GK_END);
   buffer *to = buffer_of(t, 2);
-  refuses(t, GK_ERROR_INVALID, "slot 1 (TO) is not bound|task 0 (IF TO)|gk_bind", gk_launch(graph(s), 0));
+  launch_refused(s, 0, "slot 1 (TO) is not bound|task 0 (IF TO)|gk_bind");
   bind_buffer(s, TO, to);
-  refuses(t, GK_ERROR_INVALID, "slot 2 (NUMBER) is not bound|task 1 (count)|gk_bind_int", gk_launch(graph(s), 0));
+  launch_refused(s, 0, "slot 2 (NUMBER) is not bound|task 1 (count)|gk_bind_int");
   bind_int(s, NUMBER, 2);
   buffer_put(to, 0, 1);
   launch(s, 0); /* what no task uses needs nothing */
@@ -199,29 +191,23 @@ CASE(no_memory_for_no_items) {
   enum { TO = 1, FROM, NUMBER, COUNT, IN, SUMS };
   static const gk_slot_desc slots[] = {GK_BUFFER(TO, int), GK_BUFFER(FROM, int), GK_SCALAR(NUMBER, int),
                                        GK_OWN(COUNT, int, 1), GK_OWN(IN, int, 1), GK_BUFFER(SUMS, int)};
-  static const gk_task tasks[] = {GK_RUN(add_to, NUMBER, TO, FROM), GK_RUN_2D(number, GK_ONE, NUMBER, TO, NUMBER),
-                                  GK_RUN(total, NUMBER, FROM, SUMS), GK_FILL(FROM, NUMBER, 3),
-                                  GK_COPY(TO, FROM, COUNT), HIT(IN)};
-  subject *s = graph_of(t, LIST_OF(tasks, slots), 0);
+  GRAPH_OF(s, slots, GK_RUN(add_to, NUMBER, TO, FROM), GK_RUN_2D(number, GK_ONE, NUMBER, TO, NUMBER),
+           GK_RUN(total, NUMBER, FROM, SUMS), GK_FILL(FROM, NUMBER, 3), GK_COPY(TO, FROM, COUNT), HIT(IN));
   buffer *to = buffer_of(t, 3), *from = buffer_of(t, 2), *sums = buffer_of(t, 1);
-  refuses(t, GK_ERROR_INVALID, "slot 1 (TO) is not bound|gk_bind", gk_launch(graph(s), 0)); /* of what size, unknown */
-  bind_int(s, NUMBER, 0);
-  trace(s, 0, "IN=1"); /* nothing was ever bound */
+  launch_refused(s, 0, "slot 1 (TO) is not bound|gk_bind"); /* of what size, unknown */
+  trace(s, 0, "NUMBER=0 -> IN=1"); /* nothing was ever bound */
   bind_buffer(s, TO, to);
   bind_buffer(s, FROM, NULL);
-  bind_int(s, NUMBER, -3);
-  trace(s, 0, "IN=2");
-  bind_int(s, NUMBER, 2);
-  refuses(t, GK_ERROR_INVALID, "slot 2 (FROM) is not bound|add_to", gk_launch(graph(s), 0));
+  trace(s, 0, "NUMBER=-3 -> IN=2");
+  launch_refused(s, 0, "NUMBER=2 -> slot 2 (FROM) is not bound|add_to");
   bind_buffer(s, FROM, from);
-  refuses(t, GK_ERROR_INVALID, "slot 6 (SUMS) is not bound|total", gk_launch(graph(s), 0));
+  launch_refused(s, 0, "slot 6 (SUMS) is not bound|total");
   bind_buffer(s, SUMS, sums);
-  put(s, COUNT, 1);
-  trace(s, 0, "IN=3 TO=3 TO[2]=100 FROM[1]=3 SUMS=0");
+  trace(s, 0, "COUNT=1 -> IN=3 TO=3 TO[2]=100 FROM[1]=3 SUMS=0");
   put(s, COUNT, 0);
   bind_buffer(s, TO, NULL);
   bind_buffer(s, SUMS, NULL);
-  refuses(t, GK_ERROR_INVALID, "slot 1 (TO) is not bound", gk_launch(graph(s), 0));
+  launch_refused(s, 0, "slot 1 (TO) is not bound");
   bind_int(s, NUMBER, 0);
   resize(s, FROM, 0);
   trace(s, 0, "IN=4");
@@ -233,16 +219,15 @@ CASE(no_memory_for_no_items) {
 CASE(flag_pointer_null) {
   enum { FLAG = 1, IN };
   static const gk_slot_desc slots[] = {GK_BUFFER(FLAG, int), GK_OWN(IN, int, 1)};
-  static const gk_task tasks[] = {GK_CHECKPOINT(FIRST, FLAG), HIT(IN), GK_END};
-  subject *s = graph_of(t, LIST_OF(tasks, slots), 0);
+  GRAPH_OF(s, slots, GK_CHECKPOINT(FIRST, FLAG), HIT(IN), GK_END);
   buffer *flag = buffer_of(t, 2);
   bind_buffer(s, FLAG, flag);
   trace(s, 0, "IN=1");
   must(t, gk_bind(graph(s), FLAG, NULL));
-  refuses(t, GK_ERROR_INVALID, "slot 1 (FLAG) is not bound|task 0 (CHECKPOINT FIRST)", gk_launch(graph(s), 0));
-  refuses(t, GK_ERROR_INVALID, "slot 1 (FLAG) is not bound", gk_launch(graph(s), FIRST));
+  launch_refused(s, 0, "slot 1 (FLAG) is not bound|task 0 (CHECKPOINT FIRST)");
+  launch_refused(s, FIRST, "slot 1 (FLAG) is not bound");
   must(t, gk_bind(graph(s), FLAG, (char *)buffer_at(flag) + 2)); /* no address that an int32 can have */
-  refuses(t, GK_ERROR_INVALID, "slot 1 (FLAG)|no multiple of 4|task 0 (CHECKPOINT FIRST)", gk_launch(graph(s), 0));
+  launch_refused(s, 0, "slot 1 (FLAG)|no multiple of 4|task 0 (CHECKPOINT FIRST)");
   bind_buffer(s, FLAG, flag);
   trace(s, FIRST, "IN=2");
 }
@@ -250,74 +235,61 @@ CASE(flag_pointer_null) {
 CASE(flag_beyond_the_memory) {
   enum { STATE = 1, IN };
   static const gk_slot_desc slots[] = {GK_OWN(STATE, int, 4), GK_OWN(IN, int, 1)};
-  static const gk_task tasks[] = {GK_CHECKPOINT_AT(FIRST, STATE, 16), HIT(IN), GK_END};
-  subject *s = graph_of(t, LIST_OF(tasks, slots), 0);
-  refuses(t, GK_ERROR_INVALID, "slot 1 (STATE) has 16 bytes|task 0 (CHECKPOINT FIRST)|gk_resize",
-          gk_launch(graph(s), 0));
+  GRAPH_OF(s, slots, GK_CHECKPOINT_AT(FIRST, STATE, 16), HIT(IN), GK_END);
+  launch_refused(s, 0, "slot 1 (STATE) has 16 bytes|task 0 (CHECKPOINT FIRST)|gk_resize");
   resize(s, STATE, 5);
-  put_at(s, STATE, 4, 1);
-  trace(s, 0, "IN=1, yielded FIRST");
+  trace(s, 0, "STATE[4]=1 -> IN=1, yielded FIRST");
 }
 
 CASE(flag_or_count_beyond_a_block) {
   enum { STATE = 1, COUNT, IN };
   static const gk_slot_desc slots[] = {GK_BUFFER(STATE, int), GK_SCALAR(COUNT, int), GK_OWN(IN, int, 1)};
-  static const gk_task tasks[] = {GK_IF(STATE, .offset = 12), GK_FILL(STATE, COUNT, 7), GK_END, HIT(IN)};
-  subject *s = graph_of(t, LIST_OF(tasks, slots), 0);
+  GRAPH_OF(s, slots, GK_IF(STATE, .offset = 12), GK_FILL(STATE, COUNT, 7), GK_END, HIT(IN));
   buffer *small = buffer_of(t, 3), *large = buffer_of(t, 4);
   bind_buffer(s, STATE, small);
-  bind_int(s, COUNT, 3);
-  refuses(t, GK_ERROR_INVALID, "slot 1 (STATE) has 12 bytes|task 0 (IF STATE)|byte 15|bind larger memory",
-          gk_launch(graph(s), 0));
+  launch_refused(s, 0, "COUNT=3 -> slot 1 (STATE) has 12 bytes|task 0 (IF STATE)|byte 15|bind larger memory");
   must(t, gk_bind(graph(s), STATE, (char *)buffer_at(large) + 4)); /* what counts is the size from there on */
-  refuses(t, GK_ERROR_INVALID, "slot 1 (STATE) has 12 bytes|task 0 (IF STATE)", gk_launch(graph(s), 0));
+  launch_refused(s, 0, "slot 1 (STATE) has 12 bytes|task 0 (IF STATE)");
   bind_buffer(s, STATE, large);
-  bind_int(s, COUNT, 5);
-  put_at(s, STATE, 3, 1);
-  launch_fails(s, 0, "task 1|5 elements|slot 2 (COUNT)|slot 1 (STATE)|16 bytes");
-  bind_int(s, COUNT, 4);
-  put(s, IN, 0);
-  trace(s, 0, "IN=1 STATE=7 STATE[3]=7");
+  launch_fails(s, 0, "COUNT=5 STATE[3]=1 -> task 1|5 elements|slot 2 (COUNT)|slot 1 (STATE)|16 bytes");
+  trace(s, 0, "COUNT=4 IN=0 -> IN=1 STATE=7 STATE[3]=7");
 }
 
 CASE(memory_that_was_freed) {
   enum { TO = 1 };
   static const gk_slot_desc slots[] = {GK_BUFFER(TO, int)};
-  static const gk_task tasks[] = {HIT(TO)};
-  subject *s = graph_of(t, LIST_OF(tasks, slots), 0);
+  GRAPH_OF(s, slots, HIT(TO));
   buffer *first = buffer_of(t, 2);
   bind_buffer(s, TO, first);
   trace(s, 0, "TO=1");
   buffer_free(first);
-  refuses(t, GK_ERROR_INVALID, "slot 1 (TO)|was freed|task 0 (count)|bind other memory", gk_launch(graph(s), 0));
+  launch_refused(s, 0, "slot 1 (TO)|was freed|task 0 (count)|bind other memory");
   buffer *second = buffer_of(t, 2); /* perhaps at the same address */
-  refuses(t, GK_ERROR_INVALID, "slot 1 (TO)|was freed", gk_launch(graph(s), 0));
+  launch_refused(s, 0, "slot 1 (TO)|was freed");
   bind_buffer(s, TO, second);
   trace(s, 0, "TO=1");
 }
 
 CASE(wait_without_launch) {
-  static const gk_task tasks[] = {HIT(A), GK_TARGET(FIRST), GK_END};
-  subject *s = GRAPH(t, tasks);
+  GRAPH(s, HIT(A), GK_TARGET(FIRST), GK_END);
   const gk_status *status = (const gk_status *)s;
   refuses(t, GK_ERROR_INVALID, "not launched yet|gk_launch", gk_wait(graph(s), &status));
   expect(t, !status, "a failed wait answered a status");
   refuses(t, GK_ERROR_INVALID, "not launched yet", gk_poll(graph(s), NULL));
-  refuses(t, GK_ERROR_INVALID, "label 9", gk_launch(graph(s), 9)); /* a launch that is refused is none */
+  launch_refused(s, 9, "label 9"); /* a launch that is refused is none */
   refuses(t, GK_ERROR_INVALID, "not launched yet", gk_wait(graph(s), NULL));
   trace(s, 0, "A=1");
 }
 
 CASE(bind_on_an_unknown_slot) {
-  static const gk_task tasks[] = {HIT(A)};
-  subject *s = GRAPH(t, tasks);
+  GRAPH(s, HIT(A));
   refuses(t, GK_ERROR_INVALID, "gk_bind: |no slot 99", gk_bind(graph(s), 99, NULL));
-  refuses(t, GK_ERROR_INVALID, "a call before it failed|no slot 99", gk_launch(graph(s), 0));
+  launch_refused(s, 0, "a call before it failed|no slot 99");
   refuses(t, GK_ERROR_INVALID, "gk_bind_int: |no slot 0", gk_bind_int(graph(s), 0, 1));
   refuses(t, GK_ERROR_INVALID, "no slot -1", gk_resize(graph(s), -1, 1));
   refuses(t, GK_ERROR_INVALID, "slot 1 (A) is of type GK_PTR|gk_bind", gk_bind_int(graph(s), A, 1));
   expect(t, !gk_bound(graph(s), 99), "memory is bound to a slot that isn't there");
   expect_int(t, gk_find_slot(graph(s), "nobody"), 0);
-  refuses(t, GK_ERROR_INVALID, "a call before it failed|no slot 0", gk_launch(graph(s), 0));
+  launch_refused(s, 0, "a call before it failed|no slot 0");
   trace(s, 0, "A=1"); /* each was told once */
 }
