@@ -40,7 +40,6 @@ static void go(gk_walk *walk, uint32_t at, uint32_t block) {
   walk->phase = GO;
 }
 
-/* Goes to the node behind a block. */
 static void leave(gk_walk *walk, uint32_t block) {
   const gk_node *node = &walk->plan->nodes[block];
   go(walk, node->end, node->parent);
@@ -282,7 +281,6 @@ static bool visit(gk_walk *walk, gk_step *step) {
   return false;
 }
 
-/* The step for the run at `at`. */
 static gk_step next_run(gk_walk *walk) {
   const gk_plan *plan = walk->plan;
   const gk_node *node = &plan->nodes[walk->at];

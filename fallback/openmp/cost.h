@@ -13,7 +13,6 @@ typedef struct gki_pick {
 /* Decides how the next execution runs. Calls no clock. groups: the number of sections that would run side by side;
  * dispatch_ns: the cost of dispatching them. */
 gki_pick gki_trial_pick(gki_trial *trial, uint32_t groups, float dispatch_ns);
-/* Reports the time of an execution. */
 void gki_trial_report(gki_trial *trial, bool split, uint64_t ns);
 
 /* ---- dispatches and tasks ---------------------------------------------------------------------------------------- */
@@ -24,8 +23,7 @@ typedef enum gki_advice {
   GKI_HAS_STARTED, /* the team has just started, so the cost of a dispatch is known: ask again */
 } gki_advice;
 
-/* Whether to use the subteam for work of which an awake subteam would save that much time. Starts the team if that pays
- * off. */
+/* Whether to share work of which an awake subteam would save that much time. Starts the team if that pays off. */
 gki_advice gki_openmp_advise(gki_runner *runner, float saving_ns);
 void gki_openmp_set_subteam(gki_runner *runner, uint32_t first, uint32_t count, float dispatch_ns);
 /* Measures the cost of a dispatch. Called at each start of the team, and when the cost is doubted. The team must be
@@ -39,8 +37,7 @@ bool gki_openmp_forget(gki_openmp_device *device);
 void gki_openmp_adapt_wake(gki_openmp_device *device, float seen_ns);
 /* Moves the expected time of a dispatch to an awake team a step towards the median. Only for the top runner. */
 void gki_openmp_adapt_awake(gki_runner *runner, float seen_ns);
-/* Calibrates again if the cost of a dispatch is doubted. With a cost that is too long nothing would be shared, and so
- * nothing would correct it. */
+/* Calibrates again if the cost of a dispatch is doubted. If it is too long, nothing is shared that could correct it. */
 void gki_openmp_reconsider(gki_runner *runner);
 /* Reports the time that one thread took for so many of the op's items. */
 void gki_openmp_learn(const gki_openmp_device *device, gki_op *op, size_t items, uint64_t ns);

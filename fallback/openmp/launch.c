@@ -10,7 +10,7 @@
 static gki_outcome run_ops(gki_runner *runner, uint32_t end);
 static gki_outcome walk(gki_runner *runner);
 
-/* Ends a step of runner->walk. @return The next step. */
+/* answer: of the step that has ended. */
 static inline gk_step next_step(gki_runner *runner, int64_t answer) {
   gk_step step = gk_walk_next(runner->walk, answer);
   if (step.kind == GK_STEP_RUN || step.kind == GK_STEP_CHECKPOINT) runner->at = runner->program->runs[step.at].begin;
@@ -125,7 +125,6 @@ static inline bool run_small(gki_op *op, const gk_value *args, float break_even_
   return true;
 }
 
-/* Runs the ops from runner->at to end. */
 static gki_outcome run_ops(gki_runner *runner, uint32_t end) {
   gki_op *const ops = runner->program->ops;
   const gk_value *const args = runner->program->args;

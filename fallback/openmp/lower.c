@@ -262,7 +262,7 @@ void gki_openmp_extents(const gki_program *program, const gki_op *op, const gk_v
     extent[axis] = extent_of(program->plan, node->items[axis], axis == 0 ? offset : 0, values);
 }
 
-/* False: there are too many items. */
+/* False: too many. */
 static bool count_items(const gki_program *program, const gki_op *op, const gk_value *values, gk_range *range) {
   int64_t extent[3], product = 1;
   bool fits = true;

@@ -16,7 +16,7 @@ typedef struct gki_openmp_device {
   float dispatch_ns;       /* expected time of sharing a task with an awake team */
   float dispatch_floor_ns; /* least of calibrated_ns; GKI_DISPATCH_NS from doubted_at until the next calibration */
   float calibrated_ns[8];  /* the latest calibrations */
-  uint32_t calibrations;   /* number of calibrations */
+  uint32_t calibrations;
   uint64_t doubted_at;     /* when (gki_now_ns) a dispatch_floor_ns above GKI_DISPATCH_NS is given up */
   float pause_ns;          /* from its calibration until then; 0: it isn't above */
   bool fixed;              /* a test has set the costs */
@@ -27,7 +27,7 @@ typedef struct gki_openmp_device {
 
 typedef enum gki_op_kind {
   GKI_SIMPLE, /* a kernel without sums whose item count is known */
-  GKI_KERNEL, /* any other kernel */
+  GKI_KERNEL, /* any other */
   GKI_COPY,
   GKI_FILL,
   GKI_CALL,

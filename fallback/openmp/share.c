@@ -99,7 +99,6 @@ static atomic_uint *taken_of(const task_job *job, uint32_t part) {
   return &job->program->device->team.slots[gki_team_slot_of(job->first, job->count, part, job->parts)].taken;
 }
 
-/* What a thread runs its chunks with. */
 typedef struct own_work {
   void (*run)(const task_job *job, struct own_work *own, gk_range range);
   const gk_value *args;
@@ -367,7 +366,7 @@ static gk_result check_count(const gki_runner *runner, const gki_op *op, gk_rang
   return result;
 }
 
-/* Makes a job that isn't cut yet. Without items there is nothing to do. */
+/* Makes a job that isn't cut yet, maybe without items. */
 static gk_result make_job(const gki_runner *runner, const gki_op *op, task_job *job) {
   const gki_program *program = runner->program;
   const gk_node *node = &program->plan->nodes[op->node];

@@ -101,7 +101,6 @@ static bool await_bell(const gki_team *team, gki_worker_slot *slot, uint32_t hea
   return true;
 }
 
-/* The function of a worker slot's thread. */
 static void *serve(void *at) {
   gki_worker_slot *slot = at;
   float part_ns = 0;

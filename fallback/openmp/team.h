@@ -60,9 +60,9 @@ static inline void gki_team_release(gki_team *team) { team->size = 1; }
 static inline uint32_t gki_team_slot_of(uint32_t first, uint32_t count, uint32_t k, uint32_t parts) {
   return first + (uint32_t)((uint64_t)k * count / parts);
 }
-/* Posts a job to the slots of parts 1 to parts - 1, and returns. */
+/* Posts parts 1 to parts - 1 of a job. */
 void gki_team_post(gki_team *team, gki_team_job *job, uint32_t first, uint32_t count, uint32_t parts);
-/* Waits until all slots that got the job are done with it. */
+/* Waits for all of these parts. */
 void gki_team_wait(const gki_team *team, gki_team_job *job);
 
 static inline bool gki_team_sleeps(const gki_team *team, uint32_t slot) {
