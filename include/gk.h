@@ -282,21 +282,21 @@ typedef struct gk_device_desc {
  * @param device  Close it by gk_device_close.
  * @return GK_ERROR_NO_DEVICE: no backend starts; the message has each one's reason. */
 gk_result gk_device_open(const gk_device_desc *desc, gk_device **device);
-/** Waits for the device's launches and frees its memory. Its graphs may be destroyed before or after. */
+/** Waits for the device's launches and frees its memory. Calls with its graphs fail then; destroy them at any time. */
 void gk_device_close(gk_device *device);
 
 /* ---- memory ----------------------------------------------------------------------------------------------------- */
 /** Kinds of memory. */
 typedef enum gk_memory {
   GK_DEVICE_MEMORY, /**< Fastest for kernels. */
-  GK_HOST_MEMORY,   /**< For the host, page-locked if the device has that: slow for kernels, fast for GK_COPY. */
+  GK_HOST_MEMORY,   /**< The host accesses it directly, GK_COPY fast, kernels slowly; page-locked if possible. */
 } gk_memory;
 
 /** Allocates memory. Waits for earlier launches if the device has to zero it, as the host can't (gk_host_address).
  * @return The memory, zeroed and aligned to 256 bytes; 0 bytes are allowed. NULL: it failed, gk_error() says why. */
 void *gk_alloc(gk_device *device, size_t bytes, gk_memory kind);
 /** Frees memory of gk_alloc after all earlier launches. NULL is allowed. Any other address that isn't of gk_alloc, or
- * is freed already, is ignored with a message in gk_error() and the log. Bind slots that point to it again. */
+ * is freed already, is ignored with a message in gk_error() and the log. A slot bound to it must be bound again. */
 void gk_free(gk_device *device, void *memory);
 /** Copies from the host; returns when done. The range must lie in one block of gk_alloc or of a graph. For memory that
  * isn't gk's, nothing is checked. */
@@ -350,7 +350,7 @@ gk_slot gk_find_slot(const gk_graph *graph, const char *name);
 /* ---- launches ---------------------------------------------------------------------------------------------------- */
 /** Starts the graph from the top (0) or at a checkpoint's label. Never blocks or allocates, with two exceptions
  * (docs/cuda.md). A graph that can't yield may be launched up to 16 times without a wait.
- * @return GK_ERROR_BUSY: the graph runs and can yield, or 16 launches run. GK_ERROR_INVALID: there is no such label
+ * @return GK_ERROR_BUSY: it runs and can yield, or has 16 launches under way. GK_ERROR_INVALID: there is no such label
  * (the message has all), or a slot in use is unbound or bound wrongly: docs/contract.md, docs/guide.md. */
 gk_result gk_launch(gk_graph *graph, int32_t label);
 /** The same on a stream of the backend (CUstream, hipStream_t); NULL: its default stream. When it returns, the launch
@@ -369,7 +369,7 @@ typedef enum gk_state {
 typedef enum gk_applied {
   GK_UNCHANGED,    /**< No slot was bound. */
   GK_BY_TABLE,     /**< By the table of slots, without cost per task. */
-  GK_BY_NODES,     /**< Also by an update of each node with handwritten code that uses one. */
+  GK_BY_NODES,     /**< Also by updates of the nodes with handwritten code that use them. */
   GK_BY_RECORDING, /**< Also by recording a library call again. */
 } gk_applied;
 /** The passes of a loop in a launch. */
@@ -404,8 +404,8 @@ typedef struct gk_status {
 gk_result gk_wait(gk_graph *graph, const gk_status **status);
 /** The same without waiting: returns GK_NOT_READY while the launch runs. */
 gk_result gk_poll(gk_graph *graph, const gk_status **status);
-/** Stops the launches that run or are queued at their next loop end or checkpoint; later launches run as usual. Does
- * nothing without such a launch. Called on any thread. GK_ERROR_UNSUPPORTED: made without GK_CANCELLABLE. */
+/** Asks all launches that run or are queued to stop at their next loop end or checkpoint, and doesn't wait. Later
+ * launches run as usual. May be called on any thread. GK_ERROR_UNSUPPORTED: made without GK_CANCELLABLE. */
 gk_result gk_cancel(gk_graph *graph);
 /** The passes of the loop with that label; 0: of all loops together. */
 uint64_t gk_passes(const gk_status *status, int32_t label);
