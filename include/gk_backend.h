@@ -383,8 +383,8 @@ gk_result gk_graph_create_into(gk_device *device, const gk_list *list, uint32_t 
 gk_result gk_graph_arm(gk_graph *graph, const char *backend, const char *call, int32_t label,
                        gk_result (*arm)(void *state, const gk_launch_args *launch, void *data), void *data);
 
-/** Takes back arms that the caller didn't launch. `disarm` lowers *launched to the number of the last launch that took
- * place, at least `over`. The slots that were bound for the others are sent again. */
+/** Takes back armings that the caller didn't launch. `disarm` lowers *launched to the number of the last launch that
+ * took place, at least `over`. The slots that were bound for the others are sent again. */
 gk_result gk_graph_disarm(gk_graph *graph, const char *backend, const char *call,
                           gk_result (*disarm)(void *state, uint64_t over, uint64_t *launched));
 
