@@ -2,8 +2,7 @@
 #include "cuda/memory.h"
 #include "runtime/device.h"
 #include "cuda/device.h"
-#include "world.h"
-#include "unit/support/runtime_kernels.h"
+#include "graphs.h"
 
 TEST_ON_CUDA(test_report) {
   const gk_device_info *info = gk_device_describe(device);
@@ -17,44 +16,41 @@ TEST_ON_CUDA(test_report) {
 
 TEST_ON_CUDA(test_no_such_device) {
   gk_device *none = NULL;
-  assert_fails(GK_ERROR_NO_DEVICE, "there is 1 device, counted from 0; 7 was asked for",
-               gk_device_open(&(gk_device_desc){.backend = "cuda", .ordinal = 7}, &none));
-  assert_fails(GK_ERROR_NO_DEVICE, "there is 1 device, counted from 0; 1 was asked for",
-               gk_device_open(&(gk_device_desc){.backend = "cuda", .ordinal = 1}, &none));
-  gk_extension extension = {.id = 5, .bytes = sizeof extension};
-  assert_fails(GK_ERROR_INVALID, "no extension",
-               gk_device_open(&(gk_device_desc){.backend = "cuda", .next = &extension}, &none));
-  assert_null(none);
+  const gk_extension extension = {.id = 5, .bytes = sizeof extension};
+  const struct { gk_device_desc desc; gk_result result; const char *words; } turns[] = {
+      {{.ordinal = 7}, GK_ERROR_NO_DEVICE, "there is 1 device, counted from 0; 7 was asked for"},
+      {{.ordinal = 1}, GK_ERROR_NO_DEVICE, "there is 1 device, counted from 0; 1 was asked for"},
+      {{.next = &extension}, GK_ERROR_INVALID, "no extension"}};
+  for (size_t k = 0; k < GK_COUNT(turns); ++k) {
+    gk_device_desc desc = turns[k].desc;
+    desc.backend = "cuda";
+    assert_fails(turns[k].result, turns[k].words, gk_device_open(&desc, &none));
+    assert_null(none);
+  }
 }
 
 /* What is current to the caller stays so, whatever is called. */
 TEST_ON_CUDA(test_context_is_left_alone) {
-  CUresult (*get)(CUcontext *context);
-  CUresult (*find)(const char *name, void **entry, int version, cuuint64_t flags);
-  void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL), *entry = NULL;
-  *(void **)&find = dlsym(library, "cuGetProcAddress");
-  assert_int_equal(find("cuCtxGetCurrent", &entry, 4000, 0), CUDA_SUCCESS);
-  *(void **)&get = entry;
   int *memory = int_on(device, 3);
   assert_int_equal(int_at(device, memory), 3);
   gk_free(device, memory);
-  void *page = gk_alloc(device, 10, GK_HOST_MEMORY);
-  gk_free(device, page);
+  gk_free(device, gk_alloc(device, 10, GK_HOST_MEMORY));
   assert_null(gk_alloc(device, SIZE_MAX / 2, GK_DEVICE_MEMORY));
   assert_says("cuMemAlloc");
   CUcontext now = (CUcontext)(uintptr_t)1;
-  assert_int_equal(get(&now), CUDA_SUCCESS);
+  RIGHT(cu.cuCtxGetCurrent(&now));
   assert_null(now);
 }
 
 TEST_ON_CUDA(test_host_memory) {
   int *page = gk_alloc(device, 4 * sizeof *page, GK_HOST_MEMORY), *far = int_on(device, 7);
+  char *bytes = (char *)page;
   assert_non_null(page);
-  assert_ptr_equal(gk_host_address(device, page + 1), page + 1);
-  assert_null(gk_host_address(device, far));
-  assert_ptr_equal(gk_host_address(device, (char *)page + 15), (char *)page + 15);
-  assert_null(gk_host_address(device, (char *)page + 16)); /* right behind it */
-  assert_null(gk_host_address(device, (char *)page - 1));
+  const struct { void *at, *host; } addresses[] = {
+      {page + 1, page + 1}, {far, NULL}, {bytes + 15, bytes + 15}, {bytes + 16, NULL}, /* right behind it */
+      {bytes - 1, NULL}};
+  for (size_t k = 0; k < GK_COUNT(addresses); ++k)
+    assert_ptr_equal(gk_host_address(device, addresses[k].at), addresses[k].host);
   assert_int_equal(page[3], 0);
   page[1] = 11;
   assert_ok(gk_copy(device, far, page + 1, sizeof *far)); /* to the device, back, within */
@@ -87,33 +83,25 @@ TEST_ON_CUDA(test_blocks_of_host_memory) {
 }
 
 TEST_ON_CUDA(test_overlapping_copies) {
-  int values[8], out[8];
-  for (int k = 0; k < 8; ++k) values[k] = k;
-  int *memory = ints_on(device, values, 8);
+  int *memory = ints_on(device, (const int[]){0, 1, 2, 3, 4, 5, 6, 7}, 8);
   assert_ok(gk_copy(device, memory + 1, memory, 6 * sizeof *memory));
-  assert_ok(gk_download(device, out, memory, sizeof out));
-  assert_memory_equal(out, ((int[]){0, 0, 1, 2, 3, 4, 5, 7}), sizeof out);
+  ASSERT_INTS(memory, 0, 0, 1, 2, 3, 4, 5, 7);
   assert_ok(gk_copy(device, memory, memory + 2, 6 * sizeof *memory));
   assert_ok(gk_copy(device, memory, memory, 6 * sizeof *memory));
-  assert_ok(gk_download(device, out, memory, sizeof out));
-  assert_memory_equal(out, ((int[]){1, 2, 3, 4, 5, 7, 5, 7}), sizeof out);
-  gk_free(device, memory);
+  ASSERT_INTS(memory, 1, 2, 3, 4, 5, 7, 5, 7);
 }
 
 /* Memory in between is given back, whichever call fails. */
 TEST_ON_CUDA(test_overlapping_copies_fail) {
-  int *memory = ints_on(device, (int[]){1, 2, 3, 4}, 4);
+  int *memory = ints_on(device, (const int[]){1, 2, 3, 4}, 4);
   const size_t alive = sim->alive(SIMGPU_ALL);
   const char *failed = "";
   for (uint64_t k = 1; failed; ++k) {
-    sim->mark();
-    (sim->fail)(k, CUDA_ERROR_UNKNOWN, SIMGPU_NOW);
+    fail_call(k, CUDA_ERROR_UNKNOWN);
     (void)gk_copy(device, memory + 1, memory, 3 * sizeof *memory);
-    failed = sim->failed();
-    sim->mark();
+    failed = failed_call();
     assert_int_equal(sim->alive(SIMGPU_ALL), alive);
   }
-  gk_free(device, memory);
 }
 
 /* Where the device sees page-locked memory elsewhere, or that can't be asked, there is none. */
@@ -124,8 +112,7 @@ TEST_ON_CUDA(test_host_memory_elsewhere) {
   assert_says("page-locked memory has another address on device 0 (simulated GPU 0); use GK_DEVICE_MEMORY");
   sim->answer_no(NULL);
   assert_int_equal(sim->alive(SIMGPU_ALL), alive);
-  sim->mark();
-  (sim->fail)(4, CUDA_ERROR_UNKNOWN, SIMGPU_NOW); /* behind the context's push, the mode's exchange, the memory */
+  fail_call(4, CUDA_ERROR_UNKNOWN); /* behind the context's push, the mode's exchange, the memory */
   assert_null(gk_alloc(device, 8, GK_HOST_MEMORY));
   assert_string_equal(sim->failed(), "cuMemHostGetDevicePointer");
   assert_int_equal(sim->alive(SIMGPU_ALL), alive);
@@ -133,15 +120,14 @@ TEST_ON_CUDA(test_host_memory_elsewhere) {
 
 /* ---- memory of the host that isn't page-locked ------------------------------------------------------------------- */
 
-enum { X = 1, BY, FLAG, TO, UNUSED };
+enum { X = 1, BY, FLAG, TO, UNREAD };
 static const gk_slot_desc slots[] = {GK_BUFFER(X, int), GK_DEFAULT(BY, int, 7), GK_BUFFER(FLAG, int),
-                                     GK_BUFFER(TO, int), GK_BUFFER(UNUSED, int)};
-static const gk_task tasks[] = {GK_IF(FLAG), GK_RUN(add, GK_ONE, X, BY), GK_COPY(TO, X, GK_ONE), GK_END};
-static const gk_list list = GK_LIST(list, tasks, slots);
+                                     GK_BUFFER(TO, int), GK_BUFFER(UNREAD, int)};
+LIST(list, GK_IF(FLAG), GK_RUN(add, GK_ONE, X, BY), GK_COPY(TO, X, GK_ONE), GK_END);
 static int of_host[4] = {1, 1, 1, 1};
 
 TEST_ON_CUDA(test_memory_of_the_host_is_refused) {
-  gk_graph *graph = graph_on(device, &list, 0);
+  gk_graph *graph = new_graph(device, &list, 0);
   int *on_device = ints_on(device, of_host, 4), *page = gk_alloc(device, sizeof *page, GK_HOST_MEMORY);
   int on_stack = 0, *obtained = malloc(sizeof *obtained);
   assert_fails(GK_ERROR_INVALID, "gk_bind: slot 1 (X): ", gk_bind(graph, X, of_host));
@@ -149,47 +135,37 @@ TEST_ON_CUDA(test_memory_of_the_host_is_refused) {
   assert_fails(GK_ERROR_INVALID, "slot 3 (FLAG)", gk_bind(graph, FLAG, &on_stack));
   assert_fails(GK_ERROR_INVALID, "slot 4 (TO)", gk_bind(graph, TO, obtained));
   assert_null(gk_bound(graph, X));
-  assert_ok(gk_bind(graph, UNUSED, obtained));
+  assert_ok(gk_bind(graph, UNREAD, obtained));
   assert_fails(GK_ERROR_INVALID, "a call before it failed: gk_bind: slot 1 (X)", gk_launch(graph, 0));
-  assert_ok(gk_bind(graph, X, on_device + 1)); /* all that the device can touch, whoever gave it */
-  assert_ok(gk_bind(graph, FLAG, on_device));
+  BIND(graph, {X, on_device + 1}, {FLAG, on_device}); /* all that the device can touch, whatever gave it */
   for (int k = 0; k < 2; ++k) { /* the end of a block has no bytes, whether the driver knows that address or not */
-    assert_ok(gk_bind(graph, TO, k ? (void *)(page + 1) : (void *)(on_device + 4)));
+    BIND(graph, {TO, k ? page + 1 : on_device + 4});
     assert_fails(GK_ERROR_INVALID, "slot 4 (TO) has 0 bytes, and task 2 (TO = X) touches byte 3", gk_launch(graph, 0));
     assert_fails(GK_ERROR_INVALID, "slot 4 (TO)", gk_bind(graph, TO, k ? page + 2 : on_device + 5));
   }
-  assert_ok(gk_bind(graph, TO, page));
-  assert_ok(gk_launch(graph, 0));
-  assert_ok(gk_wait(graph, NULL));
+  BIND(graph, {TO, page});
+  run_to_end(graph, 0);
   assert_int_equal(*page, 8);
-  gk_graph_destroy(graph);
-  gk_free(device, on_device);
-  gk_free(device, page);
   free(obtained);
 }
 
 /* A device that reaches it (HMM, ATS) gets it; on one that says so and doesn't, as it might on one that gk can't ask,
  * the context fails. */
-TEST(test_memory_of_the_host_where_it_is_reached) {
+CLEAN(test_memory_of_the_host_where_it_is_reached) {
   static const int tried[] = {X, FLAG, TO};
   for (size_t n = 0; n < GK_COUNT(tried); ++n) {
-    const int slot = tried[n];
-    gk_device *device = NULL;
     sim->allow("pageable");
-    assert_ok(gk_device_open(&(gk_device_desc){.backend = "cuda"}, &device));
-    gk_graph *graph = graph_on(device, &list, 0);
-    int *on_device = ints_on(device, (int[]){1, 1, 1}, 3);
+    gk_device *device = new_device("cuda", 0);
+    gk_graph *graph = new_graph(device, &list, 0);
+    int *on_device = ints_on(device, (const int[]){1, 1, 1}, 3);
     for (int k = X; k <= TO; ++k)
-      if (k != BY) assert_ok(gk_bind(graph, k, k == slot ? of_host + k - 1 : on_device + k / 2));
-    assert_ok(gk_launch(graph, 0));
-    assert_ok(gk_wait(graph, NULL));
+      if (k != BY) BIND(graph, {k, k == tried[n] ? of_host + k - 1 : on_device + k / 2});
+    run_to_end(graph, 0);
     sim->allow(NULL);
-    assert_ok(gk_launch(graph, 0));
-    assert_int_equal(gk_wait(graph, NULL), GK_ERROR_DEVICE);
+    assert_int_equal(waited_for(graph, 0), GK_ERROR_DEVICE);
     assert_non_null(strstr(sim->first_broken(), "which is no memory of this device"));
     sim->forgive();
-    gk_graph_destroy(graph);
-    gk_device_close(device);
+    discard_all();
   }
   assert_int_equal(of_host[X - 1], 8);
   assert_int_equal(of_host[TO - 1], 8);
@@ -199,32 +175,23 @@ TEST(test_memory_of_the_host_where_it_is_reached) {
 
 static gki_cuda_driver right;
 static int streams, unexpected; /* entries can't be left by a failed assertion */
-static CUresult create_nothing(CUstream *stream, unsigned int flags) {
-  (void)flags;
+static CUresult create_nothing(CUstream *stream, UNUSED unsigned int flags) {
   *stream = (CUstream)&streams; /* nothing to give back, as that failed */
   return CUDA_ERROR_UNKNOWN;
 }
-static CUresult alloc_nothing(void **memory, size_t bytes, unsigned int flags) {
-  (void)bytes;
-  (void)flags;
+static CUresult alloc_nothing(void **memory, UNUSED size_t bytes, UNUSED unsigned int flags) {
   *memory = &streams; /* the same */
   return CUDA_ERROR_UNKNOWN;
 }
 static CUresult answered;
-static CUresult say_attribute(void *value, CUpointer_attribute attribute, CUdeviceptr memory) {
-  (void)value;
-  (void)attribute;
-  (void)memory;
+static CUresult say_attribute(UNUSED void *value, UNUSED CUpointer_attribute attribute, UNUSED CUdeviceptr memory) {
   return answered;
 }
-static CUresult say_apart(int *value, CUdevice_attribute attribute, CUdevice device) {
+static CUdevice_attribute odd_attribute; /* has this value */
+static int odd_value;
+static CUresult say_odd(int *value, CUdevice_attribute attribute, CUdevice device) {
   const CUresult result = right.cuDeviceGetAttribute(value, attribute, device);
-  if (attribute == CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING) *value = 0;
-  return result;
-}
-static CUresult say_minor(int *value, CUdevice_attribute attribute, CUdevice device) {
-  const CUresult result = right.cuDeviceGetAttribute(value, attribute, device);
-  if (attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR) *value = 9;
+  if (attribute == odd_attribute) *value = odd_value;
   return result;
 }
 static CUresult create_stream(CUstream *stream, unsigned int flags) {
@@ -252,20 +219,24 @@ static CUresult release(CUdevice device) {
 
 TEST_ON_CUDA(test_opened) {
   const gki_cuda_driver *found;
+  const gk_device_desc desc = {.backend = "cuda"};
   gk_device *opened = NULL;
   assert_ok(gki_cuda_driver_get(&found));
   gki_cuda_driver *own = (gki_cuda_driver *)(uintptr_t)found; /* the library's, which isn't const */
   right = *own;
-  own->cuDeviceGetAttribute = say_apart;
+  own->cuDeviceGetAttribute = say_odd;
+  odd_attribute = CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING;
   assert_fails(GK_ERROR_NO_DEVICE, "device 0 (simulated GPU 0) has no address space in common with the host, which gk",
-               gk_device_open(&(gk_device_desc){.backend = "cuda"}, &opened));
+               gk_device_open(&desc, &opened));
   *own = right;
   own->cuStreamCreate = create_nothing;
-  assert_fails(GK_ERROR_DEVICE, "cuStreamCreate", gk_device_open(&(gk_device_desc){.backend = "cuda"}, &opened));
+  assert_fails(GK_ERROR_DEVICE, "cuStreamCreate", gk_device_open(&desc, &opened));
   *own = right;
   own->version = 12040;
-  own->cuDeviceGetAttribute = say_minor;
-  assert_ok(gk_device_open(&(gk_device_desc){.backend = "cuda"}, &opened));
+  own->cuDeviceGetAttribute = say_odd;
+  odd_attribute = CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR;
+  odd_value = 9;
+  assert_ok(gk_device_open(&desc, &opened));
   assert_int_equal(((gki_cuda_device *)opened->state)->arch % 10, 9);
   assert_string_equal(gk_device_describe(opened)->driver, "CUDA 12.4");
   own->cuMemHostAlloc = alloc_nothing;
@@ -280,27 +251,19 @@ TEST_ON_CUDA(test_opened) {
   own->cuStreamCreate = create_stream;
   own->cuDevicePrimaryCtxRetain = retain;
   own->cuDevicePrimaryCtxRelease = release;
-  assert_ok(gk_device_open(&(gk_device_desc){.backend = "cuda"}, &opened));
-  assert_true(streams >= 2);
+  assert_ok(gk_device_open(&desc, &opened));
   gk_device_close(opened);
   *own = right;
+  assert_true(streams >= 2);
   assert_int_equal(changes, 2);
   assert_int_equal(unexpected, 0);
 }
 
 TEST_ON_CUDA(test_listed) {
-  gk_device *first = NULL, *again = NULL;
-  assert_ok(gk_device_open(NULL, &first)); /* it comes before OpenMP */
-  assert_string_equal(gk_device_describe(first)->backend, "cuda");
-  assert_ok(gk_device_open(&(gk_device_desc){.backend = "cuda"}, &again));
-  gk_device_close(first);
-  int *memory = int_on(again, 4);
-  assert_int_equal(int_at(again, memory), 4);
-  gk_device_close(again); /* and all its memory */
+  gk_device *first = new_device(NULL, 0), *again = new_device("cuda", 0);
+  assert_string_equal(gk_device_describe(first)->backend, "cuda"); /* it comes before OpenMP */
+  discard(first);
+  assert_int_equal(int_at(again, int_on(again, 4)), 4);
 }
 
-int main(int count, char **words) {
-  (void)count;
-  with_simgpu(words);
-  return run_all_tests();
-}
+int main(UNUSED int count, char **words) { return run_on_simgpu(words); }

@@ -1,174 +1,129 @@
 /* Launches on CUDA that the driver doesn't take: the next one is as if they had never been. */
 #include "cuda/backend.h"
-#include "world.h"
 #include "runtime/graph.h"
 #include "cuda/launch.h"
-#include "unit/support/runtime_kernels.h"
+#include "lists.h"
 
-enum { X = 1, N, A, LEFT, FLAG };
-enum { HERE = 7 };
-static const gk_slot_desc slots[] = {GK_BUFFER(X, int), GK_DEFAULT(N, int, 1), GK_DEFAULT(A, int, 1),
-                                     GK_BUFFER(LEFT, int), GK_BUFFER(FLAG, int)};
 /* Posts a status; has events instead; can yield. */
-static const gk_task loop_tasks[] = {GK_DO_WHILE(LEFT), GK_RUN(add, N, X, A), GK_RUN(decrease, GK_ONE, LEFT), GK_END};
-static const gk_task straight_tasks[] = {GK_RUN(add, N, X, A), GK_RUN(add, N, X, A), GK_RUN(decrease, GK_ONE, LEFT)};
-static const gk_task yield_tasks[] = {GK_CHECKPOINT(HERE, FLAG), GK_RUN(add, N, X, A), GK_END, GK_RUN(add, N, X, A),
-                                      GK_RUN(decrease, GK_ONE, LEFT)};
-static const gk_list lists[] = {GK_LIST(lists[0], loop_tasks, slots), GK_LIST(lists[1], straight_tasks, slots),
-                                GK_LIST(lists[2], yield_tasks, slots)};
+LIST(twice, GK_RUN(add, N, X, A), GK_RUN(add, N, X, A), GK_RUN(decrease, GK_ONE, LEFT));
+LIST(yielding, GK_CHECKPOINT(HERE, FLAG), GK_RUN(add, N, X, A), GK_END, GK_RUN(add, N, X, A),
+     GK_RUN(decrease, GK_ONE, LEFT));
+static const gk_list *const lists[] = {&looping, &twice, &yielding};
 
-static int *x, *left, *flag;
+static int *x, *left;
 
 static gk_graph *graph_of(gk_device *device, const gk_list *list) {
   x = int_on(device, 0);
   left = int_on(device, 0);
-  flag = int_on(device, 0);
-  gk_graph *graph = graph_on(device, list, GK_CANCELLABLE);
-  gk_bind(graph, X, x);
-  gk_bind(graph, LEFT, left);
-  gk_bind(graph, FLAG, flag);
-  return graph;
+  return NEW_GRAPH(device, list, GK_CANCELLABLE, {X, x}, {LEFT, left}, {FLAG, int_on(device, 0)});
 }
 
-/* One that ends, and what it tells: two passes, or two tasks. */
-static void check_launch(gk_device *device, gk_graph *graph, bool loops) {
+/* So many launches wait, end and add 2 to X each, in two passes where there is a loop. */
+static void check_launches(gk_device *device, gk_graph *graph, int count) {
   const gk_status *status = NULL;
-  set_int(device, x, 0);
-  set_int(device, left, 2);
+  SET_VALUES({x, 0}, {left, 2});
   sim->hold(1);
-  assert_ok(gk_launch(graph, 0));
+  for (int k = 0; k < count; ++k) assert_ok(gk_launch(graph, 0));
   const gk_result early = gk_poll(graph, NULL);
   sim->hold(0);
   assert_int_equal(early, GK_NOT_READY);
   assert_ok(gk_wait(graph, &status));
   assert_int_equal(status->state, GK_FINISHED);
-  if (loops) assert_int_equal(status->loops[0].passes, 2);
-  assert_int_equal(int_at(device, x), 2);
+  if (status->loop_count) assert_int_equal(status->loops[0].passes, 2);
+  assert_int_equal(int_at(device, x), 2 * count);
+}
+
+/* A launch from there whose k-th call fails. */
+static gk_result run_failing(gk_graph *graph, int32_t label, uint64_t k, const char **failed) {
+  fail_call(k, CUDA_ERROR_OUT_OF_MEMORY);
+  const gk_result result = run_on_stream(graph, label, NULL);
+  *failed = failed_call();
+  return result;
 }
 
 /* Each of its calls fails once. A launch whose graph had been handed over by then may have run. */
 TEST_ON_CUDA(test_next_is_right) {
   for (size_t l = 0; l < GK_COUNT(lists); ++l) {
-    gk_graph *graph = graph_of(device, &lists[l]);
+    gk_graph *graph = graph_of(device, lists[l]);
     bool refused = false;
-    check_launch(device, graph, l == 0);
-    for (uint64_t k = 1;; ++k) {
+    check_launches(device, graph, 1);
+    const char *failed = "";
+    for (uint64_t k = 1; failed; ++k) {
       set_int(device, left, 1);
       gk_bind_int(graph, A, 1);
-      sim->mark();
-      (sim->fail)(k, CUDA_ERROR_OUT_OF_MEMORY, SIMGPU_NOW);
-      gk_result result = gk_launch(graph, 0);
-      if (result == GK_OK) result = gk_wait(graph, NULL);
-      const char *failed = sim->failed();
-      sim->mark();
+      const gk_result result = run_failing(graph, 0, k, &failed);
       if (!failed) break;
       refused = refused || strcmp(failed, "cuGraphLaunch") == 0;
       if (result != GK_OK) assert_int_equal(result, GK_ERROR_MEMORY);
-      for (int again = 0; again < 2; ++again) check_launch(device, graph, l == 0);
+      for (int again = 0; again < 2; ++again) check_launches(device, graph, 1);
     }
     assert_true(refused);
-    gk_graph_destroy(graph);
   }
 }
 
 /* Several wait behind it. */
 TEST_ON_CUDA(test_queue_behind) {
-  gk_graph *graph = graph_of(device, &lists[1]);
-  check_launch(device, graph, false);
+  gk_graph *graph = graph_of(device, &twice);
+  check_launches(device, graph, 1);
   for (int more = 1; more <= 4; ++more) {
-    sim->mark();
-    (sim->fail)(1, CUDA_ERROR_OUT_OF_MEMORY, SIMGPU_NOW);
-    for (bool found = false; !found;) { /* the call that hands the graph over */
-      static uint64_t k;
-      (sim->fail)(++k, CUDA_ERROR_OUT_OF_MEMORY, SIMGPU_NOW);
-      gk_result result = gk_launch(graph, 0);
-      if (result == GK_OK) result = gk_wait(graph, NULL);
-      found = sim->failed() && strcmp(sim->failed(), "cuGraphLaunch") == 0;
-      if (found) {
-        assert_int_equal(result, GK_ERROR_MEMORY);
-        k = 0;
-      }
-      sim->mark();
-    }
-    set_int(device, x, 0);
-    sim->hold(1);
-    for (int k = 0; k < more; ++k) assert_ok(gk_launch(graph, 0));
-    const gk_result early = gk_poll(graph, NULL);
-    sim->hold(0);
-    assert_int_equal(early, GK_NOT_READY);
-    assert_ok(gk_wait(graph, NULL));
-    assert_int_equal(int_at(device, x), 2 * more);
+    const char *failed = NULL;
+    gk_result result = GK_OK;
+    for (uint64_t k = 1; !failed || strcmp(failed, "cuGraphLaunch") != 0; ++k)
+      result = run_failing(graph, 0, k, &failed);
+    assert_int_equal(result, GK_ERROR_MEMORY);
+    check_launches(device, graph, more);
   }
-  gk_graph_destroy(graph);
 }
 
 /* A cancel that came in time for a launch that the driver then refused stops no other. */
 TEST_ON_CUDA(test_cancel_of_a_refused_launch) {
   for (size_t l = 0; l < GK_COUNT(lists); l += 2) {
-    gk_graph *graph = graph_of(device, &lists[l]);
+    gk_graph *graph = graph_of(device, lists[l]);
     gki_cuda_graph *native = NULL;
-    check_launch(device, graph, l == 0);
+    check_launches(device, graph, 1);
     assert_ok(gki_cuda_native(graph->state, &native));
-    bool refused = false;
-    for (uint64_t k = 1; !refused; ++k) {
-      const int32_t cancel = 1;
+    const char *failed = "";
+    for (uint64_t k = 1; strcmp(failed, "cuGraphLaunch") != 0; ++k) {
+      int32_t cancel = 1;
       gk_applied applied = GK_UNCHANGED;
-      const gk_launch_args cancelled = {.launch = 2, .cancel = (int32_t *)(uintptr_t)&cancel, .applied = &applied};
-      sim->mark();
-      (sim->fail)(k, CUDA_ERROR_OUT_OF_MEMORY, SIMGPU_NOW);
+      const gk_launch_args cancelled = {.launch = 2, .cancel = &cancel, .applied = &applied};
+      fail_call(k, CUDA_ERROR_OUT_OF_MEMORY);
       assert_int_equal(gki_cuda_launch(native, &cancelled), GK_ERROR_MEMORY);
-      refused = strcmp(sim->failed(), "cuGraphLaunch") == 0;
-      sim->mark();
+      failed = failed_call();
     }
-    for (int again = 0; again < 2; ++again) check_launch(device, graph, l == 0);
-    gk_graph_destroy(graph);
+    for (int again = 0; again < 2; ++again) check_launches(device, graph, 1);
   }
 }
 
 /* Launches from there, of which a call fails each time, then one that goes through. */
 static void check_target(gk_device *device, gk_graph *graph, int32_t label, int adds) {
-  for (uint64_t k = 1;; ++k) {
+  const char *failed = "";
+  for (uint64_t k = 1; failed; ++k) {
     gk_bind_int(graph, A, 1);
-    sim->mark();
-    (sim->fail)(k, CUDA_ERROR_OUT_OF_MEMORY, SIMGPU_NOW);
-    gk_result result = gk_launch(graph, label);
-    if (result == GK_OK) result = gk_wait(graph, NULL);
-    const char *failed = sim->failed();
-    sim->mark();
-    set_int(device, x, 0);
-    assert_ok(gk_launch(graph, label));
-    assert_ok(gk_wait(graph, NULL));
-    assert_int_equal(int_at(device, x), adds);
-    /* And the other way round: the next one that fails has to aim. */
-    set_int(device, x, 0);
-    assert_ok(gk_launch(graph, label ? 0 : HERE));
-    assert_ok(gk_wait(graph, NULL));
-    assert_int_equal(int_at(device, x), 3 - adds);
-    if (!failed) break;
+    (void)run_failing(graph, label, k, &failed);
+    for (int other = 0; other < 2; ++other) { /* and the other way round: the next one that fails has to aim */
+      set_int(device, x, 0);
+      run_to_end(graph, (label != 0) != other ? HERE : 0);
+      assert_int_equal(int_at(device, x), other ? 3 - adds : adds);
+    }
   }
 }
 
 /* Where a launch begins isn't taken for said after a launch that failed to say it, by updating a node or by a copy. */
-TEST_ON_CUDA(test_target_of_the_next) {
-  static const gk_task tasks[] = {GK_RUN(add, N, X, A), GK_CHECKPOINT(HERE, FLAG), GK_RUN(add, N, X, A), GK_END,
-                                  GK_RUN(decrease, GK_ONE, LEFT)};
-  static const gk_list list = GK_LIST(list, tasks, slots);
+CLEAN(test_target_of_the_next) {
+  LIST(list, GK_RUN(add, N, X, A), GK_CHECKPOINT(HERE, FLAG), GK_RUN(add, N, X, A), GK_END,
+       GK_RUN(decrease, GK_ONE, LEFT));
   for (int k = 0; k < 2; ++k) { /* devices of their own, since what was found out about one is kept */
-    gk_device *opened = NULL;
     sim->answer_no(k ? "P1d" : NULL);
-    assert_ok(gk_device_open(&(gk_device_desc){.backend = "cuda", .ordinal = k + 1}, &opened));
-    gk_graph *graph = graph_of(opened, &list);
-    check_target(opened, graph, HERE, 1);
-    check_target(opened, graph, 0, 2);
-    gk_graph_destroy(graph);
-    gk_device_close(opened);
+    gk_device *device = new_device("cuda", k + 1);
+    gk_graph *graph = graph_of(device, &list);
+    check_target(device, graph, HERE, 1);
+    check_target(device, graph, 0, 2);
     sim->answer_no(NULL);
   }
 }
 
-int main(int count, char **words) {
-  (void)count;
+int main(UNUSED int count, char **words) {
   setenv("SIMGPU_DEVICES", "3", 1);
-  with_simgpu(words);
-  return run_all_tests();
+  return run_on_simgpu(words);
 }
