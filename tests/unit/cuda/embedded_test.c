@@ -1,10 +1,9 @@
 /* Kernels that were compiled when this program was built: on the simulated driver, with no NVRTC that works. */
-#include "world.h"
+#include "graphs.h"
 #include "embedded_kernels.h"
 #include "kernel/images.h"
 #include "simgpu/simnvrtc.h"
-#include <errno.h>
-#include <sys/wait.h>
+#include "unit/support/child.h"
 
 extern const gk_images embedded_images; /* sm_80, sm_86, PTX for compute_75, by NVRTC 12.4 */
 extern const gk_images old_images;      /* sm_86, by NVRTC 11.4, COPY and FILL, too */
@@ -13,8 +12,7 @@ enum { X = 1, V, Y, BAD = 71 };
 
 /* ---- in a process of its own ------------------------------------------------------------------------------------- */
 
-static void print_line(void *user, gk_log_level level, const char *line) {
-  (void)user;
+static void print_line(__attribute__((unused)) void *user, gk_log_level level, const char *line) {
   if (level == GK_LOG_ERROR) printf("failure: %s\n", line);
   else if (level == GK_LOG_WARN || strstr(line, "when the program was built")) printf("log: %s\n", line);
 }
@@ -49,37 +47,33 @@ static void run_list(gk_device *device, const gk_kernel *first) {
   gk_free(device, y);
 }
 
-/* The images, but all machine code is damaged. */
-static const gk_images *damage(void) {
-  static const unsigned char nonsense[64] = "nonsense";
+/* The images in a table of their own, which `change` may change; it answers whether one is in there. */
+static const gk_images *changed_images(const gk_images *images, bool (*change)(gk_image *image)) {
   static gk_image each[16];
   static gk_images all;
-  all = embedded_images;
-  all.at = each;
-  if (all.count > GK_COUNT(each)) exit(BAD);
-  for (uint32_t k = 0; k < all.count; ++k) {
-    each[k] = embedded_images.at[k];
-    if (each[k].kind != GK_IMAGE_CODE) continue;
-    each[k].bytes = nonsense;
-    each[k].size = sizeof nonsense;
-  }
-  return &all;
-}
-
-/* Those that were made of none of this program's files. */
-static const gk_images *take_strangers(void) {
-  static gk_image each[8];
-  static gk_images all;
-  all = old_images;
+  all = *images;
   all.at = each;
   all.count = 0;
-  for (uint32_t k = 0; k < old_images.count; ++k) {
-    if (all.count == GK_COUNT(each)) exit(BAD);
-    if (!strstr(old_images.at[k].file, "embedded_kernels")) each[all.count++] = old_images.at[k];
+  if (images->count > GK_COUNT(each)) exit(BAD);
+  for (uint32_t k = 0; k < images->count; ++k) {
+    each[all.count] = images->at[k];
+    all.count += change(&each[all.count]);
   }
   if (!all.count) exit(BAD);
   return &all;
 }
+
+static bool damage(gk_image *image) {
+  static const unsigned char nonsense[64] = "nonsense";
+  if (image->kind == GK_IMAGE_CODE) {
+    image->bytes = nonsense;
+    image->size = sizeof nonsense;
+  }
+  return true;
+}
+
+/* Those that were made of none of this program's files. */
+static bool is_strange(gk_image *image) { return !strstr(image->file, "embedded_kernels"); }
 
 /* As if the source had been changed since. */
 static gk_kernel changed(void) {
@@ -103,41 +97,31 @@ static int run_short_of_memory(void) {
   for (uint64_t k = 1; k < 30; ++k) {
     gk_device *device;
     if (!is_ok(gk_device_open(&(gk_device_desc){.backend = "cuda"}, &device))) return BAD;
-    (sim->fail)(k, CUDA_ERROR_OUT_OF_MEMORY, SIMGPU_NOW);
+    fail_call(k, CUDA_ERROR_OUT_OF_MEMORY);
     run_list(device, &add_up);
-    const char *failed = sim->failed();
-    (sim->fail)(0, CUDA_SUCCESS, SIMGPU_NOW);
+    const char *failed = failed_call();
     gk_device_close(device);
     if (failed && strcmp(failed, "cuModuleLoadDataEx") == 0) return 0;
   }
   return BAD;
 }
 
-/* What the report says of kernels. */
-static void print_report(const gk_device *device) {
-  const gk_device_info *info = gk_device_describe(device);
-  for (size_t k = 0; k < info->capability_count; ++k) {
-    const gk_capability *line = &info->capabilities[k];
-    if (strcmp(line->construct, "KERNEL") == 0)
-      printf("KERNEL %s: %s\n", line->how == GK_REFUSED ? "refused" : "native", line->why);
-  }
-}
-
 static int be_child(const char *what) {
+  static const struct { const char *what; const gk_images *images; bool (*change)(gk_image *image); } given[] = {
+    {"old alone", &old_images, NULL}, {"old", &old_images, NULL}, {"old", &embedded_images, NULL},
+    {"damaged", &embedded_images, damage}, {"strangers", &old_images, is_strange},
+    {"images", &embedded_images, NULL}, {"memory", &embedded_images, NULL}, {"changed", &embedded_images, NULL}};
   gk_device *device;
-  gk_kernel kernel = add_up;
   gk_set_log(GK_LOG_DEBUG, print_line, NULL);
-  const bool alone = strcmp(what, "old alone") == 0;
-  if ((alone || strcmp(what, "old") == 0) && !is_ok(gk_use_images(&old_images))) return BAD;
-  if (strcmp(what, "damaged") == 0 && !is_ok(gk_use_images(damage()))) return BAD;
-  const bool strange = strcmp(what, "strangers") == 0;
-  if (strange && !is_ok(gk_use_images(take_strangers()))) return BAD;
-  const bool whole = !alone && !strange && strcmp(what, "nothing") != 0 && strcmp(what, "damaged") != 0;
-  if (whole && !is_ok(gk_use_images(&embedded_images))) return BAD;
+  for (size_t k = 0; k < GK_COUNT(given); ++k)
+    if (strcmp(what, given[k].what) == 0 &&
+        !is_ok(gk_use_images(given[k].change ? changed_images(given[k].images, given[k].change) : given[k].images)))
+      return BAD;
   if (strcmp(what, "memory") == 0) return run_short_of_memory();
-  if (strcmp(what, "changed") == 0) kernel = changed();
+  const gk_kernel kernel = strcmp(what, "changed") == 0 ? changed() : add_up;
   if (!is_ok(gk_device_open(&(gk_device_desc){.backend = "cuda"}, &device))) return BAD;
-  print_report(device);
+  const gk_capability *kernels = capability_of(device, "KERNEL");
+  printf("KERNEL %s: %s\n", kernels->how == GK_REFUSED ? "refused" : "native", kernels->why);
   run_list(device, &kernel);
   gk_device_close(device);
   printf("compiled %llu\n", compiled());
@@ -151,28 +135,11 @@ typedef struct turn_of {
   const char *said[3], *unsaid; /* in this order; what isn't said */
 } turn_of;
 
-static void run(const turn_of *turn, char *text, size_t bytes) {
-  int pipes[2], status;
-  size_t used = 0;
-  assert_int_equal(pipe(pipes), 0);
-  fflush(NULL);
-  const pid_t child = fork();
-  assert_true(child >= 0);
-  if (child == 0) {
-    if (dup2(pipes[1], 1) < 0 || dup2(pipes[1], 2) < 0) _exit(BAD);
-    close(pipes[0]), close(pipes[1]);
-    for (size_t k = 0; k < GK_COUNT(turn->settings) && turn->settings[k]; ++k) putenv(strdup(turn->settings[k]));
-    execl("/proc/self/exe", "cuda_embedded_test", turn->what, (char *)NULL);
-    _exit(BAD);
-  }
-  close(pipes[1]);
-  for (ssize_t count; used + 1 < bytes && (count = read(pipes[0], text + used, bytes - used - 1)) != 0;)
-    if (count > 0) used += (size_t)count;
-    else if (errno != EINTR) break;
-  text[used] = 0;
-  close(pipes[0]);
-  while (waitpid(child, &status, 0) < 0) assert_int_equal(errno, EINTR);
-  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) fail_msg("%s: %s", turn->what, text);
+static int begin_turn(const void *data) {
+  const turn_of *turn = data;
+  for (size_t k = 0; k < GK_COUNT(turn->settings) && turn->settings[k]; ++k) putenv(strdup(turn->settings[k]));
+  execl("/proc/self/exe", "cuda_embedded_test", turn->what, (char *)NULL);
+  return BAD;
 }
 
 #define NONE "SIMGPU_NVRTC=none"
@@ -233,7 +200,7 @@ static const turn_of turns[] = {
 TEST(images_are_found) {
   static char text[64 * 1024];
   for (size_t k = 0; k < GK_COUNT(turns); ++k) {
-    run(&turns[k], text, sizeof text);
+    if (code_of_child(begin_turn, &turns[k], text, sizeof text) != 0) fail_msg("turn %zu: %s", k, text);
     const char *at = text;
     for (size_t m = 0; m < GK_COUNT(turns[k].said) && turns[k].said[m]; ++m) {
       const char *found = strstr(at, turns[k].said[m]);
@@ -247,11 +214,7 @@ TEST(images_are_found) {
 TEST(what_is_given_is_looked_at) {
   static gk_images many[70];
   static const unsigned char byte[1] = {0};
-  const gk_image right = {.file = "a.c", .bytes = byte, .size = 1};
-  gk_image wrong[3] = {right, right, right};
-  wrong[0].file = NULL;
-  wrong[1].bytes = NULL;
-  wrong[2].size = 0;
+  const gk_image wrong[] = {{.bytes = byte, .size = 1}, {.file = "a.c", .size = 1}, {.file = "a.c", .bytes = byte}};
   assert_fails(GK_ERROR_INVALID, "the images are NULL", gk_use_images(NULL));
   assert_fails(GK_ERROR_INVALID, "for .abi 0, this library reads 1; run this gk's gk-embed again",
                gk_use_images(&(gk_images){.abi = 0}));

@@ -1,10 +1,9 @@
 /* gk-embed on the simulated compiler: what it refuses, why, and that nothing is left then. */
 #include "world.h"
-#include <errno.h>
+#include "unit/support/child.h"
 #include <limits.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 
 #define KERNELS "tests/unit/cuda/embedded_kernels.h"
 #define SHARED "tests/unit/cuda/embedded_shared.h"
@@ -105,64 +104,40 @@ static const call all[] = {
     {{NAME, "--out", "/dev/full", "--arch", "90", KERNELS, SHARED}, 1, "/dev/full: it can't be written", NULL, 0},
 };
 
-static int run(const call *asked, char *text, size_t bytes) {
-  int pipes[2], status;
-  size_t used = 0;
-  assert_int_equal(pipe(pipes), 0);
-  fflush(NULL);
-  const pid_t child = fork();
-  assert_true(child >= 0);
-  if (child == 0) {
-    char *words[GK_COUNT(asked->words) + 2] = {tool}, paths[GK_COUNT(asked->words)][128];
-    for (size_t k = 0; k < GK_COUNT(asked->words) && asked->words[k]; ++k) {
-      const bool own = asked->words[k][0] == '@';
-      snprintf(paths[k], sizeof paths[k], "%s%s%s", own ? base : "", own ? "/" : "", asked->words[k] + own);
-      words[k + 1] = paths[k];
-    }
-    const struct rlimit limit = {(rlim_t)asked->limit, (rlim_t)asked->limit};
-    if (asked->limit && setrlimit(RLIMIT_FSIZE, &limit) != 0) _exit(99);
-    if (asked->setting) putenv(strdup(asked->setting));
-    if (dup2(pipes[1], 1) < 0 || dup2(pipes[1], 2) < 0) _exit(99);
-    close(pipes[0]);
-    close(pipes[1]);
-    execv(tool, words);
-    _exit(99);
+static int begin_call(const void *data) {
+  const call *asked = data;
+  char *words[GK_COUNT(asked->words) + 2] = {tool}, paths[GK_COUNT(asked->words)][128];
+  for (size_t k = 0; k < GK_COUNT(asked->words) && asked->words[k]; ++k) {
+    const bool own = asked->words[k][0] == '@';
+    snprintf(paths[k], sizeof paths[k], "%s%s%s", own ? base : "", own ? "/" : "", asked->words[k] + own);
+    words[k + 1] = paths[k];
   }
-  close(pipes[1]);
-  for (ssize_t count; used + 1 < bytes && (count = read(pipes[0], text + used, bytes - used - 1)) != 0;)
-    if (count > 0) used += (size_t)count;
-    else if (errno != EINTR) break;
-  text[used] = 0;
-  close(pipes[0]);
-  while (waitpid(child, &status, 0) < 0) assert_int_equal(errno, EINTR);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  const struct rlimit limit = {(rlim_t)asked->limit, (rlim_t)asked->limit};
+  if (asked->limit && setrlimit(RLIMIT_FSIZE, &limit) != 0) return 99;
+  if (asked->setting) putenv(strdup(asked->setting));
+  execv(tool, words);
+  return 99;
 }
 
-static bool is_there(const char *name) {
-  char path[128];
-  snprintf(path, sizeof path, "%s/%s", base, name);
-  return access(path, F_OK) == 0;
-}
-
-static size_t bytes_of(const char *name) {
+/* -1: there is none. */
+static long bytes_of(const char *name) {
   char path[128];
   struct stat status;
   snprintf(path, sizeof path, "%s/%s", base, name);
-  assert_int_equal(stat(path, &status), 0);
-  return (size_t)status.st_size;
+  return stat(path, &status) == 0 ? (long)status.st_size : -1;
 }
 
 TEST(each_call_answers) {
   static char text[4 << 20];
   for (size_t k = 0; k < GK_COUNT(all); ++k) {
     if (access("/dev/full", F_OK) != 0 && all[k].words[3] && strcmp(all[k].words[3], "/dev/full") == 0) continue;
-    const int code = run(&all[k], text, sizeof text);
+    const int code = code_of_child(begin_call, &all[k], text, sizeof text);
     if (code != all[k].code || (all[k].said && !strstr(text, all[k].said)))
       fail_msg("call %zu, with %s: exit code %d, and it says %.2000s", k, all[k].words[2], code, text);
   }
-  assert_true(is_there("x.c"));
+  assert_true(bytes_of("x.c") >= 0);
   assert_int_equal(bytes_of("spread.c"), strlen(files[SPREAD].text)); /* a source isn't written over */
-  assert_false(is_there("left.c")); /* half of it is worse than nothing */
+  assert_int_equal(bytes_of("left.c"), -1); /* half of it is worse than nothing */
 }
 
 TEST(full_device_is_left_alone) {
@@ -175,12 +150,11 @@ TEST(full_device_is_left_alone) {
 TEST(source_stands_on_one_line) {
   static char text[1 << 16];
   const call spread = {{NAME, "--arch", "90", "@spread.c"}, 1, NULL, NULL, 0};
-  const int code = run(&spread, text, sizeof text);
+  const int code = code_of_child(begin_call, &spread, text, sizeof text);
   if (code != 1 || !strstr(text, "spread.c")) fail_msg("exit code %d, and it says %s", code, text);
 }
 
-static int make_files(void **state) {
-  (void)state;
+static int make_files(__attribute__((unused)) void **state) {
   if (!mkdtemp(base)) return -1;
   for (size_t k = 0; k < GK_COUNT(files); ++k) {
     char path[128];
@@ -194,15 +168,13 @@ static int make_files(void **state) {
   return 0;
 }
 
-static int remove_files(void **state) {
-  (void)state;
+static int remove_files(__attribute__((unused)) void **state) {
   char command[64];
   snprintf(command, sizeof command, "rm -rf '%s'", base);
   return system(command);
 }
 
-int main(int count, char **words) {
-  (void)count;
+int main(__attribute__((unused)) int count, char **words) {
   with_simgpu(words);
   if (readlink("/proc/self/exe", tool, sizeof tool - 64) < 0) return 1;
   char *build = strstr(tool, "/build/tests/unit/");

@@ -2,7 +2,6 @@
 #ifndef CUDA_GRAPHS_H
 #define CUDA_GRAPHS_H
 #include "world.h"
-#include "unit/support/runtime_kernels.h"
 
 static inline const gk_capability *capability_of(const gk_device *device, const char *construct) {
   const gk_device_info *info = gk_device_describe(device);
@@ -42,13 +41,15 @@ static inline void assert_ints(gk_device *device, const int *at, const int *want
 /* Ints that follow each other: ASSERT_INTS(x, 1, 2, 3). */
 #define ASSERT_INTS(at, ...) assert_ints(device, at, (const int[]){__VA_ARGS__}, GK_COUNT(((const int[]){__VA_ARGS__})))
 
-/* Each of many launches under way sees what was bound for it, structs too. The graph applies `its_line` to `x`. */
+/* Each of many launches under way sees what was bound for it, structs too. The graph multiplies `x` by the first
+ * int of `its_line` and adds the second one. */
 static inline void check_queue(gk_device *device, gk_graph *graph, gk_slot x, gk_slot its_line) {
   int *memory[16];
   for (int k = 0; k < 16; ++k) memory[k] = int_on(device, 1);
   sim->hold(true);
   for (int k = 0; k < 16; ++k) {
-    gk_bind_bytes(graph, its_line, &(line){k, 1000}, sizeof(line));
+    const int line[] = {k, 1000};
+    gk_bind_bytes(graph, its_line, line, sizeof line);
     gk_bind(graph, x, memory[k]);
     assert_ok(gk_launch(graph, 0));
   }

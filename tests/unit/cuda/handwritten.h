@@ -3,6 +3,7 @@
 #ifndef CUDA_HANDWRITTEN_H
 #define CUDA_HANDWRITTEN_H
 #include "graphs.h"
+#include "unit/support/runtime_kernels.h"
 
 #ifndef VERSION
 #define VERSION "13.0"

@@ -2,6 +2,7 @@
 #ifndef CUDA_LISTS_H
 #define CUDA_LISTS_H
 #include "graphs.h"
+#include "unit/support/runtime_kernels.h"
 
 enum { X = 1, Y, N, A, LEFT, FLAG, BYTE, LINE, COUNT, SLOTS };
 enum { HERE = 5, THERE };

@@ -2,23 +2,20 @@
 #include "cuda/pool.h"
 #include "runtime/device.h"
 #include "cuda/device.h"
-#include "world.h"
+#include "graphs.h"
 #include "unit/support/work.h"
 
 enum { NONE, X, N, LEFT };
 static const gk_slot_desc slots[] = {GK_OWN(X, int, 8), GK_DEFAULT(N, int, 8), GK_BUFFER(LEFT, int)};
-static const gk_task tasks[] = {GK_DO_WHILE(LEFT), GK_FILL(X, N, 5), GK_FILL(LEFT, GK_ONE, 0), GK_END};
-static const gk_list list = GK_LIST(list, tasks, slots);
-static const gk_task straight_tasks[] = {GK_FILL(X, N, 6)};
-static const gk_slot_desc straight_slots[] = {GK_BUFFER(X, int), GK_DEFAULT(N, int, 8)};
-static const gk_list straight = GK_LIST(straight, straight_tasks, straight_slots);
-static const gk_list owner = GK_LIST(owner, straight_tasks, slots);
+LIST(list, GK_DO_WHILE(LEFT), GK_FILL(X, N, 5), GK_FILL(LEFT, GK_ONE, 0), GK_END);
+LIST(owner, GK_FILL(X, N, 6));
+static const gk_slot_desc borrowing_slots[] = {GK_BUFFER(X, int), GK_DEFAULT(N, int, 8)};
+static const gk_list straight = GK_LIST(straight, owner_tasks, borrowing_slots); /* over memory of others */
 
 /* One that never ends: what waits for the device hangs, until the alarm. */
 static gk_graph *launch_endless(gk_device *device, int **left) {
-  gk_graph *slow = graph_on(device, &list, 0);
   *left = int_on(device, 1);
-  assert_ok(gk_bind(slow, LEFT, *left));
+  gk_graph *slow = NEW_GRAPH(device, &list, 0, {LEFT, *left});
   sim->answer_no("ends");
   alarm(600);
   assert_ok(gk_launch(slow, 0));
@@ -32,7 +29,7 @@ static void end_endless(gk_device *device, gk_graph *slow, int *left) {
   sim->answer_no(NULL);
   assert_ok(gk_wait(slow, NULL));
   alarm(0);
-  gk_graph_destroy(slow);
+  discard(slow);
   gk_free(device, left);
 }
 
@@ -49,10 +46,8 @@ TEST_ON_CUDA(owned_beside_one_that_takes_long) {
   int *done = int_on(device, 1), *left;
   gk_graph *both[2];
   for (uint32_t gated = 0; gated < 2; ++gated) {
-    both[gated] = graph_on(device, &list, gated ? GK_HOST_GATED : 0);
-    assert_ok(gk_bind(both[gated], LEFT, done));
-    assert_ok(gk_launch(both[gated], 0));
-    assert_ok(gk_wait(both[gated], NULL));
+    both[gated] = NEW_GRAPH(device, &list, gated ? GK_HOST_GATED : 0, {LEFT, done});
+    run_to_end(both[gated], 0);
   }
   gk_graph *slow = launch_endless(device, &left);
   for (uint32_t gated = 0; gated < 2; ++gated) {
@@ -67,14 +62,12 @@ TEST_ON_CUDA(owned_beside_one_that_takes_long) {
   for (int gated = 0; gated < 2; ++gated) {
     const int *x = gk_bound(both[gated], X);
     for (int k = 0; k < 100; ++k) assert_int_equal(int_at(device, x + k), k < 4 ? 5 : 0);
-    gk_graph_destroy(both[gated]);
   }
-  gk_free(device, done);
 }
 
 /* The graph's own launches are waited for, which use what it had. */
 TEST_ON_CUDA(follows_its_own_launches) {
-  gk_graph *graph = graph_on(device, &owner, 0);
+  gk_graph *graph = new_graph(device, &owner, 0);
   sim->busy(UINT64_MAX);
   assert_ok(gk_launch(graph, 0));
   assert_ok(gk_resize(graph, X, 16));
@@ -83,13 +76,12 @@ TEST_ON_CUDA(follows_its_own_launches) {
   sim->mark();
   assert_ok(gk_resize(graph, X, 0)); /* nothing is kept, and it waits all the same */
   assert_int_equal(sim->calls("cuEventSynchronize"), 1);
-  gk_graph_destroy(graph);
 }
 
 /* Memory that another graph uses, too: its launches are followed, and the driver waits for what else there is. */
 TEST_ON_CUDA(follows_those_it_lent_to) {
-  gk_graph *lender = graph_on(device, &owner, 0), *user = graph_on(device, &straight, 0);
-  assert_ok(gk_bind(user, X, gk_bound(lender, X)));
+  gk_graph *lender = new_graph(device, &owner, 0);
+  gk_graph *user = NEW_GRAPH(device, &straight, 0, {X, gk_bound(lender, X)});
   sim->mark();
   sim->busy(UINT64_MAX);
   assert_ok(gk_launch(user, 0));
@@ -98,23 +90,20 @@ TEST_ON_CUDA(follows_those_it_lent_to) {
   assert_int_equal(int_at(device, (int *)gk_bound(lender, X) + 7), 6);
   assert_ok(gk_bind(user, X, gk_bound(lender, X)));
   assert_ok(gk_launch(user, 0));
-  gk_graph_destroy(lender);
+  discard(lender);
   assert_int_equal(sim->calls("cuMemFree"), 2);
   assert_ok(gk_wait(user, NULL));
-  gk_graph_destroy(user);
 }
 
 TEST_ON_CUDA(is_taken_again) {
   gk_graph_destroy(graph_on(device, &list, 0));
   sim->mark();
   for (int k = 0; k < 5; ++k) {
-    gk_graph *graph = graph_on(device, &list, 0);
     int *left = int_on(device, 1);
-    assert_ok(gk_bind(graph, LEFT, left));
-    assert_ok(gk_launch(graph, 0));
-    assert_ok(gk_wait(graph, NULL));
+    gk_graph *graph = NEW_GRAPH(device, &list, 0, {LEFT, left});
+    run_to_end(graph, 0);
     assert_int_equal(int_at(device, (int *)gk_bound(graph, X) + 7), 5);
-    gk_graph_destroy(graph);
+    discard(graph);
     gk_free(device, left);
   }
   assert_int_equal(sim->calls("cuMemHostRegister"), 0);
@@ -123,11 +112,9 @@ TEST_ON_CUDA(is_taken_again) {
 }
 
 TEST_ON_CUDA(is_bounded) {
-  enum { GRAPHS = 100 };
-  gk_graph *graphs[GRAPHS];
-  for (int k = 0; k < GRAPHS; ++k) graphs[k] = graph_on(device, &straight, 0);
+  for (int k = 0; k < 100; ++k) (void)new_graph(device, &straight, 0);
   const size_t at_work = sim->alive(SIMGPU_MEMORY) + sim->alive(SIMGPU_PINNED);
-  for (int k = 0; k < GRAPHS; ++k) gk_graph_destroy(graphs[k]);
+  discard_all();
   const size_t kept = sim->alive(SIMGPU_MEMORY) + sim->alive(SIMGPU_PINNED);
   assert_true(at_work > 300);
   assert_true(kept >= 200 && kept <= 256);
@@ -141,31 +128,29 @@ TEST_ON_CUDA(goes_back_when_memory_runs_out) {
     const size_t alive = sim->alive(SIMGPU_ALL);
     gk_free(device, gk_alloc(device, 100, kind ? GK_HOST_MEMORY : GK_DEVICE_MEMORY));
     assert_int_equal(sim->alive(SIMGPU_ALL), alive); /* no sooner */
-    sim->mark();
-    (sim->fail)(3, CUDA_ERROR_OUT_OF_MEMORY, SIMGPU_NOW); /* behind the context's push and the mode's exchange */
+    fail_call(3, CUDA_ERROR_OUT_OF_MEMORY); /* behind the context's push and the mode's exchange */
     void *memory = gk_alloc(device, 100, kind ? GK_HOST_MEMORY : GK_DEVICE_MEMORY);
     assert_string_equal(sim->failed(), kind ? "cuMemHostAlloc" : "cuMemAlloc");
     assert_non_null(memory);
     assert_int_equal(sim->alive(SIMGPU_PINNED), kind);
     gk_free(device, memory);
   }
-  sim->mark();
-  (sim->fail)(3, CUDA_ERROR_OUT_OF_MEMORY, SIMGPU_NOW); /* nothing is kept: it is so */
+  fail_call(3, CUDA_ERROR_OUT_OF_MEMORY); /* nothing is kept: it is so */
   assert_null(gk_alloc(device, 100, GK_DEVICE_MEMORY));
   assert_says("cuMemAlloc of 100 bytes: out of memory");
 }
 
 /* Where the driver registers no memory it gives its own. */
 TEST_ON_CUDA(takes_the_drivers) {
-  uint64_t k = 2; /* behind the context's push and the mode's exchange */
   gk_graph *graph = NULL;
-  do { /* which call it is */
-    sim->mark();
-    (sim->fail)(++k, CUDA_ERROR_NOT_SUPPORTED, SIMGPU_NOW);
+  const char *failed = "";
+  for (uint64_t k = 3; strcmp(failed, "cuMemHostRegister") != 0; ++k) { /* behind the context's push and the exchange */
     graph = NULL;
+    fail_call(k, CUDA_ERROR_NOT_SUPPORTED);
     if (gk_graph_create(device, &straight, 0, &graph) == GK_OK) gk_graph_destroy(graph);
-    if (!sim->failed()) fail_msg("no call");
-  } while (strcmp(sim->failed(), "cuMemHostRegister") != 0);
+    failed = sim->failed();
+    if (!failed) fail_msg("no call");
+  }
   assert_non_null(graph);
   assert_true(sim->calls("cuMemHostAlloc") > 0);
 }
@@ -255,21 +240,15 @@ INSIDE(finds_what_is_in_use) {
 
 /* 16 MiB, or 256 blocks; what was taken again leaves room for others. */
 INSIDE(what_is_spare_is_bounded) {
-  enum { MIB = 1 << 20, BLOCKS = 256 };
-  static CUdeviceptr all[BLOCKS + 1];
+  static const struct { int blocks; size_t bytes; } bounds[] = {{16, 1 << 20}, {256, 8}};
+  static CUdeviceptr all[257];
   gki_cuda_device *native = native_of(device);
-  gki_cuda_pool_trim(native);
-  for (int turn = 0; turn < 3; ++turn) {
-    for (int k = 0; k < 17; ++k) all[k] = take_device(native, MIB);
+  for (int turn = 0; turn < 6; ++turn) {
+    const int count = bounds[turn / 3].blocks + 1;
+    if (turn % 3 == 0) gki_cuda_pool_trim(native);
+    for (int k = 0; k < count; ++k) all[k] = take_device(native, bounds[turn / 3].bytes);
     sim->mark();
-    for (int k = 0; k < 17; ++k) gki_cuda_free_device(native, all[k]);
-    assert_int_equal(sim->calls("cuMemFree"), 1);
-  }
-  gki_cuda_pool_trim(native);
-  for (int turn = 0; turn < 3; ++turn) {
-    for (int k = 0; k <= BLOCKS; ++k) all[k] = take_device(native, 8);
-    sim->mark();
-    for (int k = 0; k <= BLOCKS; ++k) gki_cuda_free_device(native, all[k]);
+    for (int k = 0; k < count; ++k) gki_cuda_free_device(native, all[k]);
     assert_int_equal(sim->calls("cuMemFree"), 1);
   }
   gki_cuda_free_device(native, 0);
@@ -285,8 +264,7 @@ INSIDE(takes_what_was_spare) {
   gki_cuda_pool_trim(native);
   for (int pinned = 0; pinned < 2; ++pinned) {
     gki_cuda_free_device(native, take_device(native, 3 << 20));
-    sim->mark();
-    (sim->fail)(1, CUDA_ERROR_OUT_OF_MEMORY, SIMGPU_NOW);
+    fail_call(1, CUDA_ERROR_OUT_OF_MEMORY);
     if (pinned) page = take_bytes(native, 8);
     else memory = take_device(native, 8);
     assert_string_equal(sim->failed(), entries[pinned]);
@@ -297,8 +275,7 @@ INSIDE(takes_what_was_spare) {
   gki_cuda_pool_trim(native);
   const size_t alive = sim->alive(SIMGPU_ALL);
   for (uint64_t k = 1; k <= 2; ++k) { /* cuMemHostRegister, cuMemHostGetDevicePointer */
-    sim->mark();
-    (sim->fail)(k, CUDA_ERROR_UNKNOWN, SIMGPU_NOW);
+    fail_call(k, CUDA_ERROR_UNKNOWN);
     assert_int_equal(gki_cuda_alloc_pinned(native, 8, "a test", &page, NULL), GK_ERROR_DEVICE);
     sim->mark();
     assert_int_equal(sim->alive(SIMGPU_ALL), alive);
@@ -308,10 +285,10 @@ INSIDE(takes_what_was_spare) {
 /* Mappings that are the same in a forked process: what the device writes there a child must not get a copy of. */
 static int count_shared(void) {
   FILE *maps = fopen("/proc/self/maps", "r");
-  char line[512];
+  char mapping[512];
   int count = 0;
   assert_non_null(maps);
-  while (fgets(line, sizeof line, maps)) count += strstr(line, "rw-s") && strstr(line, "/dev/zero");
+  while (fgets(mapping, sizeof mapping, maps)) count += strstr(mapping, "rw-s") && strstr(mapping, "/dev/zero");
   fclose(maps);
   return count;
 }
@@ -325,8 +302,7 @@ INSIDE(pages_are_shared_and_unmapped) {
   gki_cuda_free_pinned(native, page);
   gki_cuda_pool_trim(native);
   assert_int_equal(count_shared(), before);
-  sim->mark();
-  (sim->fail)(1, CUDA_ERROR_UNKNOWN, SIMGPU_NOW);
+  fail_call(1, CUDA_ERROR_UNKNOWN);
   void *none = NULL;
   assert_int_equal(gki_cuda_alloc_pinned(native, 8, "a test", &none, NULL), GK_ERROR_DEVICE);
   assert_int_equal(count_shared(), before);
@@ -375,8 +351,4 @@ TEST(no_memory_for_records) {
   assert_ok(gk_set_allocator(NULL));
 }
 
-int main(int count, char **words) {
-  (void)count;
-  with_simgpu(words);
-  return run_all_tests();
-}
+int main(__attribute__((unused)) int count, char **words) { return run_on_simgpu(words); }
