@@ -143,7 +143,7 @@ static void set_room(particles *p, int room) {
   p->room = room;
 }
 
-void bench_particles_restore(particles *p, const moment *from) {
+void bench_particles_restore(particles *p, const particles_moment *from) {
   const size_t bytes = (size_t)p->s.n * sizeof(vec);
   set_room(p, from->room);
   bench_must(gk_upload(p->device, gk_bound(p->graph, X), from->x, bytes));
@@ -177,9 +177,9 @@ void bench_particles_run(particles *p, int steps) {
   }
 }
 
-moment bench_particles_look(const particles *p) {
-  moment m = {.x = gk_bound(p->graph, X), .v = gk_bound(p->graph, V), .force = gk_bound(p->graph, FORCE),
-              .room = p->room, .yields = p->yields};
+particles_moment bench_particles_look(const particles *p) {
+  particles_moment m = {.x = gk_bound(p->graph, X), .v = gk_bound(p->graph, V), .force = gk_bound(p->graph, FORCE),
+                        .room = p->room, .yields = p->yields};
   read_slot(p, SEARCHES, &m.searches, sizeof m.searches);
   read_slot(p, ENERGY, &m.energy, sizeof m.energy);
   read_slot(p, ALONG_X, &m.momentum.x, sizeof m.momentum.x);
@@ -229,7 +229,8 @@ static void kick(const setting *s, vec *v, const vec *force) {
                  v[i].z + 0.5 * s->step * force[i].z};
 }
 
-double bench_particles_error(const setting *s, const moment *before, const moment *after, int steps) {
+double bench_particles_error(const setting *s, const particles_moment *before, const particles_moment *after,
+                             int steps) {
   const size_t n = (size_t)s->n, cells = (size_t)s->cells;
   vec *x = taken(n, sizeof *x), *v = taken(n, sizeof *v), *force = taken(n, sizeof *force);
   const grid g = {taken(cells * cells * cells, sizeof(int)), taken(n, sizeof(int))};
@@ -250,7 +251,7 @@ double bench_particles_error(const setting *s, const moment *before, const momen
   return error;
 }
 
-bool bench_particles_kept(const setting *s, const moment *before, const moment *after) {
+bool bench_particles_kept(const setting *s, const particles_moment *before, const particles_moment *after) {
   const vec d = {after->momentum.x - before->momentum.x, after->momentum.y - before->momentum.y,
                  after->momentum.z - before->momentum.z};
   return fabs(after->energy - before->energy) < 1e-3 * before->energy && sqrt(bench_square(d)) < 1e-10 * s->n;

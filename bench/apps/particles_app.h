@@ -38,13 +38,13 @@ GK_FN int bench_cell_along(double a, setting s) {
 GK_SOURCE_END
 
 /* The spheres at the end of a run, and results of that run. */
-typedef struct moment {
+typedef struct particles_moment {
   vec *x, *v, *force;
   int room;             /* of a list */
   int searches, yields; /* of that run */
   double energy;
   vec momentum;
-} moment;
+} particles_moment;
 
 typedef struct particles {
   gk_device *device;
@@ -73,18 +73,19 @@ void bench_particles_start(particles *p, gk_device *device, const setting *s);
 void bench_particles_end(particles *p);
 /* Binds all numbers but ROOM and STEPS. */
 void bench_particles_bind(gk_graph *graph, const setting *s);
-void bench_particles_restore(particles *p, const moment *from);
+void bench_particles_restore(particles *p, const particles_moment *from);
 /* Launches once, and once more for each yield. */
 void bench_particles_run(particles *p, int steps);
 /* Makes room after a yield for lists of up to `wanted` neighbours. */
 void bench_particles_grow(particles *p, int wanted);
 /* The results of a run; x, v and force are on the device. */
-moment bench_particles_look(const particles *p);
+particles_moment bench_particles_look(const particles *p);
 
 /* That room: an eighth more than `wanted`. */
 int bench_particles_room(int wanted);
 /* Simulates the steps without lists. @return The largest distance of a sphere from its place in `after` */
-double bench_particles_error(const setting *s, const moment *before, const moment *after, int steps);
+double bench_particles_error(const setting *s, const particles_moment *before, const particles_moment *after,
+                             int steps);
 /* Whether energy and momentum are kept, as exactly as steps of this length allow. */
-bool bench_particles_kept(const setting *s, const moment *before, const moment *after);
+bool bench_particles_kept(const setting *s, const particles_moment *before, const particles_moment *after);
 #endif

@@ -206,7 +206,7 @@ spheres *bench_spheres_start(const setting *s, int threads, spheres_style style)
   return NULL;
 }
 
-bool bench_spheres_restore(spheres *h, const moment *from) {
+bool bench_spheres_restore(spheres *h, const particles_moment *from) {
   const size_t bytes = (size_t)h->s.n * sizeof(vec);
   memcpy(h->x, from->x, bytes);
   memcpy(h->v, from->v, bytes);
@@ -215,7 +215,8 @@ bool bench_spheres_restore(spheres *h, const moment *from) {
   return !h->no_memory;
 }
 
-moment bench_spheres_look(const spheres *h) {
-  return (moment){.x = h->x, .v = h->v, .force = h->force, .room = h->room, .searches = h->searches,
-                  .yields = h->yields, .energy = h->kept[0], .momentum = {h->kept[1], h->kept[2], h->kept[3]}};
+particles_moment bench_spheres_look(const spheres *h) {
+  return (particles_moment){.x = h->x, .v = h->v, .force = h->force, .room = h->room, .searches = h->searches,
+                            .yields = h->yields, .energy = h->kept[0],
+                            .momentum = {h->kept[1], h->kept[2], h->kept[3]}};
 }

@@ -101,7 +101,7 @@ void *bench_scene_memory(const simulation *s, const char *slot) {
   return gk_bound(s->graph, gk_find_slot(s->graph, slot));
 }
 
-void bench_scene_moment(moment *m, size_t n) {
+void bench_scene_moment(body_moment *m, size_t n) {
   m->x = bench_shared(n * sizeof *m->x);
   m->v = bench_shared(n * sizeof *m->v);
   m->load = bench_shared(n * sizeof *m->load);
@@ -113,7 +113,7 @@ hand_state bench_scene_state(const simulation *s) {
                       .taken = s->taken};
 }
 
-void bench_scene_save(const simulation *s, moment *to) {
+void bench_scene_save(const simulation *s, body_moment *to) {
   size_t n = (size_t)s->body->vertex_count;
   bench_must(simulation_read(s, to->x, to->v));
   bench_must(gk_download(s->device, to->load, bench_scene_memory(s, "LOAD"), n * sizeof *to->load));
@@ -122,7 +122,7 @@ void bench_scene_save(const simulation *s, moment *to) {
   to->room = s->room;
 }
 
-void bench_scene_restore(simulation *s, const moment *from) {
+void bench_scene_restore(simulation *s, const body_moment *from) {
   size_t n = (size_t)s->body->vertex_count;
   const hand_state *state = &from->state;
   bench_must(gk_upload(s->device, bench_scene_memory(s, "X"), from->x, n * sizeof *from->x));

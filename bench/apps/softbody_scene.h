@@ -5,22 +5,22 @@
 #include "step.h"
 
 /* All inputs of a time step, and the results of the last one. */
-typedef struct moment {
+typedef struct body_moment {
   v3 *x, *v;
   double *load;
   hand_state state;
   int room;
   double highest;
-} moment; /* all of this is in memory that processes share */
+} body_moment; /* all of this is in memory that processes share */
 
 /* The demo's body, with each edge cut into `parts`. */
 void bench_scene_mesh(mesh *body, int parts);
 /* Two balls of 26 vertices, one above the other, for simulated devices. */
 void bench_scene_balls(mesh *body);
 
-void bench_scene_moment(moment *m, size_t vertices);
-void bench_scene_save(const simulation *s, moment *to);
-void bench_scene_restore(simulation *s, const moment *from);
+void bench_scene_moment(body_moment *m, size_t vertices);
+void bench_scene_save(const simulation *s, body_moment *to);
+void bench_scene_restore(simulation *s, const body_moment *from);
 
 /* The simulation's numbers as those of the version by hand. */
 hand_state bench_scene_state(const simulation *s);

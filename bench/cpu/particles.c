@@ -12,7 +12,7 @@ typedef struct scene {
   setting s;
   particles by_gk;
   int threads, steps; /* of one repetition */
-  moment before, after;
+  particles_moment before, after;
 } scene; /* in shared memory; only the first process uses by_gk */
 
 /* In a process of its own. */
@@ -23,9 +23,9 @@ typedef struct hand_arm {
 } hand_arm;
 
 /* Energies are sums, and each arm has an order of its own. */
-static bool same(const scene *s, const moment *got) {
+static bool same(const scene *s, const particles_moment *got) {
   const size_t bytes = (size_t)s->s.n * sizeof(vec);
-  const moment *want = &s->after;
+  const particles_moment *want = &s->after;
   return memcmp(got->x, want->x, bytes) == 0 && memcmp(got->v, want->v, bytes) == 0 &&
          memcmp(got->force, want->force, bytes) == 0 && got->room == want->room && got->yields == want->yields &&
          got->searches == want->searches && fabs(got->energy - want->energy) < 1e-10 * want->energy &&
@@ -40,7 +40,7 @@ static bool run_gk(void *with, uint64_t times, bench_took *took) {
     const double begin = bench_now();
     bench_particles_run(&s->by_gk, s->steps);
     took->all += (bench_now() - begin) * 1e-6;
-    const moment got = bench_particles_look(&s->by_gk);
+    const particles_moment got = bench_particles_look(&s->by_gk);
     right = same(s, &got) && right;
   }
   return right;
@@ -57,25 +57,25 @@ static bool run_hand(void *with, uint64_t times, bench_took *took) {
     const double begin = bench_now();
     if (!bench_spheres_run(arm->h, s->steps)) bench_fail("out of memory");
     took->all += (bench_now() - begin) * 1e-6;
-    const moment got = bench_spheres_look(arm->h);
+    const particles_moment got = bench_spheres_look(arm->h);
     right = same(s, &got) && right;
   }
   return right;
 }
 
-static void begin_moment(moment *m, size_t n) {
+static void begin_moment(particles_moment *m, size_t n) {
   m->x = bench_shared(n * sizeof *m->x);
   m->v = bench_shared(n * sizeof *m->v);
   m->force = bench_shared(n * sizeof *m->force);
 }
 
-static void save(const particles *p, moment *to) {
+static void save(const particles *p, particles_moment *to) {
   const size_t bytes = (size_t)p->s.n * sizeof(vec);
-  const moment got = bench_particles_look(p);
+  const particles_moment got = bench_particles_look(p);
   memcpy(to->x, got.x, bytes);
   memcpy(to->v, got.v, bytes);
   memcpy(to->force, got.force, bytes);
-  *to = (moment){to->x, to->v, to->force, got.room, got.searches, got.yields, got.energy, got.momentum};
+  *to = (particles_moment){to->x, to->v, to->force, got.room, got.searches, got.yields, got.energy, got.momentum};
 }
 
 /* Makes the moment at which all arms start, and the expected end. */

@@ -16,7 +16,7 @@ typedef struct scene {
   simulation by_gk;
   int threads;
   int steps; /* of one repetition */
-  moment before, after;
+  body_moment before, after;
 } scene; /* in shared memory; only the first process uses by_gk */
 
 /* In a process of its own. */
@@ -56,7 +56,7 @@ static bool run_gk(void *with, uint64_t times, bench_took *took) {
 static bool run_hand(void *with, uint64_t times, bench_took *took) {
   hand_arm *arm = with;
   const scene *s = arm->s;
-  const moment *from = &s->before;
+  const body_moment *from = &s->before;
   bool right = true;
   if (!arm->h) arm->h = bench_softbody_start(&s->body, &s->constants, s->threads, arm->style);
   if (!arm->h) bench_fail("out of memory");

@@ -12,7 +12,7 @@ enum { WAYS = 3 };
 typedef struct scene {
   particles p;
   int steps;
-  moment before, after;
+  particles_moment before, after;
   vec *seen; /* downloaded */
 } scene;
 
@@ -31,7 +31,7 @@ static bool same_vectors(const scene *s, const vec *got, const vec *want) {
 
 /* No device promises the order of an energy's sum. */
 static bool is_right(const scene *s) {
-  const moment got = bench_particles_look(&s->p), *want = &s->after;
+  const particles_moment got = bench_particles_look(&s->p), *want = &s->after;
   return same_vectors(s, got.x, want->x) && same_vectors(s, got.v, want->v) &&
          same_vectors(s, got.force, want->force) && got.room == want->room && got.yields == want->yields &&
          got.searches == want->searches && fabs(got.energy - want->energy) < 1e-10 * want->energy &&
@@ -101,22 +101,22 @@ static bool by_host(void *with, uint64_t times, bench_took *took) {
 
 /* ---- scenes ------------------------------------------------------------------------------------------------------ */
 
-static void begin_moment(moment *m, size_t n) {
+static void begin_moment(particles_moment *m, size_t n) {
   m->x = malloc(n * sizeof *m->x);
   m->v = malloc(n * sizeof *m->v);
   m->force = calloc(n, sizeof *m->force);
   if (!m->x || !m->v || !m->force) bench_fail("out of memory");
 }
 
-static void end_moment(moment *m) { free(m->x), free(m->v), free(m->force); }
+static void end_moment(particles_moment *m) { free(m->x), free(m->v), free(m->force); }
 
-static void save(const particles *p, moment *to) {
+static void save(const particles *p, particles_moment *to) {
   const size_t bytes = (size_t)p->s.n * sizeof(vec);
-  const moment got = bench_particles_look(p);
+  const particles_moment got = bench_particles_look(p);
   bench_must(gk_download(p->device, to->x, got.x, bytes));
   bench_must(gk_download(p->device, to->v, got.v, bytes));
   bench_must(gk_download(p->device, to->force, got.force, bytes));
-  *to = (moment){to->x, to->v, to->force, got.room, got.searches, got.yields, got.energy, got.momentum};
+  *to = (particles_moment){to->x, to->v, to->force, got.room, got.searches, got.yields, got.energy, got.momentum};
 }
 
 static void begin_scene(scene *s, gk_device *device, int along, int lead, int steps) {

@@ -15,7 +15,7 @@ enum { MOST_NEWTON = 60, MOST_SOLVE = 1000, MOST_SEARCH = 30 /* passes, as in st
 typedef struct scene {
   mesh body;
   simulation by_gk;
-  moment before, after;
+  body_moment before, after;
   v3 *seen; /* downloaded */
 } scene;
 
