@@ -11,11 +11,6 @@ static const gk_slot_desc slots[] = {
     GK_BUFFER(FLAG, int), GK_DEFAULT(BYTE, int, 3), GK_STRUCT_VALUE(LINE, line),
     GK_BUFFER(COUNT, int)};
 
-/* A list over other slots. */
-#define LIST_OVER(slots, name, ...) \
-  static const gk_task name##_tasks[] = {__VA_ARGS__}; \
-  static const gk_list name = GK_LIST(name, name##_tasks, slots)
-
 LIST(straight, GK_RUN(add, N, X, A));
 LIST(looping, GK_DO_WHILE(LEFT), GK_RUN(add, N, X, A), GK_RUN(decrease, GK_ONE, LEFT), GK_END);
 

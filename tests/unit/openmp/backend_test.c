@@ -163,7 +163,7 @@ static void assert_touched(size_t count) {
 
 TEST(test_every_item_once) {
   static const int counts[] = {-5, 0, 1, 2, 3, 63, 64, 65, 127, 128, 129, 1000, 4096, ITEMS_MAX};
-  LIST_OVER(list, item_slots, GK_RUN(touching, N, X));
+  LIST_OVER(item_slots, list, GK_RUN(touching, N, X));
   worker = pthread_self();
   for (size_t t = 0; t < GK_COUNT(thread_counts); ++t)
     for (size_t c = 0; c < GK_COUNT(all_costs); ++c) {
@@ -182,7 +182,7 @@ TEST(test_every_item_once) {
 }
 
 TEST(test_extents) {
-  LIST_OVER(list, item_slots, GK_RUN_3D(touching, N, NY, NZ, X));
+  LIST_OVER(item_slots, list, GK_RUN_3D(touching, N, NY, NZ, X));
   static const struct { int x; uint32_t y; int64_t z; size_t items; } cases[] = {
     {3, 5, 7, 105},   {1, 1, 1, 1},           {0, 5, 7, 0},  {3, 0, 7, 0},
     {3, 5, -7, 0},    {-1, UINT32_MAX, 1, 0}, {2, 3, 0, 0},  {100, 100, 10, 100000},
@@ -211,7 +211,7 @@ TEST(test_extents) {
 }
 
 TEST(test_too_many_items) {
-  LIST_OVER(list, item_slots, GK_RUN(touching, GK_ONE, X), GK_RUN_3D(touching, N, NY, NZ, X),
+  LIST_OVER(item_slots, list, GK_RUN(touching, GK_ONE, X), GK_RUN_3D(touching, N, NY, NZ, X),
                               GK_RUN(touching, GK_ONE, Y));
   WORLD(w, &list, 2, AS_MEASURED);
   BIND(&w, {X, {.ptr = touched_bytes}}, {Y, {.ptr = touched_bytes + 1}}, {N, {.i32 = INT32_MAX}}, {NY, {.u32 = 2}},
@@ -289,7 +289,7 @@ static const gk_slot_desc copy_slots[] = {GK_BUFFER(TO, six), GK_BUFFER(FROM, si
 TEST(test_planes_read_when_they_run) {
   static const gk_slot_desc read_slots[] = {GK_BUFFER(X, uint8_t), GK_BUFFER(N, int), GK_BUFFER(NY, int),
                                             GK_BUFFER(NZ, int)};
-  LIST_OVER(list, read_slots, {.op = GK_OP_KERNEL, .name = "read", .kernel = &touching, .items = {N, NY, NZ},
+  LIST_OVER(read_slots, list, {.op = GK_OP_KERNEL, .name = "read", .kernel = &touching, .items = {N, NY, NZ},
                                .args = {X}, .offset = 4});
   int32_t n[2] = {7, 3}, ny[2] = {5, 11}, nz[2] = {2, 13};
   WORLD(w, &list, 2, SHARE_ALL);
@@ -353,7 +353,7 @@ TEST(test_extents_in_their_order) {
 }
 
 TEST(test_copies) {
-  LIST_OVER(list, copy_slots, {.op = GK_OP_COPY, .name = "copy", .items = {HOW_MANY}, .args = {TO, FROM}, .offset = 3,
+  LIST_OVER(copy_slots, list, {.op = GK_OP_COPY, .name = "copy", .items = {HOW_MANY}, .args = {TO, FROM}, .offset = 3,
                                .from_offset = 5});
   enum { BYTES = 60000 };
   static char from[BYTES], to[BYTES], expected[BYTES];
@@ -380,7 +380,7 @@ TEST(test_copies) {
 }
 
 TEST(test_copy_of_a_struct) {
-  LIST_OVER(list, copy_slots, GK_COPY(WORDS, BLOCK, GK_ONE));
+  LIST_OVER(copy_slots, list, GK_COPY(WORDS, BLOCK, GK_ONE));
   block to = {{0}}, given = {{1, 2, 3, 4, 5}};
   WORLD(w, &list, 2, AS_MEASURED);
   BIND(&w, {WORDS, {.ptr = &to}}, {BLOCK, {.ptr = &given}});
@@ -431,7 +431,7 @@ static gk_result a_call(const gk_value *args, void *native) {
 }
 
 TEST(test_calls) {
-  LIST_OVER(list, item_slots, GK_CALL(a_call, X, N), GK_CALL(a_call, Y, N));
+  LIST_OVER(item_slots, list, GK_CALL(a_call, X, N), GK_CALL(a_call, Y, N));
   WORLD(w, &list, 2, SHARE_ALL);
   unsigned char x = 0, y = 0;
   BIND(&w, {X, {.ptr = &x}}, {Y, {.ptr = &y}}, {N, {.i32 = 42}});
@@ -451,7 +451,7 @@ TEST(test_calls) {
 /* ---- rebinding --------------------------------------------------------------------------------------------------- */
 
 TEST(test_rebinding) {
-  LIST_OVER(list, item_slots, GK_RUN(touching, N, X), GK_RUN(touching, N, Y), GK_RUN(touching, GK_ONE, X));
+  LIST_OVER(item_slots, list, GK_RUN(touching, N, X), GK_RUN(touching, N, Y), GK_RUN(touching, GK_ONE, X));
   WORLD(w, &list, 2, AS_MEASURED);
   unsigned char a[8] = {0}, b[8] = {0}, c[8] = {0};
   BIND(&w, {X, {.ptr = a}}, {Y, {.ptr = b}}, {N, {.i32 = 3}});

@@ -31,7 +31,7 @@ static void toil(const gk_value *args, gk_range range) {
   let_pass_here((range.end - range.begin) * ITEM_NS);
 }
 static const gk_kernel toiling = {.name = "toiling", .params = touch_params, .param_count = 1, .host = toil};
-LIST_OVER(toil_list, item_slots, GK_RUN(toiling, N, X));
+LIST_OVER(item_slots, toil_list, GK_RUN(toiling, N, X));
 
 enum { TOIL_ITEMS = 8, READING_NS = 100 /* and so what a dispatch takes as it is measured */ };
 
@@ -127,7 +127,7 @@ TEST(test_a_slow_waking_is_forgotten) {
 
 /* What is forgotten ends at what is usual: else every task would come to look large, and call the team for nothing. */
 TEST(test_small_tasks_stay_small) {
-  LIST_OVER(list, item_slots, GK_RUN(touching, N, X));
+  LIST_OVER(item_slots, list, GK_RUN(touching, N, X));
   world w;
   begin_list(&w, &list, 3);
   float begun_with = w.device.dispatch_ns;
@@ -172,7 +172,7 @@ static void begin_loop(world *w, const gk_list *list, int *count) {
 
 /* A slow moment is doubted in the middle of a launch, too, the next time that the task is timed. */
 TEST(test_a_slow_moment_is_forgotten_in_a_loop) {
-  LIST_OVER(list, item_slots, GK_DO_WHILE(COUNT), GK_RUN(toiling_little, N, X), GK_CALL(doubt_in_time, COUNT), GK_END);
+  LIST_OVER(item_slots, list, GK_DO_WHILE(COUNT), GK_RUN(toiling_little, N, X), GK_CALL(doubt_in_time, COUNT), GK_END);
   int again;
   world w;
   begin_loop(&w, &list, &again);
@@ -200,7 +200,7 @@ CALLED(slow_down) {
 /* Likewise where the team is there: it is measured again, rather than shared for as long as the launch may take with
  * what has become of the machine. */
 TEST(test_a_team_is_measured_again) {
-  LIST_OVER(list, item_slots, GK_DO_WHILE(COUNT), GK_RUN(toiling_little, N, X), GK_CALL(slow_down, COUNT), GK_END);
+  LIST_OVER(item_slots, list, GK_DO_WHILE(COUNT), GK_RUN(toiling_little, N, X), GK_CALL(slow_down, COUNT), GK_END);
   int again;
   world w;
   begin_loop(&w, &list, &again);
@@ -270,7 +270,7 @@ static void run_waking(world *w, float wake_ns) {
 /* Waking takes long, so as much must have been missed by then for the team to start. If all of it was worth that, the
  * next launch begins with it. */
 TEST(test_starts_are_earned) {
-  LIST_OVER(list, item_slots, SMALL, SMALL, SMALL, SMALL, SMALL, SMALL);
+  LIST_OVER(item_slots, list, SMALL, SMALL, SMALL, SMALL, SMALL, SMALL);
   static const struct { float wake_ns; int first; } launches[] = {
     {GKI_WAKE_NS, 4}, {GKI_WAKE_NS, 0}, {20001, 0}, {30000, 6}, {GKI_WAKE_NS, 4}};
   world w;
@@ -287,7 +287,7 @@ TEST(test_starts_are_earned) {
 
 /* What takes as long alone as with a dispatch is shared, and nothing that takes less. */
 TEST(test_what_is_worth_a_dispatch) {
-  LIST_OVER(list, item_slots, SMALL, GK_CALL(note_help, 0));
+  LIST_OVER(item_slots, list, SMALL, GK_CALL(note_help, 0));
   for (int less = 0; less < 2; ++less) {
     world w;
     begin_waking(&w, &list);
@@ -341,7 +341,7 @@ enum { MOST_TRIES = 10000 /* until others are awake still when an order comes, s
 /* What a start takes is what a waking takes: a step towards it. */
 TEST(test_a_start_is_timed) {
   static const uint64_t readings[][2] = {{(uint64_t)GKI_WAKE_NS / 2, 0}, {(uint64_t)GKI_WAKE_NS * 2, 0}};
-  LIST_OVER(list, item_slots, GK_RUN(noting, N, X));
+  LIST_OVER(item_slots, list, GK_RUN(noting, N, X));
   for (size_t k = 0; k < GK_COUNT(readings); ++k) {
     world w;
     begin_waking(&w, &list);
@@ -376,7 +376,7 @@ TEST(test_uneven_work_is_no_waking) {
   static const gk_kernel uneven = {
     .name = "uneven", .params = touch_params, .param_count = 1, .host = toil_unevenly};
 #define UNEVEN GK_CALL(sleep_first, 0), GK_RUN(uneven, N, X)
-  LIST_OVER(list, item_slots, GK_RUN(touching, N, X), UNEVEN, UNEVEN, UNEVEN, UNEVEN);
+  LIST_OVER(item_slots, list, GK_RUN(touching, N, X), UNEVEN, UNEVEN, UNEVEN, UNEVEN);
   world w;
   begin_waking(&w, &list);
   for (uint32_t k = 0; k < w.program.op_count; ++k) w.program.ops[k].cost_ns = 1e6f;
@@ -448,7 +448,7 @@ TEST(test_a_checkpoint_behind_another_calls) {
   enum { FLAG = 4, OTHER, ITEMS = 64 };
   static const gk_slot_desc own_slots[] = {GK_BUFFER(X, uint8_t), GK_BUFFER(Y, uint8_t), GK_SCALAR(N, int),
                                            GK_BUFFER(FLAG, int), GK_BUFFER(OTHER, int)};
-  LIST_OVER(list, own_slots, {.op = GK_OP_CHECKPOINT, .name = "first", .flag = FLAG, .label = 1},
+  LIST_OVER(own_slots, list, {.op = GK_OP_CHECKPOINT, .name = "first", .flag = FLAG, .label = 1},
                              GK_RUN(touching, GK_ONE, X), GK_END,
                              {.op = GK_OP_CHECKPOINT, .name = "second", .flag = OTHER, .label = 2},
                              GK_RUN(touching, N, Y), GK_END);
@@ -479,7 +479,7 @@ TEST(test_a_dump_counts_sums) {
     .name = "one", .params = params, .param_count = 1, .dimensions = 1, .host = sum_nothing};
   static const gk_kernel two = {
     .name = "two", .params = params, .param_count = 2, .dimensions = 1, .host = sum_nothing};
-  LIST_OVER(list, own_slots, GK_RUN(one, N, X), GK_RUN(two, N, X, Y), GK_RUN(one, N, Y));
+  LIST_OVER(own_slots, list, GK_RUN(one, N, X), GK_RUN(two, N, X, Y), GK_RUN(one, N, Y));
   WORLD(w, &list, 1, AS_MEASURED);
   char *text = gki_openmp.dump(&w.program, "text");
   assert_non_null(strstr(text, "task 0 (one): kernel, 1 sum,"));

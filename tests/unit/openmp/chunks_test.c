@@ -85,7 +85,7 @@ static const gk_slot_desc sum_slots[] = {GK_BUFFER(X, int), GK_SCALAR(N, int), G
 
 /* Again and again, so that what is measured decides how they are cut. */
 TEST(test_whole_sums_of_chunks) {
-  LIST_OVER(list, sum_slots, GK_RUN(count_up, N, X, DOWN, UP));
+  LIST_OVER(sum_slots, list, GK_RUN(count_up, N, X, DOWN, UP));
   static const int counts[] = {0, 1, 2, 7, 63, 64, 129, 100003, ITEMS - 1, ITEMS};
   atomic_store(&clock_runs, true);
   for (size_t t = 0; t < GK_COUNT(thread_counts); ++t)
@@ -176,7 +176,7 @@ TEST(test_sums_begin_at_zero_in_each_call) {
   static const gk_param params[] = {{"n", "int", 4, 4, GK_PTR, GK_ACCESS_SUM}};
   static const gk_kernel counting = {
     .name = "counting", .params = params, .param_count = 1, .dimensions = 1, .host = count_items};
-  LIST_OVER(list, sum_slots, GK_RUN(counting, N, DOWN));
+  LIST_OVER(sum_slots, list, GK_RUN(counting, N, DOWN));
   static const int counts[] = {1, 100, 64000, ITEMS};
   for (size_t c = 0; c < GK_COUNT(counts); ++c) {
     int total = 0;
@@ -247,7 +247,7 @@ HOST_KERNEL(toil_as_said) { let_pass_here((range.end - range.begin) * each_ns); 
  * is looked at again soon where it grows, else ever later. */
 TEST(test_how_costs_are_learned) {
   INT_KERNEL(as_said, toil_as_said);
-  LIST_OVER(list, int_slots, GK_RUN(as_said, N, X));
+  LIST_OVER(int_slots, list, GK_RUN(as_said, N, X));
   static const struct { uint64_t seen; float cost; int timed, countdown; } steps[] = {
     {1000, 8, 1, 1}, {1000, 64, 2, 1}, {1000, 512, 3, 1}, {1000, 1000, 4, 16}, {8000, 8000, 5, 16},
     {8001, 8001, 6, 16}, {10, 10, 7, 16}, {100, 80, 8, 1}, {800, 100, 9, 1}, {640, 125, 10, 64}, {10, 109.375f, 11, 64},
@@ -271,7 +271,7 @@ TEST(test_how_costs_are_learned) {
 
 /* However little it took, it is learned when it takes more. */
 TEST(test_nothing_is_not_for_ever) {
-  LIST_OVER(list, int_slots, GK_RUN(toiling, N, X));
+  LIST_OVER(int_slots, list, GK_RUN(toiling, N, X));
   WORLD(w, &list, 2, AS_MEASURED);
   BIND(&w, {X, {.ptr = met}}, {N, {.i32 = 2}});
   gki_op *op = &w.program.ops[0];
@@ -291,7 +291,7 @@ TEST(test_nothing_is_not_for_ever) {
 TEST(test_a_task_of_a_checkpoint_is_timed) {
   enum { FLAG = 3 };
   static const gk_slot_desc any_slots[] = {GK_BUFFER(X, int), GK_SCALAR(N, int), GK_BUFFER(FLAG, int)};
-  LIST_OVER(list, any_slots, {.op = GK_OP_CHECKPOINT, .name = "first", .flag = FLAG, .label = 1}, GK_RUN(toiling, N, X),
+  LIST_OVER(any_slots, list, {.op = GK_OP_CHECKPOINT, .name = "first", .flag = FLAG, .label = 1}, GK_RUN(toiling, N, X),
                              GK_END, {.op = GK_OP_CHECKPOINT, .name = "second", .flag = FLAG, .label = 2},
                              GK_RUN(toiling, N, X), GK_END);
   int silent = 0;
@@ -310,7 +310,7 @@ HOST_KERNEL(do_nothing) {}
 TEST(test_small_tasks_go_on_being_timed) {
   enum { PASSES = 100, BELIEVED_NS = 2000 };
   INT_KERNEL(idle, do_nothing);
-  LIST_OVER(list, int_slots, GK_DO_WHILE(X, .max_iterations = PASSES), GK_RUN(idle, N, X), GK_END);
+  LIST_OVER(int_slots, list, GK_DO_WHILE(X, .max_iterations = PASSES), GK_RUN(idle, N, X), GK_END);
   int always = 1;
   WORLD(w, &list, 2, SHARE_ALL);
   bind_ptr(&w, X, &always);
@@ -332,7 +332,7 @@ TEST(test_bytes_in_chunks) {
   enum { FROM = 3 };
   static const gk_slot_desc byte_slots[] = {GK_BUFFER(X, uint8_t), GK_SCALAR(N, int), GK_BUFFER(FROM, uint8_t)};
   LIST_OVER(
-    list, byte_slots,
+    byte_slots, list,
     {.op = GK_OP_COPY, .name = "copy", .items = {N}, .args = {X, FROM}, .offset = 3, .from_offset = 5},
     {.op = GK_OP_FILL, .name = "fill", .items = {N}, .args = {FROM}, .offset = 8, .pattern = 0x01020304u});
   static const int counts[] = {ITEMS - 1, ITEMS};

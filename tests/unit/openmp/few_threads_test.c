@@ -89,7 +89,7 @@ GK_KERNEL(add_halves, (in(float, x), sum(float, total))) {
 GK_SOURCE_END
 
 static const gk_slot_desc sum_slots[] = {GK_BUFFER(X, float), GK_BUFFER(TOTAL, float), GK_SCALAR(N, int)};
-LIST_OVER(sum_list, sum_slots, GK_RUN(add_halves, N, X, TOTAL));
+LIST_OVER(sum_slots, sum_list, GK_RUN(add_halves, N, X, TOTAL));
 
 static void begin_world(world *w, costs how, float *total) {
   static float x[ITEMS];

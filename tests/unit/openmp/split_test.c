@@ -549,7 +549,7 @@ TEST(test_each_call_says_its_own) {
 TEST(test_a_bad_count_says_its_own) {
   enum { MANY = 2 };
   static const gk_slot_desc own_slots[] = {GK_BUFFER(X, int), GK_SCALAR(MANY, int64_t)};
-  LIST_OVER(list, own_slots, GK_CALL(complain, X), GK_RUN(little, MANY, X));
+  LIST_OVER(own_slots, list, GK_CALL(complain, X), GK_RUN(little, MANY, X));
   int x = 0;
   WORLD(w, &list, 1, SHARE_NOTHING);
   BIND(&w, {X, {.ptr = &x}}, {MANY, {.i64 = (int64_t)INT32_MAX + 1}});

@@ -26,7 +26,7 @@ typedef struct totals { float f; double d; int n; uint32_t u; } totals;
 enum { XS = 1, SF, SD, SI, SU, SN, RUNS = 50 };
 static const gk_slot_desc sum_slots[] = {GK_BUFFER(XS, float), GK_BUFFER(SF, float), GK_BUFFER(SD, double),
                                          GK_BUFFER(SI, int),   GK_BUFFER(SU, uint),  GK_SCALAR(SN, int)};
-LIST_OVER(sum_list, sum_slots, GK_RUN(add_all, SN, XS, SF, SD, SI, SU));
+LIST_OVER(sum_slots, sum_list, GK_RUN(add_all, SN, XS, SF, SD, SI, SU));
 
 static float *numbers(void) {
   static float x[ITEMS_MAX];
@@ -272,7 +272,7 @@ static void scarce_free(void *user, void *at) {
 
 /* Every allocation fails once. */
 TEST(test_out_of_memory) {
-  LIST_OVER(list, sum_slots, GK_PARALLEL, GK_SECTION, GK_RUN(add_all, SN, XS, SF, SD, SI, SU), GK_END, GK_SECTION,
+  LIST_OVER(sum_slots, list, GK_PARALLEL, GK_SECTION, GK_RUN(add_all, SN, XS, SF, SD, SI, SU), GK_END, GK_SECTION,
                              GK_RUN(add_all, SN, XS, SF, SD, SI, SU), GK_END, GK_END);
   gk_allocator scarce = {NULL, scarce_alloc, scarce_resize, scarce_free};
   int failed = 0;

@@ -67,10 +67,10 @@ static inline int run_all_tests_with(CMFixtureFunction setup, CMFixtureFunction 
 static inline int run_all_tests(void) { return run_all_tests_with(NULL, NULL); }
 
 /* A list of these tasks over an array of slots, by default `slots`. */
-#define LIST_OVER(name, its_slots, ...) \
+#define LIST_OVER(its_slots, name, ...) \
   static const gk_task name##_tasks[] = {__VA_ARGS__}; \
   static const gk_list name = GK_LIST(name, name##_tasks, its_slots)
-#define LIST(name, ...) LIST_OVER(name, slots, __VA_ARGS__)
+#define LIST(name, ...) LIST_OVER(slots, name, __VA_ARGS__)
 
 /* A library call, and a kernel's function on the host. */
 #define CALLED(name) \
