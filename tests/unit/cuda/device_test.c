@@ -3,6 +3,7 @@
 #include "runtime/device.h"
 #include "cuda/device.h"
 #include "graphs.h"
+#include "unit/support/runtime_kernels.h"
 
 TEST_ON_CUDA(test_report) {
   const gk_device_info *info = gk_device_describe(device);

@@ -339,18 +339,18 @@ TEST_ON_CUDA(test_posted_nothing) {
 /* ---- counts ------------------------------------------------------------------------------------------------------ */
 
 /* Without a struct, which stands behind the sizes, and is sent with all that is before it. */
-enum { TO = 1, COUNT, AGAIN };
-static const gk_slot_desc counted[] = {GK_BUFFER(TO, int), GK_SCALAR(COUNT, int), GK_BUFFER(AGAIN, int)};
+enum { TO = 1, TIMES, AGAIN };
+static const gk_slot_desc counted[] = {GK_BUFFER(TO, int), GK_SCALAR(TIMES, int), GK_BUFFER(AGAIN, int)};
 
 /* What the device knows of memory's size and of the launch's number is what the next launch goes by. */
 static void check_counts(gk_device *device, const gk_list *list, uint32_t bits, CUstream stream) {
   int *small = int_on(device, 0), *large = ints_on(device, NULL, 4), *again = int_on(device, 0);
   for (uint64_t k = 1, over = 0; !over; ++k) {
     gk_graph *graph = NEW_GRAPH(device, list, bits, {AGAIN, again}, {TO, small});
-    gk_bind_int(graph, COUNT, 2);
+    gk_bind_int(graph, TIMES, 2);
     assert_fails(GK_ERROR_INVALID, "2 elements of 4 bytes", run_on_stream(graph, 0, NULL));
     gk_bind(graph, TO, large);
-    gk_bind_int(graph, COUNT, 4);
+    gk_bind_int(graph, TIMES, 4);
     fail_call(k, CUDA_ERROR_OUT_OF_MEMORY);
     const gk_result result = run_on_stream(graph, 0, NULL);
     over = !failed_call();
@@ -359,18 +359,18 @@ static void check_counts(gk_device *device, const gk_list *list, uint32_t bits, 
     run_to_end(graph, 0);
     ASSERT_VALUES({large + 3, 7});
     for (int n = 5; n < 7; ++n) {
-      gk_bind_int(graph, COUNT, n);
+      gk_bind_int(graph, TIMES, n);
       assert_fails(GK_ERROR_INVALID, n == 5 ? "5 elements of 4 bytes" : "6 elements of 4 bytes",
                    run_on_stream(graph, 0, k % 2 ? stream : NULL));
     }
-    gk_bind_int(graph, COUNT, 4);
+    gk_bind_int(graph, TIMES, 4);
     run_to_end(graph, 0);
     discard(graph);
   }
 }
 
 COUNTED(test_counts) {
-  static const gk_task once[] = {GK_FILL(TO, COUNT, 7)}, more[] = {GK_DO_WHILE(AGAIN), GK_FILL(TO, COUNT, 7), GK_END};
+  static const gk_task once[] = {GK_FILL(TO, TIMES, 7)}, more[] = {GK_DO_WHILE(AGAIN), GK_FILL(TO, TIMES, 7), GK_END};
   static const gk_list fills[] = {GK_LIST(fills[0], once, counted), GK_LIST(fills[1], more, counted)};
   (void)enter_context(device);
   const CUstream stream = new_stream();
