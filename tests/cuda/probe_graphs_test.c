@@ -2,10 +2,9 @@
  * golden text (GK_UPDATE_GOLDEN=1 writes it anew). On a right driver a question that has lost half of what it asks is
  * answered as before, so only this shows it. */
 #include "cuda/probe_graphs.h"
-#include "unit/support/test.h"
+#include "unit/support/golden.h"
 
 enum { MEMORY = 1 << 20, LIST_KERNEL = 1, BESIDE_KERNEL, CONTEXT, FIRST_NODE = 1000, MOST_BODIES = 512 };
-static const char path[] = "tests/golden/probe_graphs.txt";
 static char text[1 << 17];
 static size_t length;
 static uintptr_t graph_count, node_count, handle_count;
@@ -116,19 +115,11 @@ static void say_graph(const gki_probe_graph *graph) {
 }
 
 TEST(what_is_asked) {
-  static char golden[sizeof text];
   for (size_t k = 0; k < GKI_CUDA_PROBE_GRAPHS; ++k) say_graph(&gki_probe_graphs[k]);
-  const char *wish = getenv("GK_UPDATE_GOLDEN");
-  FILE *file = fopen(path, wish && *wish == '1' ? "w+b" : "rb");
-  assert_non_null(file);
-  if (wish && *wish == '1') assert_int_equal(fwrite(text, 1, length, file), length);
-  rewind(file);
-  golden[fread(golden, 1, sizeof golden - 1, file)] = 0;
-  fclose(file);
-  size_t same = 0;
-  while (text[same] && text[same] == golden[same]) ++same;
-  while (same && text[same - 1] != '\n') --same;
-  if (strcmp(text, golden) != 0) fail_msg("%s says:\n%.300s\nbut now it is:\n%.300s", path, golden + same, text + same);
+  compare_golden("probe_graphs.txt", text);
 }
 
-int main(void) { return run_all_tests(); }
+int main(int count, char **words) {
+  read_golden_wish(count, words);
+  return run_all_tests();
+}

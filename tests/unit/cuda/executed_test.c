@@ -1,28 +1,25 @@
 /* What the driver executes in a launch is what the plan's dump says: tasks, control kernels and conditional nodes. */
-#include "world.h"
+#include "graphs.h"
 #include "unit/support/runtime_kernels.h"
 #include "dump/formats.h"
 
 enum { X = 1, Y, Z, N, A, OFF, ON };
-static const gk_slot_desc slots[] = {GK_BUFFER(X, int), GK_BUFFER(Y, int),   GK_BUFFER(Z, int), GK_SCALAR(N, int),
-                                     GK_SCALAR(A, int), GK_BUFFER(OFF, int), GK_BUFFER(ON, int)};
+static const gk_slot_desc slots[] = {GK_BUFFER(X, int), GK_BUFFER(Y, int), GK_BUFFER(Z, int), GK_DEFAULT(N, int, 1),
+                                     GK_DEFAULT(A, int, 1), GK_BUFFER(OFF, int), GK_BUFFER(ON, int)};
 enum { HERE = 7, THERE, NOWHERE };
 #define TASK GK_RUN(add, N, X, A)
 #define ROW(label) GK_CHECKPOINT(label, OFF), TASK, GK_END
 
 typedef struct launch { uint64_t kernels, conditionals; } launch;
 
-/* The device counts when a launch is through, which is a moment after it posted its status; a download is behind that.
- */
+/* The device counts when a launch is through, which is a moment after it posted its status: a download is behind that.
+ * A WHILE node counts again after each pass. */
 static launch executed(gk_device *device, gk_graph *graph, int32_t label) {
-  const gk_status *status;
   sim->mark();
-  assert_ok(gk_launch(graph, label));
-  assert_ok(gk_wait(graph, &status));
-  assert_int_equal(status->state, GK_FINISHED);
+  assert_int_equal(run_to_end(graph, label)->state, GK_FINISHED);
   assert_int_equal(sim->counts().launches, 1);
   (void)int_at(device, gk_bound(graph, X));
-  const simgpu_counts counts = sim->counts(); /* a WHILE node counts again after each pass */
+  const simgpu_counts counts = sim->counts();
   return (launch){counts.kernel_nodes, counts.conditional_nodes - counts.passes};
 }
 
@@ -48,14 +45,8 @@ static launch told(const gk_list *list, uint64_t around, const uint32_t *passes,
 /* A launch from the top, and one that begins at the first checkpoint: what that skips looks at a word, or is a node
  * that is closed, and counts all the same. one: the same graph does for both, and has a prologue. */
 static void check(gk_device *device, const gk_list *list, const uint32_t *passes, bool one) {
-  gk_graph *graph = graph_on(device, list, 0);
-  gk_bind(graph, X, int_on(device, 0));
-  gk_bind(graph, Y, int_on(device, 0));
-  gk_bind(graph, Z, int_on(device, 0));
-  gk_bind(graph, OFF, int_on(device, 0));
-  gk_bind(graph, ON, int_on(device, 1));
-  gk_bind_int(graph, N, 1);
-  gk_bind_int(graph, A, 1);
+  gk_graph *graph = NEW_GRAPH(device, list, 0, {X, int_on(device, 0)}, {Y, int_on(device, 0)}, {Z, int_on(device, 0)},
+                              {OFF, int_on(device, 0)}, {ON, int_on(device, 1)});
   for (int resumes = 0; resumes < 2; ++resumes) {
     const launch got = executed(device, graph, resumes ? HERE : 0);
     const uint64_t around = resumes || one ? 2 : 1;
@@ -65,54 +56,43 @@ static void check(gk_device *device, const gk_list *list, const uint32_t *passes
     assert_int_equal(got.conditionals, want.conditionals);
     assert_true(got.kernels < usual.kernels && got.conditionals < usual.conditionals);
   }
-  gk_graph_destroy(graph);
 }
+#define CHECK(one, list, ...) check(device, &(list), (const uint32_t[]){__VA_ARGS__}, one)
 
 TEST_ON_CUDA(test_ten_passes) {
-  static const gk_task tasks[] = {TASK, GK_DO_WHILE(ON, .max_iterations = 10), ROW(HERE), ROW(THERE), ROW(NOWHERE),
-                                  GK_END};
-  static const gk_list list = GK_LIST(list, tasks, slots);
-  check(device, &list, (const uint32_t[]){1, 10}, true);
+  LIST(list, TASK, GK_DO_WHILE(ON, .max_iterations = 10), ROW(HERE), ROW(THERE), ROW(NOWHERE), GK_END);
+  CHECK(true, list, 1, 10);
 }
 
 /* A step as the soft body's: the demo itself would take a mesh. */
 TEST_ON_CUDA(test_step) {
-  static const gk_task tasks[] = {
-      TASK, GK_DO_WHILE(ON, .max_iterations = 4), GK_CHECKPOINT(HERE, OFF), TASK, TASK, TASK, GK_END,
-      GK_PARALLEL, GK_SECTION, TASK, GK_END, GK_SECTION, GK_RUN(add, N, Y, A), GK_END,
-      GK_SECTION, GK_RUN(add, N, Z, A), GK_RUN(add, N, Z, A), GK_END, GK_END, TASK,
-      GK_DO_WHILE(ON, .max_iterations = 5), TASK, TASK, TASK, GK_END,
-      GK_DO_WHILE(ON, .max_iterations = 3), TASK, TASK, GK_END, TASK, GK_END,
-      TASK, TASK, TASK, TASK, TASK, TASK, TASK, TASK, TASK};
-  static const gk_list list = GK_LIST(list, tasks, slots);
-  check(device, &list, (const uint32_t[]){1, 4, 20, 12}, true);
+  LIST(list,
+       TASK, GK_DO_WHILE(ON, .max_iterations = 4), GK_CHECKPOINT(HERE, OFF), TASK, TASK, TASK, GK_END,
+       GK_PARALLEL, GK_SECTION, TASK, GK_END, GK_SECTION, GK_RUN(add, N, Y, A), GK_END,
+       GK_SECTION, GK_RUN(add, N, Z, A), GK_RUN(add, N, Z, A), GK_END, GK_END, TASK,
+       GK_DO_WHILE(ON, .max_iterations = 5), TASK, TASK, TASK, GK_END,
+       GK_DO_WHILE(ON, .max_iterations = 3), TASK, TASK, GK_END, TASK, GK_END,
+       TASK, TASK, TASK, TASK, TASK, TASK, TASK, TASK, TASK);
+  CHECK(true, list, 1, 4, 20, 12);
 }
 
 /* Launches from the top have a graph of their own, with as many nodes: a decision that begins the body is made once
  * before the loop and then by its end, unless a launch may begin right there. */
 TEST_ON_CUDA(test_two_graphs) {
-  static const gk_task tasks[] = {TASK, GK_DO_WHILE(ON, .max_iterations = 10), GK_CHECKPOINT(HERE, OFF), GK_END, TASK,
-                                  GK_END};
-  static const gk_list list = GK_LIST(list, tasks, slots);
-  check(device, &list, (const uint32_t[]){1, 10}, false);
+  LIST(list, TASK, GK_DO_WHILE(ON, .max_iterations = 10), GK_CHECKPOINT(HERE, OFF), GK_END, TASK, GK_END);
+  CHECK(false, list, 1, 10);
 }
 
 TEST_ON_CUDA(test_straight) {
-  static const gk_task tasks[] = {ROW(HERE), ROW(THERE), ROW(NOWHERE), TASK};
-  static const gk_list list = GK_LIST(list, tasks, slots);
-  check(device, &list, (const uint32_t[]){1}, true);
+  LIST(list, ROW(HERE), ROW(THERE), ROW(NOWHERE), TASK);
+  CHECK(true, list, 1);
 }
 
 /* A SWITCH node on CUDA 13.0; its case runs. */
 TEST_ON_CUDA(test_branch) {
-  static const gk_task tasks[] = {ROW(HERE), GK_WHILE(ON, .max_iterations = 3), TASK, GK_SWITCH(OFF), GK_CASE, TASK,
-                                  GK_END, GK_CASE, GK_END, GK_END, GK_END};
-  static const gk_list list = GK_LIST(list, tasks, slots);
-  check(device, &list, (const uint32_t[]){1, 3}, true);
+  LIST(list, ROW(HERE), GK_WHILE(ON, .max_iterations = 3), TASK, GK_SWITCH(OFF), GK_CASE, TASK,
+       GK_END, GK_CASE, GK_END, GK_END, GK_END);
+  CHECK(true, list, 1, 3);
 }
 
-int main(int count, char **words) {
-  (void)count;
-  with_simgpu(words);
-  return run_all_tests();
-}
+int main(__attribute__((unused)) int count, char **words) { return run_on_simgpu(words); }

@@ -48,8 +48,8 @@ static inline void check_queue(gk_device *device, gk_graph *graph, gk_slot x, gk
   for (int k = 0; k < 16; ++k) memory[k] = int_on(device, 1);
   sim->hold(true);
   for (int k = 0; k < 16; ++k) {
-    const int line[] = {k, 1000};
-    gk_bind_bytes(graph, its_line, line, sizeof line);
+    const int numbers[] = {k, 1000};
+    gk_bind_bytes(graph, its_line, numbers, sizeof numbers);
     gk_bind(graph, x, memory[k]);
     assert_ok(gk_launch(graph, 0));
   }

@@ -2,7 +2,8 @@
  * and as many nodes as the driver was asked for. */
 #include "runtime/device.h"
 #include "cuda/device.h"
-#include "world.h"
+#include "graphs.h"
+#include "unit/support/golden.h"
 #include "unit/support/runtime_kernels.h"
 
 enum { NONE, X, Y, N, A, LEFT, FLAG };
@@ -10,14 +11,12 @@ enum { HERE = 5 };
 static const gk_slot_desc slots[] = {GK_BUFFER(X, int), GK_BUFFER(Y, int), GK_DEFAULT(N, int, 1), GK_DEFAULT(A, int, 1),
                                      GK_BUFFER(LEFT, int), GK_BUFFER(FLAG, int)};
 
-static gk_result put_nothing(const gk_value *args, void *stream) {
-  (void)args;
-  (void)stream;
+static gk_result put_nothing(__attribute__((unused)) const gk_value *args, __attribute__((unused)) void *stream) {
   return GK_OK;
 }
 
 #define THREE GK_FILL(X, N, 1), GK_FILL(X, N, 2), GK_FILL(X, N, 3)
-static const gk_task tasks[] = {
+LIST(list,
   /*  0 */ GK_RUN(add, N, X, A), {.op = GK_OP_FILL, .name = "a|{b} \"c\" <d>", .items = {N}, .args = {X}},
   /*  2 */ GK_DO_WHILE(LEFT), GK_RUN(decrease, GK_ONE, LEFT),
   /*  4 */   GK_IF(FLAG), GK_CALL(put_nothing, X), GK_FILL(X, N, 1), GK_ELSE, GK_RUN(add, N, X, A), GK_END,
@@ -27,35 +26,7 @@ static const gk_task tasks[] = {
   /* 27 */ GK_COPY(Y, X, N),
   /* 28 */ THREE, THREE, THREE,
   /* 37 */ GK_CHECKPOINT(HERE, FLAG), GK_RUN(add, N, X, A), GK_END,
-  /* 40 */ GK_RUN_ALWAYS(add, N, X, A)};
-static const gk_list list = GK_LIST(list, tasks, slots);
-
-static bool update;
-
-static char *read_file(const char *path) {
-  FILE *file = fopen(path, "rb");
-  if (!file) return NULL;
-  char *text = calloc(1, 1 << 20);
-  text[fread(text, 1, (1 << 20) - 1, file)] = 0;
-  fclose(file);
-  return text;
-}
-
-static void compare_golden(const char *name, const char *text) {
-  char path[200];
-  snprintf(path, sizeof path, "tests/golden/%s", name);
-  if (update) {
-    FILE *file = fopen(path, "wb");
-    assert_non_null(file);
-    assert_int_equal(fwrite(text, 1, strlen(text), file), strlen(text));
-    fclose(file);
-    return;
-  }
-  char *golden = read_file(path);
-  if (!golden) fail_msg("%s is missing; --update-golden writes it", path);
-  if (strcmp(golden, text) != 0) fail_msg("%s says:\n%s\nbut now it is:\n%s", path, golden, text);
-  free(golden);
-}
+  /* 40 */ GK_RUN_ALWAYS(add, N, X, A));
 
 /* What follows the plan's own. */
 static char *lowered(gk_graph *graph, const char *format) {
@@ -76,42 +47,34 @@ static void compare(gk_graph *graph, const char *format, const char *name) {
   free(part);
 }
 
-static void run_from(gk_device *device, gk_graph *graph, int32_t label) {
-  static const gk_slot pointers[] = {X, Y, LEFT, FLAG};
-  for (size_t k = 0; k < GK_COUNT(pointers); ++k)
-    if (!gk_bound(graph, pointers[k])) assert_ok(gk_bind(graph, pointers[k], int_on(device, 0)));
-  set_int(device, gk_bound(graph, LEFT), 1);
-  assert_ok(gk_launch(graph, label));
-  assert_ok(gk_wait(graph, NULL));
+static gk_graph *list_graph(gk_device *device, uint32_t bits) {
+  return NEW_GRAPH(device, &list, bits, {X, int_on(device, 0)}, {Y, int_on(device, 0)}, {LEFT, int_on(device, 0)},
+                   {FLAG, int_on(device, 0)});
 }
 
-static void free_bound(gk_device *device, gk_graph *graph) {
-  for (gk_slot slot = X; slot <= FLAG; ++slot)
-    if (slot != N && slot != A) gk_free(device, gk_bound(graph, slot));
+static void run_from(gk_device *device, gk_graph *graph, int32_t label) {
+  set_int(device, gk_bound(graph, LEFT), 1);
+  run_to_end(graph, label);
 }
 
 TEST_ON_CUDA(what_the_device_decides) {
-  gk_graph *graph = graph_on(device, &list, 0);
+  gk_graph *graph = list_graph(device, 0);
   run_from(device, graph, 0); /* a library call's slots are known by then */
   compare(graph, "text", "cuda_outline.txt");
   run_from(device, graph, HERE);
   compare(graph, "text", "cuda_outline_resumed.txt");
   compare(graph, "dot", "cuda_outline.dot");
   compare(graph, "json", "cuda_outline.json");
-  free_bound(device, graph);
-  gk_graph_destroy(graph);
 }
 
 TEST_ON_CUDA(what_the_host_decides) {
-  gk_graph *graph = graph_on(device, &list, GK_HOST_GATED);
+  gk_graph *graph = list_graph(device, GK_HOST_GATED);
   run_from(device, graph, 0);
   compare(graph, "text", "cuda_outline_gated.txt");
   compare(graph, "json", "cuda_outline_gated.json");
   char *dot = lowered(graph, "dot");
   assert_int_equal(strncmp(dot, "digraph", 7), 0);
   free(dot);
-  free_bound(device, graph);
-  gk_graph_destroy(graph);
 }
 
 static void expect_said(gk_graph *graph, const char *format, const char *const *words, size_t count) {
@@ -132,64 +95,51 @@ TEST_ON_CUDA(code_by_hand_and_targets) {
   static const gk_kernel hand = {.name = "hand", .params = params, .param_count = 1, .cuda = &code};
   static const gk_task few[] = {GK_RUN(hand, N, X), GK_CHECKPOINT(HERE, FLAG), GK_RUN(hand, N, X), GK_END};
   static const gk_list one = {GK_ABI, "one", few, 1, slots, GK_COUNT(slots)}, two = GK_LIST(two, few, slots);
-  gki_cuda_device *native = device->state;
-  gk_graph *graph = graph_on(device, &one, 0);
-  EXPECT_SAID(graph, "\ncode by hand: 1 node, updated when",
+  EXPECT_SAID(new_graph(device, &one, 0), "\ncode by hand: 1 node, updated when",
               ": hand, blocks of 64 threads, as many as its items need\n");
-  gk_graph_destroy(graph);
-  graph = graph_on(device, &two, 0);
+  gk_graph *graph = new_graph(device, &two, 0);
   EXPECT_SAID(graph, "\ncode by hand: 2 nodes, updated when", "where to resume: by an update of the first kernel\n");
   EXPECT_SAID_IN(graph, "json", "\"by_hand\": 2, \"calls\": false, \"target\": \"an update of the first kernel\", ");
-  gk_graph_destroy(graph);
-  graph = graph_on(device, &two, GK_HOST_GATED);
+  graph = new_graph(device, &two, GK_HOST_GATED);
   EXPECT_SAID(graph, "\ncode by hand: 2 nodes, updated when");
   EXPECT_SAID_IN(graph, "json", "\"by_hand\": 2, \"calls\": false, \"target\": null, ");
-  gk_graph_destroy(graph);
-  static const gk_task checkpoint[] = {GK_FILL(X, N, 1), GK_CHECKPOINT(HERE, FLAG), GK_FILL(X, N, 1), GK_END};
-  static const gk_list resumed = GK_LIST(resumed, checkpoint, slots);
-  native->caps.quirks |= GKI_CUDA_TARGET_BY_COPY;
-  graph = graph_on(device, &resumed, 0);
-  EXPECT_SAID(graph, "where to resume: by a copy\n");
-  gk_graph_destroy(graph);
+  LIST(resumed, GK_FILL(X, N, 1), GK_CHECKPOINT(HERE, FLAG), GK_FILL(X, N, 1), GK_END);
+  ((gki_cuda_device *)device->state)->caps.quirks |= GKI_CUDA_TARGET_BY_COPY;
+  EXPECT_SAID(new_graph(device, &resumed, 0), "where to resume: by a copy\n");
 }
 
 /* Where the graph that resumes has the same nodes there is no other one. */
 TEST_ON_CUDA(one_for_all_launches) {
-  static const gk_task yielding_tasks[] = {GK_RUN(add, N, X, A), GK_CHECKPOINT(HERE, FLAG), GK_END};
-  static const gk_list yielding = GK_LIST(yielding, yielding_tasks, slots);
+  LIST(yielding, GK_RUN(add, N, X, A), GK_CHECKPOINT(HERE, FLAG), GK_END);
   static const struct { const char *format, *all; } forms[] = {
     {"text", "\nall launches: 1 node of tasks, "},
     {"json", "[{\"of\": \"all launches\", \"made\": true, \"tasks\": 1, "},
     {"dot", "label=\"all launches\";\ng0n0 "}};
-  gk_graph *graph = graph_on(device, &yielding, 0);
+  gk_graph *graph = new_graph(device, &yielding, 0);
   for (size_t k = 0; k < GK_COUNT(forms); ++k) {
     char *text = lowered(graph, forms[k].format);
     if (!strstr(text, forms[k].all)) fail_msg("no \"%s\" in:\n%s", forms[k].all, text);
     if (strstr(text, "launches that resume")) fail_msg("another graph in:\n%s", text);
     free(text);
   }
-  gk_graph_destroy(graph);
 }
 
 /* Kernels and conditional nodes, as many as the driver has got. */
 TEST_ON_CUDA(counts_are_the_drivers) {
-  static const gk_task some[] = {GK_RUN(add, N, X, A), GK_DO_WHILE(LEFT), GK_RUN(decrease, GK_ONE, LEFT), GK_IF(FLAG),
-                                 GK_FILL(X, N, 1), GK_END, GK_END, GK_COPY(Y, X, N)};
-  static const gk_list few = GK_LIST(few, some, slots);
+  LIST(few, GK_RUN(add, N, X, A), GK_DO_WHILE(LEFT), GK_RUN(decrease, GK_ONE, LEFT), GK_IF(FLAG), GK_FILL(X, N, 1),
+       GK_END, GK_END, GK_COPY(Y, X, N));
   sim->mark();
-  gk_graph *graph = graph_on(device, &few, 0);
   unsigned tasks_said = 0, controls = 0, conditionals = 0, bodies = 0;
-  char *text = lowered(graph, "text");
-  const char *at = strstr(text, "all launches: ");
-  if (!at || sscanf(at, "all launches: %u nodes of tasks, %u control kernels, %u conditional nodes with %u bodies",
-                    &tasks_said, &controls, &conditionals, &bodies) != 4)
+  char *text = lowered(new_graph(device, &few, 0), "text");
+  const char *said = strstr(text, "all launches: ");
+  if (!said || sscanf(said, "all launches: %u nodes of tasks, %u control kernels, %u conditional nodes with %u bodies",
+                      &tasks_said, &controls, &conditionals, &bodies) != 4)
     fail_msg("%s", text);
   assert_int_equal(tasks_said, 4);
   assert_int_equal(tasks_said + controls, sim->calls("cuGraphAddKernelNode"));
   assert_int_equal(conditionals, sim->calls("cuGraphAddNode"));
   assert_int_equal(bodies, conditionals);
   free(text);
-  gk_graph_destroy(graph);
 }
 
 TEST(others_read_it) {
@@ -201,8 +151,6 @@ TEST(others_read_it) {
 }
 
 int main(int count, char **words) {
-  with_simgpu(words);
-  const char *wish = getenv("GK_UPDATE_GOLDEN");
-  update = (wish && *wish == '1') || (count > 1 && strcmp(words[1], "--update-golden") == 0);
-  return run_all_tests();
+  read_golden_wish(count, words);
+  return run_on_simgpu(words);
 }

@@ -1,5 +1,6 @@
 /* Ranges for profilers on the simulated CUDA driver: what making a graph takes, what the host does in graphs that it
  * gates, each task by itself, and that none stays open whatever call of the driver fails. */
+#include "graphs.h"
 #include "hand.h"
 #include "unit/support/ranges.h"
 #include "unit/support/runtime_kernels.h"
@@ -9,50 +10,40 @@ enum { X = 1, A, N, FLAG };
 static const gk_slot_desc slots[] = {GK_BUFFER(X, int), GK_DEFAULT(A, int, 1), GK_BUFFER(N, int), GK_BUFFER(FLAG, int)};
 enum { HERE = 10 };
 
-static const gk_task pausing_tasks[] = {
-    GK_RUN(add, GK_ONE, X, A), GK_DO_WHILE(N), GK_RUN(add, GK_ONE, X, A), GK_RUN(decrease, GK_ONE, N), GK_END,
-    GK_CHECKPOINT(HERE, FLAG), GK_RUN(add, GK_ONE, X, A), GK_END, GK_RUN_ALWAYS(add, GK_ONE, X, A)};
-static const gk_list pausing = GK_LIST(pausing, pausing_tasks, slots);
+LIST(pausing, GK_RUN(add, GK_ONE, X, A), GK_DO_WHILE(N), GK_RUN(add, GK_ONE, X, A), GK_RUN(decrease, GK_ONE, N), GK_END,
+     GK_CHECKPOINT(HERE, FLAG), GK_RUN(add, GK_ONE, X, A), GK_END, GK_RUN_ALWAYS(add, GK_ONE, X, A));
 
-typedef struct buffers { int *x, *n, *flag; } buffers;
+static int *x, *n, *flag;
 
-static buffers take_buffers(gk_device *device) {
-  return (buffers){int_on(device, 0), int_on(device, 2), int_on(device, 1)};
-}
-
-static void give_buffers(gk_device *device, buffers b) {
-  gk_free(device, b.x);
-  gk_free(device, b.n);
-  gk_free(device, b.flag);
+/* From here on a tool listens. */
+static void begin_tracing(gk_device *device) {
+  x = int_on(device, 0);
+  n = int_on(device, 2);
+  flag = int_on(device, 1);
+  find_range_tool();
+  tool->forget();
 }
 
 /* From the top until it yields, then from there to its end. */
-static gk_result run_both(gk_device *device, const buffers *b, uint32_t bits, gk_graph **graph) {
+static gk_result run_both(gk_device *device, uint32_t bits, gk_graph **graph) {
   const int none = 0, two = 2, yes = 1;
   gk_result result = gk_graph_create(device, &pausing, bits, graph);
   if (result != GK_OK) return result;
-  gk_bind(*graph, X, b->x);
-  gk_bind(*graph, N, b->n);
-  gk_bind(*graph, FLAG, b->flag);
-  result = gk_upload(device, b->n, &two, sizeof two);
-  if (result == GK_OK) result = gk_upload(device, b->flag, &yes, sizeof yes);
-  if (result == GK_OK) result = gk_launch(*graph, 0);
-  if (result == GK_OK) result = gk_wait(*graph, NULL);
-  if (result == GK_OK) result = gk_upload(device, b->flag, &none, sizeof none);
-  if (result == GK_OK) result = gk_launch(*graph, HERE);
-  return result == GK_OK ? gk_wait(*graph, NULL) : result;
+  BIND(*graph, {X, x}, {N, n}, {FLAG, flag});
+  result = gk_upload(device, n, &two, sizeof two);
+  if (result == GK_OK) result = gk_upload(device, flag, &yes, sizeof yes);
+  if (result == GK_OK) result = run_on_stream(*graph, 0, NULL);
+  if (result == GK_OK) result = gk_upload(device, flag, &none, sizeof none);
+  return result == GK_OK ? run_on_stream(*graph, HERE, NULL) : result;
 }
 
 static void run_all(gk_device *device, uint32_t bits) {
-  const buffers b = take_buffers(device);
   gk_graph *graph = NULL;
-  find_range_tool();
-  tool->forget();
-  assert_ok(run_both(device, &b, bits, &graph));
-  assert_int_equal(int_at(device, b.x), 7);
+  begin_tracing(device);
+  assert_ok(run_both(device, bits, &graph));
+  ASSERT_VALUES({x, 7});
   assert_balanced();
   gk_graph_destroy(graph);
-  give_buffers(device, b);
 }
 
 TEST_ON_CUDA(test_native) {
@@ -65,26 +56,17 @@ TEST_ON_CUDA(test_native) {
 
 /* The first launch that resumes makes a graph of the driver's. */
 TEST_ON_CUDA(test_second_graph) {
-  static const gk_task tasks[] = {GK_RUN(add, GK_ONE, X, A), GK_DO_WHILE(N), GK_CHECKPOINT(HERE, FLAG), GK_END,
-                                  GK_RUN(decrease, GK_ONE, N), GK_END};
-  static const gk_list list = GK_LIST(list, tasks, slots);
-  const buffers b = take_buffers(device);
-  gk_graph *graph = graph_on(device, &list, 0);
-  gk_bind(graph, X, b.x);
-  gk_bind(graph, N, b.n);
-  gk_bind(graph, FLAG, b.flag);
-  find_range_tool();
+  LIST(list, GK_RUN(add, GK_ONE, X, A), GK_DO_WHILE(N), GK_CHECKPOINT(HERE, FLAG), GK_END, GK_RUN(decrease, GK_ONE, N),
+       GK_END);
+  begin_tracing(device);
+  gk_graph *graph = NEW_GRAPH(device, &list, 0, {X, x}, {N, n}, {FLAG, flag});
   tool->forget();
-  for (int32_t label = 0; label <= HERE; label += HERE) {
-    assert_ok(gk_launch(graph, label));
-    assert_ok(gk_wait(graph, NULL));
-  }
+  run_to_end(graph, 0);
+  run_to_end(graph, HERE);
   assert_some_said("launch list[1]{start list[1]{}}wait for list[1]{!list yielded at HERE[1];}");
   assert_some_said("launch list at HERE[2]{start list[2]{build nodes[");
   assert_some_said("]{}instantiate{}}}wait for list[2]");
   assert_balanced();
-  gk_graph_destroy(graph);
-  give_buffers(device, b);
 }
 
 TEST_ON_CUDA(test_gated) {
@@ -105,35 +87,25 @@ TEST_ON_CUDA(test_isolated) {
 
 /* Of a launch on a stream the caller does all there is to do. */
 TEST_ON_CUDA(test_on_stream) {
-  const buffers b = take_buffers(device);
-  gk_graph *graph = graph_on(device, &pausing, GK_HOST_GATED);
-  gk_bind(graph, X, b.x);
-  gk_bind(graph, N, b.n);
-  gk_bind(graph, FLAG, b.flag);
-  find_range_tool();
+  begin_tracing(device);
+  gk_graph *graph = NEW_GRAPH(device, &pausing, GK_HOST_GATED, {X, x}, {N, n}, {FLAG, flag});
   tool->forget();
   assert_ok(gk_launch_on(graph, 0, NULL));
   assert_non_null(strstr(tool->said(0), "launch pausing[1]{run pausing[1]{task 0 (add){}"));
   assert_balanced();
-  gk_graph_destroy(graph);
-  give_buffers(device, b);
 }
 
 /* In a graph of the caller's. */
 TEST_ON_HAND(test_armed) {
-  const buffers b = take_buffers(device);
   gk_graph *graph = NULL;
-  CUgraph whole;
   CUgraphNode last;
-  RIGHT(cu.cuGraphCreate(&whole, 0));
-  find_range_tool();
-  tool->forget();
+  const CUgraph whole = new_cu_graph();
+  begin_tracing(device);
   assert_ok(gk_cuda_add(device, &pausing, GK_CUDA_RESUMABLE, whole, NULL, 0, &graph, &last));
-  const CUgraphExec exec = hand_instantiate(whole);
+  keep(graph, destroy_graph);
+  const CUgraphExec exec = new_exec(whole);
   assert_fails(GK_ERROR_INVALID, "is not bound", gk_cuda_arm(graph, exec, 0));
-  gk_bind(graph, X, b.x);
-  gk_bind(graph, N, b.n);
-  gk_bind(graph, FLAG, b.flag);
+  BIND(graph, {X, x}, {N, n}, {FLAG, flag});
   assert_ok(gk_cuda_arm(graph, exec, 0));
   hand_launch(exec);
   assert_ok(gk_poll(graph, NULL));
@@ -144,64 +116,47 @@ TEST_ON_HAND(test_armed) {
                    "launch pausing[3]{}");
   hand_launch(exec);
   assert_ok(gk_poll(graph, NULL));
-  RIGHT(cu.cuGraphExecDestroy(exec));
-  gk_graph_destroy(graph);
-  RIGHT(cu.cuGraphDestroy(whole));
+  discard_all();
   assert_balanced();
-  give_buffers(device, b);
 }
 
 TEST_ON_CUDA(test_every_call_fails) {
   static const uint32_t ways[] = {0, GK_HOST_GATED, GK_ISOLATE};
-  const buffers b = take_buffers(device);
-  find_range_tool();
-  for (size_t way = 0; way < GK_COUNT(ways); ++way)
-    for (uint64_t k = 1;; ++k) {
+  begin_tracing(device);
+  for (size_t way = 0; way < GK_COUNT(ways); ++way) {
+    const char *failed = "";
+    for (uint64_t k = 1; failed; ++k) {
       gk_graph *graph = NULL;
-      sim->mark();
       tool->forget();
-      (sim->fail)(k, CUDA_ERROR_UNKNOWN, SIMGPU_NOW);
-      const gk_result result = run_both(device, &b, ways[way], &graph);
-      const char *failed = sim->failed();
-      sim->mark();
+      fail_call(k, CUDA_ERROR_UNKNOWN);
+      const gk_result result = run_both(device, ways[way], &graph);
+      failed = failed_call();
       assert_balanced();
       gk_graph_destroy(graph);
       assert_balanced();
-      if (failed) continue;
-      assert_ok(result);
-      assert_true(k > 30);
-      break;
+      if (!failed) assert_ok(result);
+      assert_true(failed || k > 30);
     }
-  give_buffers(device, b);
+  }
 }
 
 /* A kernel that doesn't compile. */
 TEST_ON_CUDA(test_compiling_fails) {
-  static const char text[] = "extern \"C\" __global__ void wrong(int *x) { x[0] = nobody; }\n";
-  static const gk_code code = {.text = text, .block = {32}, .per_block = {32}};
+  static const gk_code code = {.text = "extern \"C\" __global__ void wrong(int *x) { x[0] = nobody; }\n",
+                               .block = {32}, .per_block = {32}};
   static const gk_param params[] = {{"x", "int", 4, 4, GK_PTR, GK_ACCESS_INOUT}};
   static const gk_kernel wrong = {.name = "wrong", .params = params, .param_count = 1, .cuda = &code};
-  static const gk_task tasks[] = {GK_RUN(wrong, GK_ONE, X)};
-  static const gk_list list = GK_LIST(list, tasks, slots);
+  LIST(list, GK_RUN(wrong, GK_ONE, X));
   gk_graph *graph = NULL;
-  find_range_tool();
-  tool->forget();
+  begin_tracing(device);
   assert_fails(GK_ERROR_COMPILE, "wrong", gk_graph_create(device, &list, 0, &graph));
   assert_said(0, "create list{check and plan{}kernel wrong{compile gk_code.text{}}}");
   assert_balanced();
 }
 
-int main(int count, char **words) {
-  (void)count;
-  with_range_tool();
-  with_simgpu(words);
-  hand_find_entries();
-  return run_all_tests();
-}
-#else
-int main(int count, char **words) {
-  (void)count;
-  with_simgpu(words);
-  return run_all_tests();
-}
 #endif
+
+int main(__attribute__((unused)) int count, char **words) {
+  with_range_tool();
+  return run_on_simgpu(words);
+}

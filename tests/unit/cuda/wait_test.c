@@ -2,14 +2,13 @@
  * sets. */
 #include "unit/support/await.h"
 #include "base/costs.h"
-#include "world.h"
+#include "graphs.h"
 #include "unit/support/runtime_kernels.h"
 #include "unit/support/set_clock.h"
 
 enum { X = 1, A, FLAG };
 static const gk_slot_desc slots[] = {GK_BUFFER(X, int), GK_DEFAULT(A, int, 1), GK_BUFFER(FLAG, int)};
-static const gk_task tasks[] = {GK_DO_WHILE(FLAG), GK_RUN(add, GK_ONE, X, A), GK_END};
-static const gk_list list = GK_LIST(list, tasks, slots);
+LIST(list, GK_DO_WHILE(FLAG), GK_RUN(add, GK_ONE, X, A), GK_END);
 static const uint32_t ways[] = {0, GK_HOST_GATED};
 
 typedef struct patience { uint64_t passes_ns; atomic_bool passed; } patience; /* once the driver was asked */
@@ -27,30 +26,22 @@ static void *go_on_when_asked(void *at) {
 
 static gk_graph *begin(gk_device *device, uint32_t bits) {
   set_clock();
-  gk_graph *graph = graph_on(device, &list, bits);
-  gk_bind(graph, X, int_on(device, 0));
-  gk_bind(graph, FLAG, int_on(device, 0));
-  assert_ok(gk_launch(graph, 0));
-  assert_ok(gk_wait(graph, NULL));
+  gk_graph *graph = NEW_GRAPH(device, &list, bits, {X, int_on(device, 0)}, {FLAG, int_on(device, 0)});
+  run_to_end(graph, 0);
   sim->mark();
   return graph;
 }
 
 static void end(gk_device *device, gk_graph *graph, int launches) {
-  assert_int_equal(int_at(device, gk_bound(graph, X)), launches);
-  gk_free(device, gk_bound(graph, X));
-  gk_free(device, gk_bound(graph, FLAG));
-  gk_graph_destroy(graph);
+  ASSERT_VALUES({gk_bound(graph, X), launches});
+  discard(graph);
 }
 
 /* While no time passes it looks, however often. */
 TEST_ON_CUDA(looks_by_itself) {
   for (size_t k = 0; k < GK_COUNT(ways); ++k) {
     gk_graph *graph = begin(device, ways[k]);
-    for (int launch = 0; launch < 5; ++launch) {
-      assert_ok(gk_launch(graph, 0));
-      assert_ok(gk_wait(graph, NULL));
-    }
+    for (int launch = 0; launch < 5; ++launch) run_to_end(graph, 0);
     assert_int_equal(sim->calls("cuEventSynchronize"), 0);
     end(device, graph, 6);
   }
@@ -95,8 +86,4 @@ TEST_ON_CUDA(asks_for_an_event_for_a_while) {
   }
 }
 
-int main(int count, char **words) {
-  (void)count;
-  with_simgpu(words);
-  return run_all_tests();
-}
+int main(__attribute__((unused)) int count, char **words) { return run_on_simgpu(words); }
