@@ -5,11 +5,10 @@
 #include "cuda/compile.h"
 #include "gk_kernel.h"
 #include "simgpu/simnvrtc.h"
+#include "unit/support/elsewhere.h"
 #include <dirent.h>
-#include <errno.h>
-#include <limits.h>
+#include <fcntl.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 
 GK_SOURCE(cuda_cache)
 GK_KERNEL(count_down, (inout(int, left), inout(int, sum), out(int, again))) {
@@ -22,40 +21,29 @@ GK_SOURCE_END
 
 enum { LEFT = 1, SUM, AGAIN, STOP };
 enum { COUNTING = 10, PAUSE };
-enum { NEVER = 70 /* what a child of mine ends with after a failure; a broken rule has the same */ };
+static const gk_slot_desc slots[] = {GK_BUFFER(LEFT, int), GK_BUFFER(SUM, int), GK_OWN(AGAIN, int, 1),
+                                     GK_BUFFER(STOP, int)};
 
 /* ---- in a process of its own ------------------------------------------------------------------------------------- */
 
 static const char *const libraries[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2", "libnvrtc.so"};
 
+static const simnvrtc_control *control_of(const char *library) {
+  const simnvrtc_control *control = dlsym(dlopen(library, RTLD_NOW | RTLD_LOCAL), "simnvrtc_control");
+  assert_non_null(control);
+  return control;
+}
+
 static unsigned long long compiled(void) {
   unsigned long long sum = 0;
   for (size_t k = 0; k < GK_COUNT(libraries); ++k) {
-    const simnvrtc_control *control = dlsym(dlopen(libraries[k], RTLD_NOW | RTLD_LOCAL), "simnvrtc_control");
-    if (!control) exit(NEVER);
-    const simnvrtc_counts counts = control->counts();
+    const simnvrtc_counts counts = control_of(libraries[k])->counts();
     sum += counts.compiled + counts.kept;
   }
   return sum;
 }
 
-static size_t programs_alive(void) {
-  size_t sum = 0;
-  for (size_t k = 0; k < GK_COUNT(libraries); ++k) {
-    const simnvrtc_control *control = dlsym(dlopen(libraries[k], RTLD_NOW | RTLD_LOCAL), "simnvrtc_control");
-    sum += control ? control->alive() : 0;
-  }
-  return sum;
-}
-
-static void expect(gk_result result) {
-  if (result == GK_OK) return;
-  printf("%s: %s\n", gk_result_name(result), gk_error());
-  exit(NEVER);
-}
-
-static void print_warning(void *user, gk_log_level level, const char *line) {
-  (void)user;
+static void print_warning(UNUSED void *user, gk_log_level level, const char *line) {
   if (level == GK_LOG_WARN) printf("warning: %s\n", line);
 }
 
@@ -67,46 +55,19 @@ static void print_status(const gk_status *status) {
     printf("checkpoint %s\n", status->checkpoints[k].name);
 }
 
-static void print_dump(const gk_list *list, const gk_graph *graph) {
-  char *text = gk_dump(list, graph, "text");
-  if (!text) expect(GK_ERROR_MEMORY);
-  printf("%s\n", text);
-  gk_free_text(text);
-}
-
 static void run_list(gk_device *device) {
-  static const gk_slot_desc slots[] = {GK_BUFFER(LEFT, int), GK_BUFFER(SUM, int), GK_OWN(AGAIN, int, 1),
-                                       GK_BUFFER(STOP, int)};
-  static const gk_task tasks[] = {
-      GK_DO_WHILE(AGAIN, .label = COUNTING), GK_CHECKPOINT(PAUSE, STOP), GK_RUN(twice, GK_ONE, SUM), GK_END,
-      GK_RUN(count_down, GK_ONE, LEFT, SUM, AGAIN), GK_END, GK_RUN(twice, GK_ONE, SUM)};
-  static const gk_list countdown = GK_LIST(countdown, tasks, slots);
-  int left = 4, sum = 0, stop = 1;
-  void *at[3];
-  for (int k = 0; k < 3; ++k)
-    if (!(at[k] = gk_alloc(device, sizeof(int), GK_DEVICE_MEMORY))) expect(GK_ERROR_MEMORY);
-  expect(gk_upload(device, at[0], &left, sizeof left));
-  expect(gk_upload(device, at[1], &sum, sizeof sum));
-  expect(gk_upload(device, at[2], &stop, sizeof stop));
-  gk_graph *graph;
-  const gk_status *status;
-  expect(gk_graph_create(device, &countdown, 0, &graph));
-  expect(gk_bind(graph, LEFT, at[0]));
-  expect(gk_bind(graph, SUM, at[1]));
-  expect(gk_bind(graph, STOP, at[2]));
-  expect(gk_launch(graph, 0));
-  expect(gk_wait(graph, &status));
+  LIST(countdown, GK_DO_WHILE(AGAIN, .label = COUNTING), GK_CHECKPOINT(PAUSE, STOP), GK_RUN(twice, GK_ONE, SUM), GK_END,
+       GK_RUN(count_down, GK_ONE, LEFT, SUM, AGAIN), GK_END, GK_RUN(twice, GK_ONE, SUM));
+  int *sum = int_on(device, 0), *stop = int_on(device, 1);
+  gk_graph *graph = NEW_GRAPH(device, &countdown, 0, {LEFT, int_on(device, 4)}, {SUM, sum}, {STOP, stop});
+  const gk_status *status = run_to_end(graph, 0);
   print_status(status);
-  stop = 0;
-  expect(gk_upload(device, at[2], &stop, sizeof stop));
-  expect(gk_launch(graph, status->yielded));
-  expect(gk_wait(graph, &status));
-  print_status(status);
-  expect(gk_download(device, &sum, at[1], sizeof sum));
-  printf("sum %d\n", sum);
-  print_dump(NULL, graph);
-  gk_graph_destroy(graph);
-  for (int k = 0; k < 3; ++k) gk_free(device, at[k]);
+  set_int(device, stop, 0);
+  print_status(run_to_end(graph, status->yielded));
+  char *text = gk_dump(NULL, graph, "text");
+  assert_non_null(text);
+  printf("sum %d\n%s\n", int_at(device, sum), text);
+  gk_free_text(text);
 }
 
 static const gk_param params[] = {{.name = "sum", .element = "int", .element_bytes = sizeof(int),
@@ -124,7 +85,6 @@ static void print_errors(gk_device *device) {
   bad[0].name = "thrice";
   bad[1] = (gk_kernel){.name = "wrong", .params = params, .param_count = 1, .source = &wrong};
   for (size_t k = 0; k < GK_COUNT(bad); ++k) {
-    static const gk_slot_desc slots[] = {GK_BUFFER(SUM, int)};
     const gk_task tasks[] = {GK_RUN(bad[k], GK_ONE, SUM)};
     const gk_list list = GK_LIST(list, tasks, slots);
     gk_graph *graph = NULL;
@@ -156,174 +116,140 @@ static void compile_text(gk_device *device) {
   const gk_kernel kernel = {.name = "one", .params = params, .param_count = 1, .source = options ? NULL : &source,
                             .cuda = options ? &code : NULL};
   if (changed) change_compilers(changed);
-  const gk_slot_desc slots[] = {GK_BUFFER(SUM, int)};
   const gk_task tasks[] = {GK_RUN(kernel, GK_ONE, SUM)};
-  const gk_list list = GK_LIST(list, tasks, slots);
-  gk_graph *graph = NULL;
-  expect(gk_graph_create(device, &list, 0, &graph));
-  gk_graph_destroy(graph);
+  new_graph(device, &(const gk_list)GK_LIST(list, tasks, slots), 0);
 }
 
-static int be_child(const char *what) {
-  gk_device *device;
+/* The first of these, the number of sources that it compiled, and what comes behind that. */
+static int work(void (*first)(gk_device *device), void (*second)(gk_device *device)) {
   gk_set_log(GK_LOG_WARN, print_warning, NULL);
-  expect(gk_device_open(&(gk_device_desc){.backend = "cuda"}, &device));
-  if (strcmp(what, "text") == 0) compile_text(device);
-  else run_list(device);
-  fprintf(stderr, "compiled %llu\n", compiled());
-  if (strcmp(what, "errors") == 0) {
-    print_errors(device);
+  gk_device *device = new_device("cuda", 0);
+  first(device);
+  const unsigned long long count = compiled();
+  if (second) {
+    second(device);
     run_list(device); /* goes on all the same */
   }
-  gk_device_close(device);
-  return sim->broken() || sim->alive(SIMGPU_ALL) || programs_alive() ? NEVER : 0;
+  discard_all();
+  size_t alive = sim->alive(SIMGPU_ALL);
+  for (size_t k = 0; k < GK_COUNT(libraries); ++k) alive += control_of(libraries[k])->alive();
+  printf("COMPILED %llu\n", count);
+  return sim->broken() || alive;
 }
+static int be_list(void) { return work(run_list, NULL); }
+static int be_errors(void) { return work(run_list, print_errors); }
+static int be_text(void) { return work(compile_text, NULL); }
 
 /* ---- around it --------------------------------------------------------------------------------------------------- */
 
-static char base[] = "/tmp/gk-cuda-cache-XXXXXX", folder[PATH_MAX];
+static char base[] = "/tmp/gk-cuda-cache-XXXXXX", folder[64], cache_setting[80];
+static char first[64 * 1024], last[64 * 1024]; /* what processes said */
+static size_t turn; /* the case of a table; a failure tells it */
 
-typedef struct story { char told[64 * 1024]; int compiled; } story;
-
-static size_t read_all(int from, char *to, size_t bytes) {
-  size_t length = 0;
-  for (ssize_t count; length < bytes && (count = read(from, to + length, bytes - length)) != 0;)
-    if (count > 0) length += (size_t)count;
-    else if (errno != EINTR) break;
-  return length;
+/* A new process compiles so many sources. `setting`: for its environment, or NULL. */
+static void run(const char *word, const char *setting, int compiles) {
+  elsewhere_run(&(elsewhere_case){.settings = {cache_setting, setting}, .word = word}, last, sizeof last);
+  char *count = strstr(last, "COMPILED ");
+  if (!count || atoi(count + strlen("COMPILED ")) != compiles) fail_msg("turn %zu: not %d in %s", turn, compiles, last);
+  *count = 0;
 }
 
-/* What a new process says, and how many sources it compiled. `setting`: for its environment, or NULL. */
-static void run(const char *what, const char *setting, story *found) {
-  int told[2], counted[2];
-  char number[4096] = "";
-  memset(found, 0, sizeof *found);
-  assert_int_equal(pipe(told), 0);
-  assert_int_equal(pipe(counted), 0);
-  fflush(NULL);
-  const pid_t child = fork();
-  assert_true(child >= 0);
-  if (child == 0) {
-    if (dup2(told[1], 1) < 0 || dup2(counted[1], 2) < 0) _exit(NEVER);
-    for (int k = 0; k < 2; ++k) close(told[k]), close(counted[k]);
-    setenv("GK_CACHE", folder, 1);
-    if (setting) putenv(strdup(setting));
-    execl("/proc/self/exe", "cuda_cache_test", what, (char *)NULL);
-    _exit(NEVER);
-  }
-  close(told[1]);
-  close(counted[1]);
-  read_all(told[0], found->told, sizeof found->told - 1);
-  read_all(counted[0], number, sizeof number - 1);
-  close(told[0]);
-  close(counted[0]);
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0) assert_int_equal(errno, EINTR);
-  const char *count = strstr(number, "compiled ");
-  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0 || !count) fail_msg("%s%s", found->told, number);
-  found->compiled = atoi(count + strlen("compiled "));
+static void run_first(const char *word, const char *setting, int compiles) {
+  run(word, setting, compiles);
+  strcpy(first, last);
 }
 
-/* The names of entries in the folder. */
-static int list_entries(char names[][NAME_MAX + 1], int most) {
+/* It also says the same as the first one. */
+static void run_same(const char *word, const char *setting, int compiles) {
+  run(word, setting, compiles);
+  assert_string_equal(first, last);
+}
+
+/* How many entries the folder has, and the path of one. */
+static int count_entries(char path[PATH_MAX]) {
   int count = 0;
   DIR *listing = opendir(folder);
-  if (!listing) return 0;
-  for (struct dirent *at; (at = readdir(listing)) && count < most;)
-    if (at->d_name[0] != '.') snprintf(names[count++], NAME_MAX + 1, "%s", at->d_name);
-  closedir(listing);
+  for (struct dirent *at; listing && (at = readdir(listing));)
+    if (at->d_name[0] != '.' && ++count) snprintf(path, PATH_MAX, "%s/%s", folder, at->d_name);
+  if (listing) closedir(listing);
   return count;
 }
-
-static gki_cache_key key_of(const char *name) {
-  gki_cache_key key;
-  for (size_t k = 0; k < sizeof key.hash; ++k) {
-    unsigned byte;
-    assert_int_equal(sscanf(name + 2 * k, "%2x", &byte), 1);
-    key.hash[k] = (unsigned char)byte;
-  }
-  return key;
+static void expect_entries(int wanted) {
+  const int count = count_entries((char[PATH_MAX]){0});
+  if (count != wanted) fail_msg("turn %zu: %d entries, not %d", turn, count, wanted);
 }
 
 static gki_cache_key only_key(void) {
-  char names[2][NAME_MAX + 1];
-  assert_int_equal(list_entries(names, 2), 1);
-  return key_of(names[0]);
+  gki_cache_key key;
+  char path[PATH_MAX];
+  assert_int_equal(count_entries(path), 1);
+  for (size_t k = 0; k < sizeof key.hash; ++k)
+    assert_int_equal(sscanf(strrchr(path, '/') + 1 + 2 * k, "%2hhx", &key.hash[k]), 1);
+  return key;
 }
 
-static int begin(void **state) {
-  (void)state;
+static int begin(UNUSED void **state) {
   static int number;
+  turn = 0;
   snprintf(folder, sizeof folder, "%s/%d", base, number++);
+  snprintf(cache_setting, sizeof cache_setting, "GK_CACHE=%s", folder);
   return 0;
 }
+#define CACHE_TEST(test) TEST_WITH(test, begin, NULL)
 
-static story first, second;
-
-TEST_WITH(second_process_compiles_nothing, begin, NULL) {
-  run("list", NULL, &first);
-  assert_int_equal(first.compiled, 1); /* both kernels are of one source */
-  assert_non_null(strstr(first.told, "yielded 11 (PAUSE)"));
-  assert_non_null(strstr(first.told, "loop "));
-  assert_non_null(strstr(first.told, "sum 98\n"));
-  run("list", NULL, &second);
-  assert_int_equal(second.compiled, 0);
-  assert_string_equal(first.told, second.told);
+CACHE_TEST(second_process_compiles_nothing) {
+  run_first("list", NULL, 1); /* both kernels are of one source */
+  assert_non_null(strstr(first, "yielded 11 (PAUSE)"));
+  assert_non_null(strstr(first, "loop "));
+  assert_non_null(strstr(first, "sum 98\n"));
+  run_same("list", NULL, 0);
 }
 
-TEST_WITH(errors_are_the_same_each_time, begin, NULL) {
-  char names[4][NAME_MAX + 1];
+CACHE_TEST(errors_are_the_same_each_time) {
   char words[200];
-  run("errors", NULL, &first);
   snprintf(words, sizeof words, ", behind line %u, has no entry of this name; write GK_KERNEL(thrice, ",
            (unsigned)twice.source->line);
-  assert_non_null(strstr(first.told, words));
-  assert_non_null(strstr(first.told, "GK_ERROR_COMPILE: "));
-  assert_non_null(strstr(first.told, "kernel wrong of somewhere/wrong.c doesn't compile"));
-  assert_non_null(strstr(first.told, "somewhere/wrong.c(3): error: "));
-  assert_non_null(strstr(first.told, "elsewhere/shared.h(4): error: "));
-  assert_int_equal(list_entries(names, 4), 1); /* only what was compiled */
-  run("errors", NULL, &second);
-  assert_string_equal(first.told, second.told);
+  const char *const said[] = {words, "GK_ERROR_COMPILE: ", "kernel wrong of somewhere/wrong.c doesn't compile",
+                              "somewhere/wrong.c(3): error: ", "elsewhere/shared.h(4): error: "};
+  run_first("errors", NULL, 1);
+  for (size_t k = 0; k < GK_COUNT(said); ++k)
+    if (!strstr(first, said[k])) fail_msg("no %s in %s", said[k], first);
+  expect_entries(1); /* only what was compiled */
+  run_same("errors", NULL, 0);
 }
 
-TEST_WITH(another_driver_compiles_again, begin, NULL) {
-  static const struct { const char *setting; int entries; } each[] = {
-      {NULL, 1}, {"SIMGPU_VERSION=12.8", 2}, {"SIMGPU_VERSION=12.6", 3}, {"SIMGPU_ARCH=89", 4},
-      {"SIMGPU_NVRTC=12.8", 5}};
-  char names[8][NAME_MAX + 1];
-  for (size_t k = 0; k < GK_COUNT(each); ++k)
+CACHE_TEST(another_driver_compiles_again) {
+  static const char *const settings[] = {NULL, "SIMGPU_VERSION=12.8", "SIMGPU_VERSION=12.6", "SIMGPU_ARCH=89",
+                                         "SIMGPU_NVRTC=12.8"};
+  for (turn = 0; turn < GK_COUNT(settings); ++turn)
     for (int again = 0; again < 2; ++again) {
-      run("list", each[k].setting, &first);
-      assert_int_equal(first.compiled, again ? 0 : 1);
-      assert_int_equal(list_entries(names, 8), each[k].entries);
+      run("list", settings[turn], !again);
+      expect_entries((int)turn + 1);
     }
 }
 
-TEST_WITH(cache_may_be_off, begin, NULL) {
-  char names[1][NAME_MAX + 1];
-  for (int k = 0; k < 2; ++k) {
-    run("list", "GK_CACHE=off", &first);
-    assert_int_equal(first.compiled, 1);
-  }
-  assert_int_equal(list_entries(names, 1), 0);
+CACHE_TEST(cache_may_be_off) {
+  for (int k = 0; k < 2; ++k) run("list", "GK_CACHE=off", 1);
+  expect_entries(0);
 }
 
 /* Before 12.4 drivers take none of gk's images, and COPY and FILL are compiled, too. */
-TEST_WITH(copy_and_fill_are_kept, begin, NULL) {
-  run("list", "SIMGPU_VERSION=11.4", &first);
-  assert_int_equal(first.compiled, 2);
-  run("list", "SIMGPU_VERSION=11.4", &second);
-  assert_int_equal(second.compiled, 0);
-  assert_string_equal(first.told, second.told);
+CACHE_TEST(copy_and_fill_are_kept) {
+  run_first("list", "SIMGPU_VERSION=11.4", 2);
+  run_same("list", "SIMGPU_VERSION=11.4", 0);
 }
 
-TEST_WITH(damaged_entry_is_replaced, begin, NULL) {
-  char names[1][NAME_MAX + 1], path[2 * PATH_MAX];
-  run("list", NULL, &first);
-  assert_int_equal(list_entries(names, 1), 1);
-  snprintf(path, sizeof path, "%s/%s", folder, names[0]);
+/* It is compiled once more, and kept. */
+static void expect_replaced(void) {
+  run_same("list", NULL, 1);
+  run("list", NULL, 0);
+}
+
+CACHE_TEST(damaged_entry_is_replaced) {
+  char path[PATH_MAX];
   struct stat status;
+  run_first("list", NULL, 1);
+  assert_int_equal(count_entries(path), 1);
   assert_int_equal(stat(path, &status), 0);
   for (long at = 0; at < status.st_size; at += status.st_size / 5) {
     FILE *file = fopen(path, "r+b");
@@ -333,11 +259,7 @@ TEST_WITH(damaged_entry_is_replaced, begin, NULL) {
     fseek(file, at, SEEK_SET);
     fputc(byte ^ 1, file);
     fclose(file);
-    run("list", NULL, &second);
-    assert_int_equal(second.compiled, 1);
-    assert_string_equal(first.told, second.told);
-    run("list", NULL, &second);
-    assert_int_equal(second.compiled, 0);
+    expect_replaced();
   }
 }
 
@@ -353,61 +275,50 @@ static void replace(const gki_cache_key *key, const char *image, size_t size, co
 }
 
 /* Whole, but not what it should be: the driver says so, or it isn't put together as it ought to be. */
-TEST_WITH(refused_entry_is_replaced, begin, NULL) {
+CACHE_TEST(refused_entry_is_replaced) {
   static const struct { const char *image; size_t size; uint64_t said; } wrong[] = {
       {"nonsense", 8, 8}, {"nonsense", 8, 0}, {"nonsense", 8, 9}, {"nonsense", 8, UINT64_MAX}, {"", 0, 1}};
-  run("list", NULL, &first);
+  run_first("list", NULL, 1);
   const gki_cache_key key = only_key();
   setenv("GK_CACHE", folder, 1);
   for (size_t k = 0; k <= GK_COUNT(wrong); ++k) {
     if (k < GK_COUNT(wrong)) replace(&key, wrong[k].image, wrong[k].size, "", wrong[k].said);
     else gki_cache_keep(&key, "short", 5);
-    run("list", NULL, &second);
-    assert_int_equal(second.compiled, 1);
-    assert_string_equal(first.told, second.told);
-    run("list", NULL, &second);
-    assert_int_equal(second.compiled, 0);
+    expect_replaced();
   }
 }
 
-TEST_WITH(warnings_are_said_again, begin, NULL) {
-  run("list", NULL, &first);
-  const gki_cache_key key = only_key();
+CACHE_TEST(warnings_are_said_again) {
   void *bytes;
   size_t size;
   uint64_t image;
+  run("list", NULL, 1);
+  const gki_cache_key key = only_key();
   setenv("GK_CACHE", folder, 1);
   assert_true(gki_cache_find(&key, &bytes, &size));
   memcpy(&image, (char *)bytes + size - sizeof image, sizeof image);
   assert_true(image < size);
   replace(&key, bytes, (size_t)image, "a.c(3): warning: odd", image);
   gk_host_free(bytes);
-  run("list", NULL, &second);
-  assert_int_equal(second.compiled, 0);
-  const char *said = strstr(second.told, "warning: kernel ");
-  if (!said || !strstr(said, "a.c(3): warning: odd")) fail_msg("%s", second.told);
+  run("list", NULL, 0);
+  const char *said = strstr(last, "warning: kernel ");
+  if (!said || !strstr(said, "a.c(3): warning: odd")) fail_msg("%s", last);
 }
 
 /* Where a source lies is no matter, unless that may get into what is made of it; what it includes may change unseen. */
-TEST_WITH(key_is_of_what_matters, begin, NULL) {
+CACHE_TEST(key_is_of_what_matters) {
+#define ONE "GK_KERNEL(one, (inout(int, sum))) {"
+#define INCLUDING "#if 0\n # /* and */ include \"other.h\"\n#endif\n" ONE "}\n"
   static const struct { const char *file, *text; int compiled, entries; } turns[] = {
-      {"a/one.c", "GK_KERNEL(one, (inout(int, sum))) {}\n", 1, 1},
-      {"b/c/one.c", "GK_KERNEL(one, (inout(int, sum))) {}\n", 0, 1},
-      {"b/c/two.c", "GK_KERNEL(one, (inout(int, sum))) {}\n", 1, 2},
-      {"a/one.c", "GK_KERNEL(one, (inout(int, sum))) { sum[i] = 1; }\n", 1, 3},
-      {"a/one.c", "GK_KERNEL(one, (inout(int, sum))) { (void)__FILE__; }\n", 1, 4},
-      {"b/one.c", "GK_KERNEL(one, (inout(int, sum))) { (void)__FILE__; }\n", 1, 5},
-      {"a/one.c", "#if 0\n # /* and */ include \"other.h\"\n#endif\nGK_KERNEL(one, (inout(int, sum))) {}\n", 1, 5},
-      {"a/one.c", "#if 0\n # /* and */ include \"other.h\"\n#endif\nGK_KERNEL(one, (inout(int, sum))) {}\n", 1, 5},
-      {"a/one.c", "/* #include */ GK_KERNEL(one, (inout(int, sum))) {}\n", 1, 6},
-  };
-  char names[8][NAME_MAX + 1];
-  for (size_t k = 0; k < GK_COUNT(turns); ++k) {
-    setenv("CACHE_TEST_FILE", turns[k].file, 1);
-    setenv("CACHE_TEST_TEXT", turns[k].text, 1);
-    run("text", NULL, &first);
-    if (first.compiled != turns[k].compiled || list_entries(names, 8) != turns[k].entries)
-      fail_msg("turn %zu: %d compiled, %d entries", k, first.compiled, list_entries(names, 8));
+      {"a/one.c", ONE "}\n", 1, 1}, {"b/c/one.c", ONE "}\n", 0, 1}, {"b/c/two.c", ONE "}\n", 1, 2},
+      {"a/one.c", ONE " sum[i] = 1; }\n", 1, 3}, {"a/one.c", ONE " (void)__FILE__; }\n", 1, 4},
+      {"b/one.c", ONE " (void)__FILE__; }\n", 1, 5}, {"a/one.c", INCLUDING, 1, 5}, {"a/one.c", INCLUDING, 1, 5},
+      {"a/one.c", "/* #include */ " ONE "}\n", 1, 6}};
+  for (turn = 0; turn < GK_COUNT(turns); ++turn) {
+    setenv("CACHE_TEST_FILE", turns[turn].file, 1);
+    setenv("CACHE_TEST_TEXT", turns[turn].text, 1);
+    run("text", NULL, turns[turn].compiled);
+    expect_entries(turns[turn].entries);
   }
 }
 
@@ -429,23 +340,21 @@ TEST(compilers_know_their_files) {
 }
 
 /* Each of these by itself makes another entry. */
-TEST_WITH(key_is_of_the_compiler_and_the_options, begin, NULL) {
+CACHE_TEST(key_is_of_the_compiler_and_the_options) {
   static const struct { const char *setting, *options, *text; } turns[] = {
       {"SIMGPU_ARCH=90", NULL, NULL}, {"SIMGPU_ARCH=100", NULL, NULL}, /* cubin and PTX for the same */
       {"CACHE_TEST_CHANGED=version", NULL, NULL}, {"CACHE_TEST_CHANGED=bytes", NULL, NULL},
       {"CACHE_TEST_CHANGED=seconds", NULL, NULL}, {"CACHE_TEST_CHANGED=nanoseconds", NULL, NULL},
       {"SIMGPU_ARCH=90", "-DSAID=1", "extern \"C\" __global__ void one(int *sum) { sum[0] = SAID; }\n"},
       {"SIMGPU_ARCH=90", "-DSAID=2", "extern \"C\" __global__ void one(int *sum) { sum[0] = SAID; }\n"}};
-  char names[16][NAME_MAX + 1];
   setenv("SIMGPU_NVRTC", "12.4", 1);
   setenv("CACHE_TEST_FILE", "a/one.c", 1);
-  for (size_t k = 0; k < GK_COUNT(turns); ++k) {
-    setenv("CACHE_TEST_TEXT", turns[k].text ? turns[k].text : "GK_KERNEL(one, (inout(int, sum))) {}\n", 1);
-    if (turns[k].options) setenv("CACHE_TEST_OPTIONS", turns[k].options, 1);
+  for (turn = 0; turn < GK_COUNT(turns); ++turn) {
+    setenv("CACHE_TEST_TEXT", turns[turn].text ? turns[turn].text : ONE "}\n", 1);
+    if (turns[turn].options) setenv("CACHE_TEST_OPTIONS", turns[turn].options, 1);
     for (int again = 0; again < 2; ++again) {
-      run("text", turns[k].setting, &first);
-      if (first.compiled != !again || list_entries(names, 16) != (int)k + 1)
-        fail_msg("turn %zu: %d compiled, %d entries", k, first.compiled, list_entries(names, 16));
+      run("text", turns[turn].setting, !again);
+      expect_entries((int)turn + 1);
     }
   }
   unsetenv("CACHE_TEST_OPTIONS");
@@ -453,47 +362,40 @@ TEST_WITH(key_is_of_the_compiler_and_the_options, begin, NULL) {
 }
 
 /* All start at once on an empty folder. */
-TEST_WITH(many_processes_at_once, begin, NULL) {
+CACHE_TEST(many_processes_at_once) {
   enum { COUNT = 50 };
   pid_t children[COUNT];
-  char names[4][NAME_MAX + 1];
   fflush(NULL);
   for (int k = 0; k < COUNT; ++k) {
     children[k] = fork();
     assert_true(children[k] >= 0);
     if (children[k]) continue;
-    setenv("GK_CACHE", folder, 1);
-    if (!freopen("/dev/null", "w", stdout) || !freopen("/dev/null", "w", stderr)) _exit(NEVER);
-    execl("/proc/self/exe", "cuda_cache_test", "list", (char *)NULL);
-    _exit(NEVER);
+    elsewhere_exec(&(elsewhere_case){.settings = {cache_setting}, .word = "list"}, open("/dev/null", O_WRONLY));
+    _exit(3);
   }
   for (int k = 0; k < COUNT; ++k) {
     int status = 0;
-    while (waitpid(children[k], &status, 0) < 0) assert_int_equal(errno, EINTR);
-    assert_true(WIFEXITED(status));
-    assert_int_equal(WEXITSTATUS(status), 0);
+    assert_int_equal(waitpid(children[k], &status, 0), children[k]);
+    assert_int_equal(status, 0);
   }
-  assert_int_equal(list_entries(names, 4), 1);
-  run("list", NULL, &first);
-  assert_int_equal(first.compiled, 0);
+  expect_entries(1);
+  run("list", NULL, 0);
 }
 
-static int make_base(void **state) {
-  (void)state;
-  return mkdtemp(base) ? 0 : -1;
-}
+static int make_base(UNUSED void **state) { return mkdtemp(base) ? 0 : -1; }
 
-static int remove_base(void **state) {
-  (void)state;
+static int remove_base(UNUSED void **state) {
   char command[64];
   snprintf(command, sizeof command, "rm -rf '%s'", base);
   return system(command);
 }
 
 int main(int count, char **words) {
-  with_simgpu(words);
-  if (count > 1) return be_child(words[1]);
+  static const elsewhere_word known[] = {{"list", be_list}, {"errors", be_errors}, {"text", be_text}};
+  int code;
   char at[PATH_MAX], why[512];
+  with_simgpu(words);
+  if (elsewhere_is_here(count, words, known, GK_COUNT(known), &code)) return code;
   gki_cache_describe(at, sizeof at, why, sizeof why);
   if (strstr(why, "without xxHash")) {
     printf("1..0 # SKIP %s\n", why);
