@@ -13,6 +13,7 @@ GK_KERNEL(total, (in(float, y), sum(float, s), value(int, n))) {
 }
 GK_SOURCE_END
 enum { SCALE_LINE = __LINE__ - 6 };
+#define UNUSED __attribute__((unused))
 
 /* ---- which one is chosen ----------------------------------------------------------------------------------------- */
 
@@ -68,14 +69,13 @@ static int choose(void) {
     gki_begin();
     gk_result result = gki_cuda_compiler_get(architecture, driver, &compiler);
     if (result == GK_OK) gki_cuda_compiler_describe(&compiler, said, sizeof said);
-    printf("%s%s%s", result == GK_OK ? said : gk_result_name(result), result == GK_OK ? "" : ": ",
-           result == GK_OK ? compiler.may_be_refused ? "?\n" : "\n" : gk_error());
+    if (result == GK_OK) printf("%s%s", said, compiler.may_be_refused ? "?\n" : "\n");
+    else printf("%s: %s", gk_result_name(result), gk_error());
   }
   return 0;
 }
 
-static void print_log(void *user, gk_log_level level, const char *line) {
-  (void)user;
+static void print_log(UNUSED void *user, gk_log_level level, const char *line) {
   if (level == GK_LOG_WARN) printf("log: %s\n", line);
 }
 
@@ -110,15 +110,9 @@ static int compile(void) {
 }
 
 /* Without memory; NVRTC's own goes on. */
-static void *alloc_nothing(void *user, size_t bytes) {
-  (void)user, (void)bytes;
-  return NULL;
-}
-static void *resize_nothing(void *user, void *memory, size_t bytes) {
-  (void)user, (void)memory, (void)bytes;
-  return NULL;
-}
-static void free_nothing(void *user, void *memory) { (void)user, (void)memory; }
+static void *alloc_nothing(UNUSED void *user, UNUSED size_t bytes) { return NULL; }
+static void *resize_nothing(UNUSED void *user, UNUSED void *memory, UNUSED size_t bytes) { return NULL; }
+static void free_nothing(UNUSED void *user, UNUSED void *memory) {}
 static int starved(void) {
   const gki_unit cloth_text = {.text = "text", .file = "cloth"};
   gki_cuda_compiler compiler;
@@ -140,104 +134,99 @@ static int starved(void) {
 #define N13 "FAKE_NVRTC_13=13000 75 80 86 89 90 100 120"
 #define EIGHT "90 90 90 90 90 90 90 90 "
 #define SIXTY_FOUR EIGHT EIGHT EIGHT EIGHT EIGHT EIGHT EIGHT EIGHT
+#define CHOOSE(libraries, settings, ...) {libraries, settings, "choose", {__VA_ARGS__}}
+#define COMPILE(settings, ...) {FAKES, settings, "compile", {__VA_ARGS__}}
+#define SET(...) {__VA_ARGS__}
+#define SET_13(...) {N13, __VA_ARGS__}
 static const elsewhere_case chosen[] = {
-    {FAKES, {N13, N12, N11, "DEVICES=89 13000 89 12040 89 11040 120 12080 70 13000 35 13000 121 13000"}, "choose",
-     {"NVRTC 13.0, cubin for sm_89\nNVRTC 12.4, cubin for sm_89\nNVRTC 11.8, cubin for sm_86\n"
-      "NVRTC 12.4, PTX for compute_90\nNVRTC 12.4, cubin for sm_70\nNVRTC 11.8, cubin for sm_35\n"
-      "NVRTC 13.0, PTX for compute_120\n", "$"}},
-    {FAKES, {N12, "DEVICES=89 13000 120 12040 89 12000 89 11080"}, "choose",
-     {"NVRTC 12.4, cubin for sm_89\nNVRTC 12.4, PTX for compute_90\nNVRTC 12.4, cubin for sm_89\n"
-      "NVRTC 12.4, cubin for sm_89?\n", "$"}},
-    {FAKES, {N13, N12, "DEVICES=89 11040"}, "choose", {"NVRTC 12.4, cubin for sm_89?\n", "$"}},
-    {FAKES, {N13, "DEVICES=60 12040"}, "choose",
-     {"GK_ERROR_UNSUPPORTED: NVRTC 13.0 compiles for sm_75 to sm_120, and this GPU is sm_60 with a driver for CUDA "
-      "12.4; install"}},
-    {FAKES, {"FAKE_NVRTC_0=13000 " SIXTY_FOUR, "DEVICES=90 13000"}, "choose", {"NVRTC 13.0, cubin for sm_90\n", "$"}},
+    CHOOSE(FAKES, SET(N13, N12, N11, "DEVICES=89 13000 89 12040 89 11040 120 12080 70 13000 35 13000 121 13000"),
+           "NVRTC 13.0, cubin for sm_89\nNVRTC 12.4, cubin for sm_89\nNVRTC 11.8, cubin for sm_86\n"
+           "NVRTC 12.4, PTX for compute_90\nNVRTC 12.4, cubin for sm_70\nNVRTC 11.8, cubin for sm_35\n"
+           "NVRTC 13.0, PTX for compute_120\n", "$"),
+    CHOOSE(FAKES, SET(N12, "DEVICES=89 13000 120 12040 89 12000 89 11080"),
+           "NVRTC 12.4, cubin for sm_89\nNVRTC 12.4, PTX for compute_90\nNVRTC 12.4, cubin for sm_89\n"
+           "NVRTC 12.4, cubin for sm_89?\n", "$"),
+    CHOOSE(FAKES, SET(N13, N12, "DEVICES=89 11040"), "NVRTC 12.4, cubin for sm_89?\n", "$"),
+    CHOOSE(FAKES, SET_13("DEVICES=60 12040"),
+           "GK_ERROR_UNSUPPORTED: NVRTC 13.0 compiles for sm_75 to sm_120, and this GPU is sm_60 with a driver for "
+           "CUDA 12.4; install"),
+    CHOOSE(FAKES, SET("FAKE_NVRTC_0=13000 " SIXTY_FOUR, "DEVICES=90 13000"), "NVRTC 13.0, cubin for sm_90\n", "$"),
     /* Newer than gk: found by its plain name, if there is no other. */
-    {FAKES, {"FAKE_NVRTC_0=14010 80 90", "DEVICES=90 14010"}, "choose", {"NVRTC 14.1, cubin for sm_90\n", "$"}},
-    {FAKES, {"FAKE_NVRTC_0=14010 80 90 100", N13, "DEVICES=103 14010"}, "choose",
-     {"NVRTC 13.0, PTX for compute_100\n", "$"}},
-};
+    CHOOSE(FAKES, SET("FAKE_NVRTC_0=14010 80 90", "DEVICES=90 14010"), "NVRTC 14.1, cubin for sm_90\n", "$"),
+    CHOOSE(FAKES, SET("FAKE_NVRTC_0=14010 80 90 100", N13, "DEVICES=103 14010"), "NVRTC 13.0, PTX for compute_100\n",
+           "$")};
 
+#define BROKEN "fake_nvrtc/broken"
+#define HOME "CUDA_HOME=/nowhere"
+#define DEVICE "DEVICES=90 13000"
 #define NO_NVRTC "GK_ERROR_UNSUPPORTED: there is no NVRTC to compile kernels with ("
+#define NO_GPUS NO_NVRTC "libnvrtc.so doesn't say for which GPUs it compiles "
 static const elsewhere_case none[] = {
-    {"fake_nvrtc/broken", {"CUDA_HOME=/nowhere", "DEVICES=90 13000"}, "choose",
-     {NO_NVRTC "neither the loader nor /nowhere/lib64 has", "$CUDA_HOME", "$LD_LIBRARY_PATH"}},
-    {"fake_nvrtc/broken", {"CUDA_HOME=", "CUDA_PATH=/nowhere2", "DEVICES=90 13000"}, "choose",
-     {NO_NVRTC, "/nowhere2/"}},
-    {"fake_nvrtc/broken", {"CUDA_HOME=/nowhere", "CUDA_PATH=/nowhere2", "DEVICES=90 13000"}, "choose",
-     {NO_NVRTC "neither the loader nor /nowhere/lib64 has"}},
-    {FAKES, {"FAKE_NVRTC_0=13000 " SIXTY_FOUR "90", "DEVICES=90 13000"}, "choose",
-     {NO_NVRTC "libnvrtc.so doesn't say for which GPUs it compiles (no error, 65 of them)"}},
-    {FAKES, {"DEVICES=90 13000"}, "choose",
-     {NO_NVRTC "libnvrtc.so doesn't say for which GPUs it compiles (an NVRTC error, 0 of them)"}},
-    {FAKES, {"FAKE_NVRTC_0=14000", "DEVICES=90 13000"}, "choose",
-     {NO_NVRTC "libnvrtc.so doesn't say for which GPUs it compiles (no error, 0 of them)"}},
-    {FAKES, {"FAKE_NVRTC_0=14000 90", "FAKE_NVRTC_FAIL=nvrtcGetSupportedArchs:3", "DEVICES=90 13000"}, "choose",
-     {NO_NVRTC "libnvrtc.so doesn't say for which GPUs"}},
-    {"fake_nvrtc/lacking", {"CUDA_HOME=/nowhere", "FAKE_NVRTC_13=13000 90", "DEVICES=90 13000"}, "choose",
-     {NO_NVRTC "libnvrtc.so.13 has no nvrtcGetCUBINSize); install"}},
-};
+    CHOOSE(BROKEN, SET(HOME, DEVICE), NO_NVRTC "neither the loader nor /nowhere/lib64 has", "$CUDA_HOME",
+           "$LD_LIBRARY_PATH"),
+    CHOOSE(BROKEN, SET("CUDA_HOME=", "CUDA_PATH=/nowhere2", DEVICE), NO_NVRTC, "/nowhere2/"),
+    CHOOSE(BROKEN, SET(HOME, "CUDA_PATH=/nowhere2", DEVICE), NO_NVRTC "neither the loader nor /nowhere/lib64 has"),
+    CHOOSE(FAKES, SET("FAKE_NVRTC_0=13000 " SIXTY_FOUR "90", DEVICE), NO_GPUS "(no error, 65 of them)"),
+    CHOOSE(FAKES, SET(DEVICE), NO_GPUS "(an NVRTC error, 0 of them)"),
+    CHOOSE(FAKES, SET("FAKE_NVRTC_0=14000", DEVICE), NO_GPUS "(no error, 0 of them)"),
+    CHOOSE(FAKES, SET("FAKE_NVRTC_0=14000 90", "FAKE_NVRTC_FAIL=nvrtcGetSupportedArchs:3", DEVICE), NO_GPUS),
+    CHOOSE("fake_nvrtc/lacking", SET(HOME, "FAKE_NVRTC_13=13000 90", DEVICE),
+           NO_NVRTC "libnvrtc.so.13 has no nvrtcGetCUBINSize); install")};
 
+#define FAILS "FAKE_NVRTC_FAIL=nvrtc"
+#define LOG "FAKE_NVRTC_LOG="
+#define UNSUPPORTED "GK_ERROR_UNSUPPORTED: ", "an NVRTC error", "$"
+#define DOES_NOT "doesn't compile (NVRTC 13.0, cubin for sm_90):\ncloth(3): error: e"
+#define OUT_OF_MEMORY "GK_ERROR_MEMORY: out of host memory compiling cloth"
 static const elsewhere_case compiled[] = {
-    {FAKES, {N13}, "compile", {"GK_OK:  --gpu-architecture=sm_90", "$"}},
-    {FAKES, {N13, "PTX=1"}, "compile", {"GK_OK:  --gpu-architecture=compute_90", "$"}},
-    {FAKES, {N13, "FAKE_NVRTC_LOG=(3): warning: w\n\n"}, "compile",
-     {"log: cloth (NVRTC 13.0, cubin for sm_90):\ncloth(3): warning: w\nGK_OK:", "sm_90", "$"}},
-    {FAKES, {N13, "FAKE_NVRTC_LOG=(3): error: e\n", "FAKE_NVRTC_FAIL=nvrtcCompileProgram:6"}, "compile",
-     {"GK_ERROR_COMPILE: cloth doesn't compile (NVRTC 13.0, cubin for sm_90):\ncloth(3): error: e", "$"}},
-    {FAKES, {N13, "FAKE_NVRTC_FAIL=nvrtcCompileProgram:6"}, "compile", {"GK_ERROR_COMPILE: cloth doesn't compile"}},
-    {FAKES, {N13, "FAKE_NVRTC_LOG= l", "FAKE_NVRTC_FAIL=nvrtcCompileProgram:5"}, "compile",
-     {"GK_ERROR_UNSUPPORTED: cloth can't be compiled (NVRTC 13.0, cubin for sm_90): an NVRTC error\ncloth l", "$"}},
-    {FAKES, {N13, "FAKE_NVRTC_FAIL=nvrtcCompileProgram:7"}, "compile",
-     {"GK_ERROR_UNSUPPORTED: ", "an NVRTC error", "$"}},
-    {FAKES, {N13, "FAKE_NVRTC_FAIL=nvrtcCreateProgram:1"}, "compile",
-     {"GK_ERROR_MEMORY: out of host memory compiling cloth"}},
-    {FAKES, {N13, "FAKE_NVRTC_FAIL=nvrtcGetCUBINSize:2"}, "compile", {"GK_ERROR_UNSUPPORTED: ", "an NVRTC error", "$"}},
-    {FAKES, {N13, "FAKE_NVRTC_FAIL=nvrtcGetCUBIN:2"}, "compile", {"GK_ERROR_UNSUPPORTED: ", "an NVRTC error", "$"}},
-    {FAKES, {N13, "PTX=1", "FAKE_NVRTC_FAIL=nvrtcGetPTX:2"}, "compile", {"GK_ERROR_UNSUPPORTED: ", "error", "$"}},
-    {FAKES, {N13, "FAKE_NVRTC_FAIL=nvrtcGetProgramLogSize:2"}, "compile", {"GK_OK: "}},
-    {FAKES, {N13, "FAKE_NVRTC_FAIL=nvrtcGetProgramLog:2"}, "compile", {"GK_OK: "}},
-    {FAKES, {N13, "OPTIONS= -DA=1  --use_fast_math\t-I/x "}, "compile",
-     {"GK_OK:  --gpu-architecture=sm_90 -DA=1 --use_fast_math -I/x", "$"}},
+    COMPILE(SET(N13), "GK_OK:  --gpu-architecture=sm_90", "$"),
+    COMPILE(SET_13("PTX=1"), "GK_OK:  --gpu-architecture=compute_90", "$"),
+    COMPILE(SET_13(LOG "(3): warning: w\n\n"),
+            "log: cloth (NVRTC 13.0, cubin for sm_90):\ncloth(3): warning: w\nGK_OK:", "sm_90", "$"),
+    COMPILE(SET_13(LOG "(3): error: e\n", FAILS "CompileProgram:6"), "GK_ERROR_COMPILE: cloth " DOES_NOT, "$"),
+    COMPILE(SET_13(FAILS "CompileProgram:6"), "GK_ERROR_COMPILE: cloth doesn't compile"),
+    COMPILE(SET_13(LOG " l", FAILS "CompileProgram:5"),
+            "GK_ERROR_UNSUPPORTED: cloth can't be compiled (NVRTC 13.0, cubin for sm_90): an NVRTC error\ncloth l",
+            "$"),
+    COMPILE(SET_13(FAILS "CompileProgram:7"), UNSUPPORTED),
+    COMPILE(SET_13(FAILS "CreateProgram:1"), OUT_OF_MEMORY),
+    COMPILE(SET_13(FAILS "GetCUBINSize:2"), UNSUPPORTED),
+    COMPILE(SET_13(FAILS "GetCUBIN:2"), UNSUPPORTED),
+    COMPILE(SET_13("PTX=1", FAILS "GetPTX:2"), UNSUPPORTED),
+    COMPILE(SET_13(FAILS "GetProgramLogSize:2"), "GK_OK: "),
+    COMPILE(SET_13(FAILS "GetProgramLog:2"), "GK_OK: "),
+    COMPILE(SET_13("OPTIONS= -DA=1  --use_fast_math\t-I/x "),
+            "GK_OK:  --gpu-architecture=sm_90 -DA=1 --use_fast_math -I/x", "$"),
     /* Options that name a GPU say what is made, whatever the compiler was chosen for. */
-    {FAKES, {N13, "OPTIONS=-DA -arch=compute_90", "FAKE_NVRTC_FAIL=nvrtcGetCUBIN:2"}, "compile",
-     {"GK_OK:  -DA -arch=compute_90", "$"}},
-    {FAKES, {N13, "OPTIONS=--gpu-architecture  compute_80 -DA", "FAKE_NVRTC_FAIL=nvrtcGetCUBIN:2"}, "compile",
-     {"GK_OK:  --gpu-architecture compute_80 -DA", "$"}},
-    {FAKES, {N13, "PTX=1", "OPTIONS=-arch sm_90", "FAKE_NVRTC_FAIL=nvrtcGetPTX:2"}, "compile",
-     {"GK_OK:  -arch sm_90", "$"}},
-    {FAKES, {N13, "OPTIONS=-architecture=x", "FAKE_NVRTC_FAIL=nvrtcGetPTX:2"}, "compile",
-     {"GK_OK:  --gpu-architecture=sm_90 -architecture=x", "$"}},
-    {FAKES, {N13, "KERNEL=scale", "FAKE_NVRTC_LOG=(3): error: e", "FAKE_NVRTC_FAIL=nvrtcCompileProgram:6"}, "compile",
-     {"GK_ERROR_COMPILE: kernel scale of cloth doesn't compile (NVRTC 13.0, cubin for sm_90):\ncloth(3): error: e",
-      "$"}},
+    COMPILE(SET_13("OPTIONS=-DA -arch=compute_90", FAILS "GetCUBIN:2"), "GK_OK:  -DA -arch=compute_90", "$"),
+    COMPILE(SET_13("OPTIONS=--gpu-architecture  compute_80 -DA", FAILS "GetCUBIN:2"),
+            "GK_OK:  --gpu-architecture compute_80 -DA", "$"),
+    COMPILE(SET_13("PTX=1", "OPTIONS=-arch sm_90", FAILS "GetPTX:2"), "GK_OK:  -arch sm_90", "$"),
+    COMPILE(SET_13("OPTIONS=-architecture=x", FAILS "GetPTX:2"),
+            "GK_OK:  --gpu-architecture=sm_90 -architecture=x", "$"),
+    COMPILE(SET_13("KERNEL=scale", LOG "(3): error: e", FAILS "CompileProgram:6"),
+            "GK_ERROR_COMPILE: kernel scale of cloth " DOES_NOT, "$"),
     /* As long as no message is. */
-    {FAKES, {N13, "MANY=1", "FAKE_NVRTC_FAIL=nvrtcCompileProgram:6"}, "compile",
-     {"GK_ERROR_COMPILE: cloth doesn't compile (NVRTC 13.0, cubin for sm_90):\ncloth(3): error: e\n1 error", "$"}},
+    COMPILE(SET_13("MANY=1", FAILS "CompileProgram:6"), "GK_ERROR_COMPILE: cloth " DOES_NOT "\n1 error", "$"),
     /* A composed text may go on with host code, and end with a hint. */
-    {FAKES, {N13, "COMPOSED=#include <math.h>\n", "FAKE_NVRTC_LOG=(3): error: e",
-             "FAKE_NVRTC_FAIL=nvrtcCompileProgram:6"}, "compile",
-     {"GK_ERROR_COMPILE: ", "(3): error: e\nits text has an #include: mend ", "or put GK_SOURCE_END above the",
-      " host code", "$"}},
-    {FAKES, {N13, "COMPOSED=#include <math.h>\n", "MANY=1", "FAKE_NVRTC_FAIL=nvrtcCompileProgram:6"}, "compile",
-     {"GK_ERROR_COMPILE: ", "(3): error: e\n1 error\nits text has an #include: mend ", "above the host code", "$"}},
-    {FAKES, {N13, "COMPOSED=#if X\n#include <math.h>\n#endif\n//#include\nint include;\n",
-             "FAKE_NVRTC_LOG=(3): error: e", "FAKE_NVRTC_FAIL=nvrtcCompileProgram:6"}, "compile",
-     {"GK_ERROR_COMPILE: ", "(3): error: e", "$"}},
-    {FAKES, {N13}, "starved", {"GK_ERROR_MEMORY: out of host memory compiling cloth"}},
-};
+    COMPILE(SET_13("COMPOSED=#include <math.h>\n", LOG "(3): error: e", FAILS "CompileProgram:6"),
+            "GK_ERROR_COMPILE: ", "(3): error: e\nits text has an #include: mend ",
+            "or put GK_SOURCE_END above the", " host code", "$"),
+    COMPILE(SET_13("COMPOSED=#include <math.h>\n", "MANY=1", FAILS "CompileProgram:6"), "GK_ERROR_COMPILE: ",
+            "(3): error: e\n1 error\nits text has an #include: mend ", "above the host code", "$"),
+    COMPILE(SET_13("COMPOSED=#if X\n#include <math.h>\n#endif\n//#include\nint include;\n", LOG "(3): error: e",
+                   FAILS "CompileProgram:6"), "GK_ERROR_COMPILE: ", "(3): error: e", "$"),
+    {FAKES, {N13}, "starved", {OUT_OF_MEMORY}}};
 
 /* In a toolkit's folder that the loader doesn't know, with the second library beside it or without. */
 #define IN_HOME "CUDA_HOME=build/tests/unit/cuda/fake_nvrtc/home"
-#define BUILTINS(version) "FAKE_NVRTC_BUILTINS=libnvrtc-builtins.so." version
+#define BUILTINS "FAKE_NVRTC_BUILTINS=libnvrtc-builtins.so."
 static const elsewhere_case in_a_folder[] = {
-    {"fake_nvrtc/broken", {IN_HOME, "FAKE_NVRTC_13=13990 75 80 90", BUILTINS("13.99")}, "compile",
+    {BROKEN, {IN_HOME, "FAKE_NVRTC_13=13990 75 80 90", BUILTINS "13.99"}, "compile",
      {"GK_OK:  --gpu-architecture=sm_90", "$"}},
-    {"fake_nvrtc/broken", {IN_HOME, "FAKE_NVRTC_13=13980 75 80 90", BUILTINS("13.98")}, "compile",
+    {BROKEN, {IN_HOME, "FAKE_NVRTC_13=13980 75 80 90", BUILTINS "13.98"}, "compile",
      {"GK_ERROR_UNSUPPORTED: cloth can't be compiled (NVRTC 13.98, cubin for sm_90): an NVRTC error\n"
-      "failed to open libnvrtc-builtins.so.13.98", "$"}},
-};
+      "failed to open libnvrtc-builtins.so.13.98", "$"}}};
 
 TEST(the_best_for_a_device_is_chosen) { ELSEWHERE(chosen); }
 TEST(that_there_is_none_is_said) { ELSEWHERE(none); }
@@ -246,29 +235,20 @@ TEST(it_gets_the_library_beside_it) { ELSEWHERE(in_a_folder); }
 
 /* ---- texts ------------------------------------------------------------------------------------------------------- */
 
-static bool includes(const char *text, const char *options) {
-  return gki_unit_includes(&(gki_unit){.text = text, .file = "a.cu", .options = options});
-}
-
 TEST(what_includes_files_is_known) {
-  static const char *const yes[] = {"#include <x.h>", "\n  #  include \"x.h\"", "# /* odd */ include_next <x.h>",
-                                    "%:include <x.h>", "#if __has_include(<x.h>)\n#endif", "#\\\ninclude <x.h>",
-                                    "#import <x.h>",
-                                    "#embed \"x\"", "#if __has_embed(\"x\")\n#endif", "#include_next <x.h>"};
-  static const char *const no[] = {"", "int include;", "// #include <x.h>", "/* #include <x.h> */", "#includes",
-                                   "const char *s = \"#include <x.h>\";"};
-  for (size_t k = 0; k < GK_COUNT(yes); ++k)
-    if (!includes(yes[k], NULL)) fail_msg("%s", yes[k]);
-  for (size_t k = 0; k < GK_COUNT(no); ++k)
-    if (includes(no[k], NULL)) fail_msg("%s", no[k]);
-  assert_false(includes("", "-I/x --include-path=/y -DA"));
-  assert_false(includes("", ""));
-  assert_true(includes("", "-include=x.h"));
-  assert_true(includes("", "--pre-include x.h"));
-  assert_true(includes("", "-I/include -include\tx.h"));
-  assert_true(includes("", "--pre-include\nx.h"));
-  assert_false(includes("", "-I/usr/include"));
-  assert_true(includes("", "--use-pch=x"));
+  static const struct { bool wanted; const char *text, *options; } turns[] = {
+      {1, "#include <x.h>", NULL}, {1, "\n  #  include \"x.h\"", NULL}, {1, "# /* odd */ include_next <x.h>", NULL},
+      {1, "%:include <x.h>", NULL}, {1, "#if __has_include(<x.h>)\n#endif", NULL}, {1, "#\\\ninclude <x.h>", NULL},
+      {1, "#import <x.h>", NULL}, {1, "#embed \"x\"", NULL}, {1, "#if __has_embed(\"x\")\n#endif", NULL},
+      {1, "#include_next <x.h>", NULL}, {0, "", NULL}, {0, "int include;", NULL}, {0, "// #include <x.h>", NULL},
+      {0, "/* #include <x.h> */", NULL}, {0, "#includes", NULL}, {0, "const char *s = \"#include <x.h>\";", NULL},
+      {0, "", "-I/x --include-path=/y -DA"}, {0, "", ""}, {0, "", "-I/usr/include"}, {1, "", "-include=x.h"},
+      {1, "", "--pre-include x.h"}, {1, "", "-I/include -include\tx.h"}, {1, "", "--pre-include\nx.h"},
+      {1, "", "--use-pch=x"}};
+  for (size_t k = 0; k < GK_COUNT(turns); ++k) {
+    const gki_unit unit = {.text = turns[k].text, .file = "a.cu", .options = turns[k].options};
+    if (gki_unit_includes(&unit) != turns[k].wanted) fail_msg("%s with options %s", unit.text, unit.options);
+  }
   assert_false(gki_unit_includes(&(gki_unit){.text = "#include <x.h>", .is_whole = true}));
 }
 
@@ -314,72 +294,65 @@ static bool image_has(const gki_compiled *image, const char *text) {
   return memmem(image->bytes, image->size, text, strlen(text)) != NULL;
 }
 
+static gki_compiled compile_scale(const gki_cuda_compiler *compiler) {
+  gki_compiled image;
+  char *text = gk_compose(&scale, "cuda");
+  assert_non_null(text);
+  assert_ok(gki_cuda_compile(compiler, &(gki_unit){.text = text, .file = "cloth"}, &image));
+  gk_free_text(text);
+  return image;
+}
+
 /* For every architecture that it knows, through the choice that a device of it would lead to. */
 TEST(kernels_compile_for_each_architecture) {
   const gki_nvrtc *nvrtc = real_compiler().nvrtc;
-  char *text = gk_compose(&scale, "cuda");
-  assert_non_null(text);
-  const gki_unit composed = {.text = text, .file = "cloth"};
   for (int k = 0; k < nvrtc->architecture_count; ++k) {
     gki_cuda_compiler compiler;
-    gki_compiled image;
     assert_int_equal(gki_cuda_compiler_get(nvrtc->architectures[k], NEWEST, &compiler), GK_OK);
     assert_int_equal(compiler.architecture, nvrtc->architectures[k]);
     assert_false(compiler.is_ptx);
-    if (gki_cuda_compile(&compiler, &composed, &image) != GK_OK) fail_msg("%s", gk_error());
+    gki_compiled image = compile_scale(&compiler);
     assert_memory_equal(image.bytes, "\177ELF", 4);
-    assert_true(image_has(&image, ".text.scale"));
-    assert_true(image_has(&image, ".text.total"));
+    assert_true(image_has(&image, ".text.scale") && image_has(&image, ".text.total"));
     gki_compiled_free(&image);
   }
-  gk_free_text(text);
 }
 
 TEST(ptx_names_its_architecture) {
   gki_cuda_compiler compiler = real_compiler();
   compiler.is_ptx = true;
-  gki_compiled image;
   char target[32];
   snprintf(target, sizeof target, ".target sm_%d", compiler.architecture);
-  char *text = gk_compose(&scale, "cuda");
-  assert_non_null(text);
-  const gki_unit composed = {.text = text, .file = "cloth"};
-  if (gki_cuda_compile(&compiler, &composed, &image) != GK_OK) fail_msg("%s", gk_error());
-  assert_true(image_has(&image, target));
-  assert_true(image_has(&image, ".entry scale("));
+  gki_compiled image = compile_scale(&compiler);
+  assert_true(image_has(&image, target) && image_has(&image, ".entry scale("));
   assert_int_equal(strlen(image.bytes) + 1, image.size);
   gki_compiled_free(&image);
-  gk_free_text(text);
 }
 
-TEST(an_error_is_where_the_user_wrote_it) {
+/* What a real one says of a kernel whose text isn't right begins and goes on so. NULL: as it is composed. */
+static const char *check_refusal(const gk_kernel *kernel, const char *text, const char *begin, const char *words) {
   gki_cuda_compiler compiler = real_compiler();
   gki_compiled image;
-  char where[PATH_MAX], *text = gk_compose(&scale, "cuda");
-  assert_non_null(text);
-  const gki_unit composed = {.text = text, .file = "cloth"};
-  memcpy(strstr(text, "y[i] *= a;"), "y[i] *= b;", strlen("y[i] *= b;"));
-  gki_begin();
-  assert_int_equal(gki_cuda_compile(&compiler, &composed, &image), GK_ERROR_COMPILE);
-  snprintf(where, sizeof where, "%s(%d): error", scale.source->file, SCALE_LINE);
-  if (!strstr(gk_error(), where) || !strstr(gk_error(), "\"b\"")) fail_msg("no %s in: %s", where, gk_error());
-  assert_null(image.bytes);
-  gk_free_text(text);
-}
-
-/* What a real one says of a kernel whose text isn't right. It is the thread's message. */
-static const char *refusal_of(const gk_kernel *kernel, const char *text) {
-  gki_cuda_compiler compiler = real_compiler();
-  gki_compiled image;
-  const gki_unit whole = {.text = text, .file = kernel->source->file, .kernel = kernel->name};
+  char *composed = text ? NULL : gk_compose(kernel, "cuda");
+  const gki_unit whole = {.text = text ? text : composed, .file = kernel->source->file, .kernel = kernel->name};
+  assert_non_null(whole.text);
   gki_begin();
   assert_int_equal(gki_cuda_compile(&compiler, &whole, &image), GK_ERROR_COMPILE);
   assert_null(image.bytes);
-  return gk_error();
+  gk_free_text(composed);
+  const char *said = gk_error();
+  if (strncmp(said, begin, strlen(begin)) != 0) fail_msg("it doesn't begin with %s: %s", begin, said);
+  assert_says(words);
+  return said;
 }
 
-static void assert_begins(const char *text, const char *words) {
-  if (strncmp(text, words, strlen(words)) != 0) fail_msg("it doesn't begin with %s: %s", words, text);
+TEST(an_error_is_where_the_user_wrote_it) {
+  char where[PATH_MAX], *text = gk_compose(&scale, "cuda");
+  assert_non_null(text);
+  memcpy(strstr(text, "y[i] *= a;"), "y[i] *= b;", strlen("y[i] *= b;"));
+  snprintf(where, sizeof where, "%s(%d): error", scale.source->file, SCALE_LINE);
+  assert_non_null(strstr(check_refusal(&scale, text, "", where), "\"b\""));
+  gk_free_text(text);
 }
 
 #define IN_COMPOSED "kernel one of a/cloth.c doesn't compile (NVRTC "
@@ -392,63 +365,45 @@ TEST(errors_name_each_file) {
       "GK_KERNEL(two, (inout(int, x))) {\n  x[i] = \n    odd(x[i]);\n}\n";
   static const gk_source vec = {"b/vec.h", shared_text, 2, NULL, 0, NULL, NULL},
                          right = {"b/right.h", right_text, 1, NULL, 0, NULL, NULL};
-  static const gk_source *const uses[] = {&vec}, *const right_uses[] = {&right};
+  static const gk_source *const uses[] = {&vec, &right};
   static const gk_param params[] = {{.name = "x", .element = "int", .element_bytes = 4, .element_alignment = 4,
                                      .type = GK_PTR, .access = GK_ACCESS_INOUT}};
-  gk_source cloth_source = {"a/cloth.c", own_text, 3, uses, 1, NULL, NULL};
-  const gk_kernel kernel = {.name = "one", .params = params, .param_count = 1, .source = &cloth_source};
   for (int turn = 0; turn < 2; ++turn) {
-    if (turn == 1) cloth_source.uses = right_uses;
-    char *text = gk_compose(&kernel, "cuda");
-    assert_non_null(text);
-    const char *said = refusal_of(&kernel, text);
-    assert_begins(said, IN_COMPOSED);
+    const gk_source cloth_source = {"a/cloth.c", own_text, 3, &uses[turn], 1, NULL, NULL};
+    const gk_kernel kernel = {.name = "one", .params = params, .param_count = 1, .source = &cloth_source};
+    const char *said = check_refusal(&kernel, NULL, IN_COMPOSED, "a/cloth.c(9): error: ");
     assert_int_equal(strstr(said, "b/vec.h(4): error: ") != NULL, turn == 0);
-    if (!strstr(said, "a/cloth.c(9): error: ") || strstr(said, "gk_kernel.h")) fail_msg("%s", said);
-    gk_free_text(text);
+    assert_null(strstr(said, "gk_kernel.h"));
   }
 }
 
-TEST(errors_in_macros_are_where_they_were_used) {
-  static const char text[] = "\n\nGK_KERNEL(one, (inout(int, x), in(flot, y))) {\n  x[i] = 1;\n}\n";
-  static const gk_source source = {"a/cloth.c", text, 0, NULL, 0, NULL, NULL};
-  static const gk_kernel kernel = {.name = "one", .source = &source};
-  char *composed = gk_compose(&kernel, "cuda");
-  assert_non_null(composed);
-  const char *said = refusal_of(&kernel, composed);
-  if (!strstr(said, "a/cloth.c(3): error: ")) fail_msg("%s", said);
-  gk_free_text(composed);
-}
-
-/* By hand, for CUDA alone: its own #line directives count. */
-TEST(errors_of_texts_by_hand) {
-  static const gk_source source = {.file = "its CUDA text"};
-  static const gk_kernel kernel = {.name = "mine", .source = &source};
-  static const char text[] = "extern \"C\" __global__ void mine(int *x) {\n  *x = y;\n}\n";
-  static const char lines[] = "#line 40 \"mine.c\"\nextern \"C\" __global__ void mine(int *x) {\n  *x = y;\n}\n";
-  const char *said = refusal_of(&kernel, text);
-  assert_begins(said, "kernel mine of its CUDA text doesn't compile (NVRTC ");
-  if (!strstr(said, "its CUDA text(2): error: ")) fail_msg("%s", said);
-  said = refusal_of(&kernel, lines);
-  if (!strstr(said, "mine.c(41): error: ")) fail_msg("%s", said);
+/* In macros where they were used; by hand, for CUDA alone, by the text's own #line directives. */
+TEST(errors_are_where_they_were_written) {
+  static const struct { gk_source source; const char *kernel, *text, *begin, *words; } turns[] = {
+      {{.file = "a/cloth.c", .text = "\n\nGK_KERNEL(one, (inout(int, x), in(flot, y))) {\n  x[i] = 1;\n}\n"}, "one",
+       NULL, "", "a/cloth.c(3): error: "},
+      {{.file = "its CUDA text"}, "mine", "extern \"C\" __global__ void mine(int *x) {\n  *x = y;\n}\n",
+       "kernel mine of its CUDA text doesn't compile (NVRTC ", "its CUDA text(2): error: "},
+      {{.file = "its CUDA text"}, "mine",
+       "#line 40 \"mine.c\"\nextern \"C\" __global__ void mine(int *x) {\n  *x = y;\n}\n", "", "mine.c(41): error: "}};
+  for (size_t k = 0; k < GK_COUNT(turns); ++k)
+    check_refusal(&(gk_kernel){.name = turns[k].kernel, .source = &turns[k].source}, turns[k].text, turns[k].begin,
+                  turns[k].words);
 }
 
 TEST(errors_outlast_many_warnings) {
   enum { WARNINGS = 500 };
   static char text[WARNINGS * 64];
   static const gk_source source = {.file = "many.cu"};
-  static const gk_kernel kernel = {.name = "mine", .source = &source};
   size_t used = 0;
   for (int k = 0; k < WARNINGS; ++k)
     used += (size_t)snprintf(text + used, sizeof text - used, "__device__ void f%d() { int unused; }\n", k);
   snprintf(text + used, sizeof text - used, "int x = y;\n");
-  const char *said = refusal_of(&kernel, text);
-  if (!strstr(said, "many.cu(501): error: ")) fail_msg("%s", said);
+  check_refusal(&(gk_kernel){.name = "mine", .source = &source}, text, "", "many.cu(501): error: ");
 }
 
 int main(int count, char **words) {
-  static const elsewhere_word known[] = {
-      {"choose", choose}, {"compile", compile}, {"starved", starved}};
+  static const elsewhere_word known[] = {{"choose", choose}, {"compile", compile}, {"starved", starved}};
   int code;
   if (elsewhere_is_here(count, words, known, GK_COUNT(known), &code)) return code;
   return run_all_tests();
