@@ -1,6 +1,7 @@
 /* What the driver executes in a launch is what the plan's dump says: tasks, control kernels and conditional nodes. */
 #include "graphs.h"
 #include "unit/support/runtime_kernels.h"
+#include "unit/support/planned.h"
 #include "dump/formats.h"
 
 enum { X = 1, Y, Z, N, A, OFF, ON };
@@ -25,20 +26,16 @@ static launch executed(gk_device *device, gk_graph *graph, int32_t label) {
 
 /* `passes` by row of the dump: those of each loop in a launch. `around`: prologue and epilogue, which have no row. */
 static launch told(const gk_list *list, uint64_t around, const uint32_t *passes, gki_lowering how) {
-  gki_blocks blocks;
-  gki_planned planned;
+  planned_list p;
   gki_gate_counts counts;
-  assert_ok(gki_blocks_read(&blocks, list));
-  assert_ok(gki_plan_make(&planned, &blocks, NULL, 0));
-  assert_ok(gki_dump_count(&planned.plan, &counts));
+  assert_ok(gki_dump_count(plan_list(&p, list), &counts));
   launch sum = {around, 0};
   for (uint32_t k = 0; k < counts.row_count; ++k) {
     sum.kernels += (uint64_t)passes[k] * (counts.tasks[k] + counts.rows[how][k].control);
     sum.conditionals += (uint64_t)passes[k] * counts.rows[how][k].conditional;
   }
   gki_arena_free(&counts.arena);
-  gki_plan_free(&planned);
-  gki_blocks_free(&blocks);
+  free_planned(&p);
   return sum;
 }
 

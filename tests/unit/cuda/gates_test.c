@@ -4,9 +4,8 @@
 #include "dump/dump.h"
 #include "unit/support/gates_bench.h"
 #include "unit/support/gates_host.h"
+#include "unit/support/planned.h"
 #include "cuda/tables.h"
-#include "plan/plan.h"
-#include <stdio.h>
 
 static const gk_slot_desc slots[] = {GK_BUFFER(FLAG, int)};
 
@@ -242,33 +241,21 @@ static void run_plan(const gk_plan *plan, const gk_task *tasks, uint32_t count, 
 static void run_list(gk_task *tasks, uint32_t count, uint64_t seed, uint64_t random) {
   for (uint32_t k = 0; k < count; ++k)
     if (tasks[k].flag) tasks[k].offset = (uint32_t)sizeof *flags * k;
-  const gk_list list = {GK_ABI, "random", tasks, count, slots, GK_COUNT(slots)};
-  gki_blocks blocks;
-  gki_planned planned;
-  assert_int_equal(gki_blocks_read(&blocks, &list), GK_OK);
-  assert_int_equal(gki_plan_make(&planned, &blocks, NULL, 0), GK_OK);
-  run_plan(&planned.plan, tasks, count, seed, random);
-  gki_plan_free(&planned);
-  gki_blocks_free(&blocks);
+  planned_list p;
+  run_plan(plan_tasks(&p, tasks, count, slots, GK_COUNT(slots)), tasks, count, seed, random);
+  free_planned(&p);
 }
 
-static void random_list(uint64_t seed) {
+static void made_list(uint64_t seed, uint64_t salt, void (*put_all)(generator *g)) {
   static gk_task tasks[MAX_TASKS];
-  generator g = {.random = mix(seed ^ 0xc0da), .tasks = tasks, .budget = 24};
-  put_some(&g);
+  generator g = {.random = mix(seed ^ salt), .tasks = tasks, .budget = 24};
+  put_all(&g);
   run_list(tasks, g.count, seed, g.random);
 }
+static void random_list(uint64_t seed) { made_list(seed, 0xc0da, put_some); }
+static void waiting_list(uint64_t seed) { made_list(seed, 0x3a17, put_waiting); }
 
-static void waiting_list(uint64_t seed) {
-  static gk_task tasks[MAX_TASKS];
-  generator g = {.random = mix(seed ^ 0x3a17), .tasks = tasks};
-  put_waiting(&g);
-  run_list(tasks, g.count, seed, g.random);
-}
-
-TEST(test_waiting) {
-  each_list(waiting_list, 10000);
-}
+TEST(test_waiting) { each_list(waiting_list, 10000); }
 
 TEST(test_contract) {
   memset(&sum, 0, sizeof sum);
@@ -282,12 +269,7 @@ TEST(test_contract) {
 }
 
 TEST(test_deep) {
-  static gk_task tasks[MAX_TASKS];
-  for (uint64_t seed = 0; seed < 300; ++seed) {
-    generator g = {.random = mix(seed ^ 0xdee9), .tasks = tasks};
-    put_deep(&g);
-    run_list(tasks, g.count, seed, g.random);
-  }
+  for (uint64_t seed = 0; seed < 300; ++seed) made_list(seed, 0xdee9, put_deep);
 }
 
 int main(void) {

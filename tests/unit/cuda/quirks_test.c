@@ -2,8 +2,7 @@
  * a few lists need exactly. GK_SEED=n runs the one list of a failure again, GK_LISTS=n as many as you like. */
 #include "cuda/quirks.h"
 #include "unit/support/gates_bench.h"
-#include "plan/plan.h"
-#include <stdio.h>
+#include "unit/support/planned.h"
 
 enum { LAUNCHES = 6, WAYS = 12, ALL_WAYS = (1 << WAYS) - 1 };
 enum {
@@ -110,21 +109,17 @@ static void random_list(uint64_t seed) {
   static watched w;
   generator g = {.random = mix(seed ^ 0x3a75), .tasks = tasks, .budget = 24};
   put_some(&g);
-  const gk_list list = {GK_ABI, "random", tasks, g.count, slots, GK_COUNT(slots)};
-  gki_blocks blocks;
-  gki_planned planned;
-  assert_int_equal(gki_blocks_read(&blocks, &list), GK_OK);
-  assert_int_equal(gki_plan_make(&planned, &blocks, NULL, 0), GK_OK);
+  planned_list p;
+  const gk_plan *plan = plan_tasks(&p, tasks, g.count, slots, GK_COUNT(slots));
   for (uint32_t plain = 0; plain <= GK_WITH_PLAIN; plain += GK_WITH_PLAIN) {
     memset(&w, 0, sizeof w);
-    w.b.plan = &planned.plan;
+    w.b.plan = plan;
     w.b.t.seed = seed;
     w.b.t.tasks = tasks;
     w.b.t.cancel = &w.b.cancel;
-    check_list(&planned.plan, &w, seed, &g.random, plain);
+    check_list(plan, &w, seed, &g.random, plain);
   }
-  gki_plan_free(&planned);
-  gki_blocks_free(&blocks);
+  free_planned(&p);
 }
 
 TEST(all_that_is_seen) {
@@ -140,20 +135,14 @@ TEST(all_that_is_seen) {
 /* ---- a few lists ------------------------------------------------------------------------------------------------- */
 
 static uint32_t needed_by(const gk_task *tasks, size_t count, uint32_t bits) {
-  const gk_list list = {GK_ABI, "list", tasks, (uint32_t)count, slots, GK_COUNT(slots)};
-  gki_blocks blocks;
-  gki_planned planned;
-  const gk_gates *gates;
-  assert_int_equal(gki_blocks_read(&blocks, &list), GK_OK);
-  assert_int_equal(gki_plan_make(&planned, &blocks, NULL, 0), GK_OK);
-  assert_int_equal(gk_gates_make(&planned.plan, bits, &gates), GK_OK);
-  const uint32_t needed = gki_cuda_quirks_that_matter(gates, ALL_WAYS);
-  gk_gates_free(gates);
-  gki_plan_free(&planned);
-  gki_blocks_free(&blocks);
+  planned_list p;
+  (void)plan_tasks(&p, tasks, (uint32_t)count, slots, GK_COUNT(slots));
+  const uint32_t needed = gki_cuda_quirks_that_matter(gates_of_planned(&p, bits), ALL_WAYS);
+  free_planned(&p);
   return needed;
 }
-#define TASKS(...) (const gk_task[]){__VA_ARGS__}, sizeof((const gk_task[]){__VA_ARGS__}) / sizeof(gk_task)
+#define NEEDED(bits, ...) \
+  needed_by((const gk_task[]){__VA_ARGS__}, GK_COUNT(((const gk_task[]){__VA_ARGS__})), bits)
 #define T {.op = GK_OP_KERNEL, .kernel = &kernel, .args = {FLAG}}
 #define LOOP GK_DO_WHILE(FLAG)
 #define CHECKPOINT {.op = GK_OP_CHECKPOINT, .flag = FLAG, .label = 1}
@@ -163,27 +152,23 @@ static uint32_t needed_by(const gk_task *tasks, size_t count, uint32_t bits) {
 
 TEST(some_lists) {
   enum { HOST = GKI_CUDA_HOST_GATED };
-  assert_int_equal(needed_by(TASKS(T), 0), HOST);
-  assert_int_equal(needed_by(TASKS(LOOP, T, GK_END), 0), HOST);
+  assert_int_equal(NEEDED(0, T), HOST);
+  assert_int_equal(NEEDED(0, LOOP, T, GK_END), HOST);
   /* The end of a loop re-enables the one in its body, where it stands itself. */
-  assert_int_equal(needed_by(TASKS(LOOP, T, LOOP, T, GK_END, T, GK_END), 0), HOST | GKI_CUDA_REENABLE_IN_FRONT);
-  assert_int_equal(needed_by(TASKS(GK_PARALLEL, LOOP_SECTION, LOOP_SECTION, GK_END), 0),
-                   HOST | GKI_CUDA_CHAIN_BRANCHES);
-  assert_int_equal(needed_by(TASKS(GK_PARALLEL, LOOP_SECTION, GK_SECTION, T, GK_END, GK_END), 0), HOST);
-  assert_int_equal(needed_by(TASKS(T, CASES), GK_WITH_SWITCH), HOST | GKI_CUDA_NO_SWITCH);
-  assert_int_equal(needed_by(TASKS(T, CASES), 0), HOST);
+  assert_int_equal(NEEDED(0, LOOP, T, LOOP, T, GK_END, T, GK_END), HOST | GKI_CUDA_REENABLE_IN_FRONT);
+  assert_int_equal(NEEDED(0, GK_PARALLEL, LOOP_SECTION, LOOP_SECTION, GK_END), HOST | GKI_CUDA_CHAIN_BRANCHES);
+  assert_int_equal(NEEDED(0, GK_PARALLEL, LOOP_SECTION, GK_SECTION, T, GK_END, GK_END), HOST);
+  assert_int_equal(NEEDED(GK_WITH_SWITCH, T, CASES), HOST | GKI_CUDA_NO_SWITCH);
+  assert_int_equal(NEEDED(0, T, CASES), HOST);
   /* Its kernel is in no body, nor is the gate that it closes. */
-  assert_int_equal(needed_by(TASKS(CHECKPOINT, T, GK_END, T), 0), HOST);
-  assert_int_equal(needed_by(TASKS(CHECKPOINT, T, GK_END, T), GK_WITH_RESUME),
+  assert_int_equal(NEEDED(0, CHECKPOINT, T, GK_END, T), HOST);
+  assert_int_equal(NEEDED(GK_WITH_RESUME, CHECKPOINT, T, GK_END, T),
                    HOST | GKI_CUDA_TARGET_BY_COPY | GKI_CUDA_WRITE_ONCE);
-  assert_int_equal(needed_by(TASKS(CHECKPOINT, T, GK_END, T), GK_WITH_RESUME | GK_WITH_PLAIN),
-                   HOST | GKI_CUDA_TARGET_BY_COPY);
-  /* Who resumes opens an IF within an IF. */
-  assert_int_equal(needed_by(TASKS(T, IN_TWO), GK_WITH_RESUME) &
-                       GKI_CUDA_SET_AT_ENTRY,
-                   GKI_CUDA_SET_AT_ENTRY);
+  assert_int_equal(NEEDED(GK_WITH_RESUME | GK_WITH_PLAIN, CHECKPOINT, T, GK_END, T), HOST | GKI_CUDA_TARGET_BY_COPY);
+  /* A launch that resumes opens an IF within an IF. */
+  assert_true(NEEDED(GK_WITH_RESUME, T, IN_TWO) & GKI_CUDA_SET_AT_ENTRY);
   /* What is behind the checkpoint has a gate, in which the loop ends. */
-  assert_int_equal(needed_by(TASKS(LOOP, CHECKPOINT, T, GK_END, T, GK_END), 0),
+  assert_int_equal(NEEDED(0, LOOP, CHECKPOINT, T, GK_END, T, GK_END),
                    HOST | GKI_CUDA_SET_PER_PASS | GKI_CUDA_PASS_ON_PER_LEVEL | GKI_CUDA_LOOP_END_LAST);
 }
 

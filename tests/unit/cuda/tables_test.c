@@ -1,28 +1,10 @@
-/* The tables that control kernels read: where they stand, what is in them, how large they can become. What they mean,
- * cuda_gates_test.c says. */
+/* The tables that control kernels read: where they stand, what is in them, how large they can become. gates_test.c
+ * tells what they mean. */
 #include "unit/support/gates_bench.h"
+#include "unit/support/planned.h"
 #include "cuda/tables.h"
-#include "plan/plan.h"
 
 static const gk_slot_desc slots[] = {GK_BUFFER(FLAG, int)};
-
-typedef struct sheet {
-  gki_blocks blocks;
-  gki_planned planned;
-  const gk_gates *gates;
-} sheet;
-
-static void sheet_begin(sheet *s, const gk_task *tasks, uint32_t count, uint32_t bits) {
-  const gk_list list = {GK_ABI, "list", tasks, count, slots, GK_COUNT(slots)};
-  assert_int_equal(gki_blocks_read(&s->blocks, &list), GK_OK);
-  assert_int_equal(gki_plan_make(&s->planned, &s->blocks, NULL, 0), GK_OK);
-  assert_int_equal(gk_gates_make(&s->planned.plan, bits, &s->gates), GK_OK);
-}
-static void sheet_end(sheet *s) {
-  gk_gates_free(s->gates);
-  gki_plan_free(&s->planned);
-  gki_blocks_free(&s->blocks);
-}
 
 /* ---- where ------------------------------------------------------------------------------------------------------- */
 
@@ -139,10 +121,10 @@ TEST(test_tables) {
     else put_deep(&g);
     for (uint32_t k = 0; k < g.count; ++k)
       if (tasks[k].flag) tasks[k].offset = 4 * k;
-    sheet s;
-    sheet_begin(&s, tasks, g.count, seed % 32);
-    check_tables(s.gates);
-    sheet_end(&s);
+    planned_list p;
+    (void)plan_tasks(&p, tasks, g.count, slots, GK_COUNT(slots));
+    check_tables(gates_of_planned(&p, seed % 32));
+    free_planned(&p);
   }
 }
 
