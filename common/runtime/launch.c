@@ -92,7 +92,7 @@ static gk_result refuse_armed(gk_graph *graph, const char *call, uint64_t launch
   if (launched > graph->reported && gki_launches_retire(graph, launched, false) != GK_OK) gki_begin();
   if (graph->planned.plan.can_yield && launched > graph->reported)
     return gk_fail(GK_ERROR_BUSY, "%s: graph %s was armed, can yield, and gk_poll hasn't told yet how that launch "
-                   "gki_launch_ended; launch your exec if you didn't, and call gk_poll once that is done", call, name);
+                   "ended; launch your exec if you didn't, and call gk_poll once that is done", call, name);
   if (launched >= graph->depth && graph->retired < launched + 1 - graph->depth)
     return gk_fail(GK_ERROR_BUSY, "%s: %u launches of graph %s are armed and not over; launch your exec if you "
                    "didn't, and wait for it", call, (unsigned)graph->depth, name);

@@ -90,7 +90,8 @@ TEST_ON_HAND(test_disarmed) {
   SET_VALUES({w.left, 3}, {w.count, 0});
   assert_ok(gk_cuda_arm(w.graph, w.exec, THERE));
   instantiate_again(&w);
-  assert_fails(GK_ERROR_BUSY, "was armed, can yield", gk_cuda_arm(w.graph, w.exec, 0));
+  assert_fails(GK_ERROR_BUSY, "was armed, can yield, and gk_poll hasn't told yet how that launch ended; launch your",
+               gk_cuda_arm(w.graph, w.exec, 0));
   const char *failed = "";
   for (uint64_t k = 1; strcmp(failed, "cuCtxSynchronize") != 0; ++k) { /* nothing is taken back when a call fails */
     fail_call(k, CUDA_ERROR_UNKNOWN);
