@@ -1,20 +1,20 @@
-/* What gk decides on the device: control kernels, prologue and epilogue of a launch, COPY and FILL, and the kernels of
- * the probe. nvcc and NVRTC take it, and any C compiler behind a preamble that has CUDA's words for the host.
+/* Decisions on the device: control kernels, prologue and epilogue of a launch, COPY and FILL, and the kernels of the
+ * probe. nvcc and NVRTC compile this file; so does any C compiler, after a preamble that defines CUDA's words.
  *
- * One thread of one block walks a chain and writes every handle: calls that set handles must never run at once. What
- * other kernels of the graph, or the host, may have written is read by volatile loads, the tables through the read-only
- * path. Loads that don't wait for each other stand together, as a chain's time is that of its loads. */
+ * One thread of one block walks a chain of points and writes every handle, because calls that set handles must not run
+ * at the same time. Volatile loads read memory that other kernels of the graph or the host write; tables are read
+ * through the read-only path. Loads take most of a chain's time, so independent loads are kept together. */
 #include "gates.h"
 #include "lower/device.h"
 
 #ifdef __CUDACC_RTC__ /* nvcc's headers declare it */
 extern "C" __device__ void cudaGraphSetConditional(unsigned long long handle, unsigned value);
 #endif
-#ifndef GKI_CONSULT /* a flag is loaded before it is known to count; a host may want to know where it does */
+#ifndef GKI_CONSULT /* flags are loaded early; a test on the host sees here which ones count */
 #define GKI_CONSULT(at, value) (value)
 #endif
 
-/* ---- the tables, and what a walk knows --------------------------------------------------------------------------- */
+/* ---- tables and walk --------------------------------------------------------------------------------------------- */
 
 typedef union gki_loaded_tables {
   uint4 parts[(sizeof(gki_cuda_tables) + sizeof(uint4) - 1) / sizeof(uint4)];
@@ -22,8 +22,8 @@ typedef union gki_loaded_tables {
 } gki_loaded_tables;
 
 typedef struct gki_walk {
-  const gki_cuda_tables *t;  /* loaded; */
-  const gki_cuda_tables *at; /* where it stands */
+  const gki_cuda_tables *t;  /* loaded into registers, except in called functions */
+  const gki_cuda_tables *at; /* in device memory */
   gki_cuda_control *control;
   uint64_t number, fresh, reopens;
   uint32_t target;
@@ -50,11 +50,11 @@ GKI_INLINE gki_walk gki_begin_walk(const gki_cuda_tables *t, const gki_cuda_tabl
   return w;
 }
 
-/* For functions that are called, where it would have to be handed over. */
+/* For called functions: with the tables in device memory, so that they needn't be passed. */
 GKI_INLINE gki_walk gki_walk_global(const gki_walk *w) {
-  gki_walk far = *w;
-  far.t = w->at;
-  return far;
+  gki_walk global = *w;
+  global.t = w->at;
+  return global;
 }
 
 GKI_INLINE void gki_set_handle(const gki_walk *w, uint32_t handle, uint32_t value) {
@@ -90,8 +90,8 @@ GKI_INLINE void gki_open(const gki_walk *w, uint32_t begin, uint32_t end) {
   }
 }
 
-/* From the target outwards: what lies before it in each block is closed and each block on the way is entered; or, in
- * loops, is opened again. */
+/* From the target outwards: in each block, closes everything before the target and enters the block. With `again`:
+ * opens that again in blocks inside loops. */
 GKI_CALLED void gki_aim(const gki_walk walk, uint32_t target, int again) {
   const gki_walk *const w = &walk;
   const gki_cuda_target *const to = GKI_TABLE(w, gki_cuda_target, targets, target);
@@ -124,7 +124,7 @@ GKI_CALLED int gki_leads_to_target(const gki_walk walk, uint32_t loop) {
   return 0;
 }
 
-/* A count that waits is kept only by a loop that this launch resumes into. */
+/* Brings a loop's record up to date: see gki_cuda_loop. */
 GKI_INLINE gki_cuda_loop *gki_touch(const gki_walk *w, uint32_t loop) {
   gki_cuda_loop *const r = (gki_cuda_loop *)w->t->loops + loop;
   const uint64_t launch = r->launch;
@@ -135,7 +135,7 @@ GKI_INLINE gki_cuda_loop *gki_touch(const gki_walk *w, uint32_t loop) {
   return r;
 }
 
-/* The next body of a loop, from a block outwards. */
+/* The innermost loop body around a block, which may be the block itself. */
 GKI_INLINE uint32_t gki_body(const gki_walk *w, uint32_t at) {
   GKI_SMALL
   while (at != GKI_CUDA_NONE && __ldg(&GKI_TABLE(w, gki_cuda_block, blocks, at)->loop) == GKI_CUDA_NONE)
@@ -151,14 +151,14 @@ GKI_INLINE uint64_t gki_passes(const gki_walk *w, uint32_t body) {
   return r->launch == w->number ? r->passes : 0;
 }
 
-/* Whether the loops around both, this one and the first one that hit its bound, are still in the pass in which that
- * was: then the list's order counts, as the two may be in sections that run side by side. */
+/* Whether the innermost loop around both this loop and the first one that hit its bound is still in the same pass. If
+ * so, the two may be in sections side by side, and the list's order decides which is the first. */
 GKI_CALLED int gki_same_pass(const gki_walk walk, uint32_t block) {
   const gki_walk *const w = &walk;
   uint32_t x = gki_body_around(w, GKI_LOOK(uint32_t, &w->control->limit_block));
   GKI_SMALL
   for (uint32_t k = 0; x != GKI_CUDA_NONE && k < GKI_CUDA_DEPTH; x = gki_body_around(w, x), ++k) {
-    uint32_t y = block; /* it may itself be around that one */
+    uint32_t y = block; /* this loop may be around that one */
     GKI_SMALL
     while (y != GKI_CUDA_NONE && y != x) y = gki_body_around(w, y);
     if (y == x) return GKI_LOOK(uint64_t, &w->control->limit_passes[k]) == gki_passes(w, x);
@@ -188,9 +188,9 @@ GKI_CALLED void gki_hit_bound(const gki_walk walk, uint32_t node, uint32_t block
 
 /* ---- points ------------------------------------------------------------------------------------------------------ */
 
-/* Rare, so it pays for everything: where nobody stops, no handle is written. */
-GKI_CALLED uint32_t gki_stop_at(const gki_walk walk, uint32_t checkpoint, uint32_t ran,
-                                                    uint32_t block, uint32_t place) {
+/* Stops are rare, so only a stop pays for closing: a launch without one writes no handle for it. */
+GKI_CALLED uint32_t gki_stop_at(const gki_walk walk, uint32_t checkpoint, uint32_t ran, uint32_t block,
+                                uint32_t place) {
   const gki_walk *const w = &walk;
   if (w->control->stopped != w->number) {
     w->control->stopped_at = checkpoint;
@@ -203,7 +203,7 @@ GKI_CALLED uint32_t gki_stop_at(const gki_walk walk, uint32_t checkpoint, uint32
     const uint32_t loop = __ldg(&b->loop);
     gki_close(w, place, __ldg(&b->end));
     if (loop != GKI_CUDA_NONE) {
-      gki_touch(w, loop); /* an entry begun in this launch replaces an older one that waits */
+      gki_touch(w, loop); /* this entry replaces an older one that waits */
       if (!(w->t->bits & GKI_CUDA_WITH_PLAIN)) gki_set_handle(w, __ldg(&b->handle), 0);
     }
     place = __ldg(&b->after);
@@ -216,7 +216,7 @@ GKI_INLINE uint32_t gki_stop(const gki_walk *w, const gki_cuda_point *p, uint32_
   return gki_stop_at(gki_walk_global(w), checkpoint, p->checkpoint, p->block, p->close);
 }
 
-/* A point's flag, handle and first exits, asked for before they are needed. */
+/* A point's flag, handle and first two exits, loaded before they are needed. */
 typedef struct gki_early {
   const char *at; /* the flag */
   int32_t flag;
@@ -226,7 +226,7 @@ typedef struct gki_early {
 
 GKI_INLINE gki_early gki_ask(const gki_walk *w, const gki_cuda_point *p) {
   gki_early e;
-  /* Slot 0 is there, for points without a flag, and so is an exit behind the last. */
+  /* Points without a flag read slot 0. One exit behind the last can be read. */
   e.at = (const char *)((const uint64_t *)w->t->slots)[p->flag] + p->offset;
   e.first = __ldg(&GKI_TABLE(w, gki_cuda_exit, exits, p->exits)->next);
   e.second = __ldg(&GKI_TABLE(w, gki_cuda_exit, exits, p->exits + 1)->next);
@@ -265,25 +265,39 @@ GKI_INLINE uint32_t gki_branch(const gki_walk *w, const gki_cuda_point *p, const
   return __ldg(&exits[taken].next);
 }
 
-GKI_INLINE uint32_t gki_loop_end(gki_walk *w, const gki_cuda_point *p, const gki_early *e, int is_plain) {
-  const int cancelled = gki_cancelled(w);
-  const uint64_t failed = GKI_LOOK(uint64_t, &w->control->failed); /* a launch whose count was bad has no more passes */
-  gki_cuda_loop *const r = gki_touch(w, p->loop);
+/* Returns the passes of the entry. */
+GKI_INLINE uint64_t gki_count_pass(gki_cuda_loop *r) {
   const uint64_t entry = r->entry + 1;
   r->entry = entry;
   ++r->passes;
+  return entry;
+}
+
+/* The first loop end after the target opens what the prologue closed on the way to it. In sections side by side two
+ * loop ends may try this at once. */
+GKI_INLINE void gki_reopen_after_resume(gki_walk *w) {
+  if (w->reopens != w->number) return;
+  if (atomicExch((unsigned long long *)&w->control->reopens, 0) == w->number) gki_aim(gki_walk_global(w), w->target, 1);
+  w->reopens = 0;
+}
+
+GKI_INLINE void gki_note_bound(const gki_walk *w, const gki_cuda_point *p, gki_cuda_loop *r) {
+  if (r->limited != w->number) gki_hit_bound(gki_walk_global(w), p->node, p->block);
+  r->limited = w->number;
+}
+
+GKI_INLINE uint32_t gki_loop_end(gki_walk *w, const gki_cuda_point *p, const gki_early *e, int is_plain) {
+  const int cancelled = gki_cancelled(w);
+  const uint64_t failed = GKI_LOOK(uint64_t, &w->control->failed); /* after a bad count there are no more passes */
+  gki_cuda_loop *const r = gki_touch(w, p->loop);
+  const uint64_t entry = gki_count_pass(r);
   if (cancelled && is_plain) gki_set_own(p, e, 0);
   if (cancelled) return gki_stop(w, p, GKI_CUDA_NONE);
-  if (w->reopens == w->number) { /* two of them may be at it, in sections side by side */
-    if (atomicExch((unsigned long long *)&w->control->reopens, 0) == w->number)
-      gki_aim(gki_walk_global(w), w->target, 1);
-    w->reopens = 0;
-  }
+  gki_reopen_after_resume(w);
   int again = failed != w->number && GKI_CONSULT(e->at, e->flag) != 0;
   if (again && p->bound && entry >= p->bound) {
     again = 0;
-    if (r->limited != w->number) gki_hit_bound(gki_walk_global(w), p->node, p->block);
-    r->limited = w->number;
+    gki_note_bound(w, p, r);
   }
   if (!again) r->entry = 0;
   gki_set_own(p, e, (uint32_t)again);
@@ -293,7 +307,7 @@ GKI_INLINE uint32_t gki_loop_end(gki_walk *w, const gki_cuda_point *p, const gki
   return again ? e->first : e->second;
 }
 
-/* Carries out one point; the answer is the next one. */
+/* Executes a point. Returns the next one. */
 GKI_INLINE uint32_t gki_walk_point(gki_walk *w, const gki_cuda_point *p) {
   const gki_early e = gki_ask(w, p);
   switch (p->kind) {
@@ -322,7 +336,7 @@ GKI_INLINE gki_loaded gki_load_point(const gki_cuda_point *points, uint32_t inde
 
 GKI_INLINE void gki_walk_chain(const gki_cuda_tables *t, uint32_t point, uint32_t guard) {
   const gki_cuda_point *const points = (const gki_cuda_point *)((const char *)t + GKI_CUDA_POINTS_AT);
-  gki_loaded p = gki_load_point(points, point); /* doesn't wait for the tables */
+  gki_loaded p = gki_load_point(points, point); /* doesn't depend on the tables */
   const gki_loaded_tables tables = gki_load_tables(t);
   gki_walk w = gki_begin_walk(&tables.tables, t);
   if (guard != GKI_CUDA_NONE && GKI_LOOK(uint64_t, GKI_TABLE(&w, uint64_t, guards, guard)) == w.number) return;
@@ -333,11 +347,11 @@ GKI_INLINE void gki_walk_chain(const gki_cuda_tables *t, uint32_t point, uint32_
   }
 }
 
-/* ---- plain gates: what is right behind a kernel is all that it sets ---------------------------------------------- */
+/* ---- plain gates: a kernel sets only the node right behind it ---------------------------------------------------- */
 
-/* What a point would set: all of it to 0, or what is the handle of a block to that block's value. */
+/* Sets the handles of a point: `handle` to `value`, all others so that their nodes run nothing. */
 GKI_INLINE void gki_set_all(const gki_walk *w, const gki_cuda_point *p, uint32_t handle, uint32_t value) {
-  /* No SWITCH has more bodies than its point has exits: then it runs none. */
+  /* A SWITCH has at most as many bodies as its point has exits, so the number of exits selects no body. */
   const uint32_t off = p->kind == GKI_CUDA_BRANCH ? p->exit_count : 0;
   if (p->handle != GKI_CUDA_NONE) gki_set_handle(w, p->handle, p->handle == handle ? value : off);
   else if (p->kind == GKI_CUDA_BRANCH) {
@@ -358,7 +372,7 @@ GKI_INLINE int gki_has_handle(const gki_walk *w, const gki_cuda_point *p, uint32
   return 0;
 }
 
-/* Whether a block behind this point is on the way to the target, which is still to be reached: then that is entered. */
+/* Enters a block behind this point that leads to the target. Returns whether there is one. */
 GKI_CALLED int gki_let_in(const gki_walk walk, uint32_t point) {
   const gki_walk *const w = &walk;
   const gki_cuda_point *const p = GKI_TABLE(w, gki_cuda_point, points, point);
@@ -389,7 +403,7 @@ GKI_INLINE uint32_t gki_plain_point(gki_walk *w, const gki_cuda_point *p, uint32
   }
 }
 
-/* A closed guard closes what is behind the kernel, too, and ends the loop that it is the last of. */
+/* If the guard is closed, the node behind the kernel runs nothing. At the end of a body that ends the loop. */
 GKI_INLINE void gki_walk_plainly(const gki_cuda_tables *t, uint32_t point, uint32_t guard) {
   const gki_cuda_point *const points = (const gki_cuda_point *)((const char *)t + GKI_CUDA_POINTS_AT);
   const gki_loaded_tables tables = gki_load_tables(t);
@@ -428,7 +442,7 @@ GKI_ENTRY gki_prologue(const gki_cuda_tables *t, uint32_t point, uint32_t target
   gki_aim(w, target, 0);
 }
 
-/* 8 bytes, each 1 or 0: hit its bound, for loops, then ran, for checkpoints. */
+/* 8 bytes of 1 or 0. For loops: it hit its bound. For checkpoints, which follow: it ran. */
 GKI_INLINE uint64_t gki_eight_bytes(const gki_cuda_tables *t, uint64_t number, uint32_t first) {
   uint64_t bytes = 0;
   for (uint32_t k = 0; k < 8; ++k) {
@@ -441,7 +455,7 @@ GKI_INLINE uint64_t gki_eight_bytes(const gki_cuda_tables *t, uint64_t number, u
   return bytes;
 }
 
-/* Word k of what is behind the number in the status: so neighbours write side by side. */
+/* Word k of the status, behind its number. Threads side by side write words side by side. */
 GKI_INLINE uint64_t gki_status_word(const gki_cuda_tables *t, const gki_cuda_control *control, uint64_t number,
                                     uint32_t k) {
   if (k == 0) {
@@ -467,20 +481,20 @@ GKI_ENTRY gki_epilogue(const gki_cuda_tables *t) {
   for (uint32_t k = threadIdx.x; k < count; k += blockDim.x) status[1 + k] = gki_status_word(t, control, number, k);
   __syncthreads();
   if (threadIdx.x != 0) return;
-  __threadfence_system(); /* of all that the barrier has brought together */
+  __threadfence_system(); /* for the writes of all threads before the barrier */
   if (told) *(volatile uint64_t *)status = told;
   if (control->target == GKI_CUDA_NONE) control->fresh = number;
   control->target = GKI_CUDA_NONE;
   control->number = number + 1;
 }
 
-/* ---- in graphs of others ----------------------------------------------------------------------------------------- */
+/* ---- in graphs of callers ---------------------------------------------------------------------------------------- */
 
-/* The first node of a list's: a launch that wasn't armed by itself does what the one before did, and isn't told of. */
+/* The first node of a list. A launch without its own arming repeats the launch before, and posts no status. */
 GKI_ENTRY gki_arm(const gki_cuda_arming a) {
   gki_cuda_control *const control = (gki_cuda_control *)a.control;
   const int is_new = GKI_LOOK(uint64_t, &control->armed) != a.number;
-  __syncthreads(); /* all have looked */
+  __syncthreads(); /* every thread has read `armed` */
   const uint32_t lines = is_new ? a.bytes / 16 : 0;
   GKI_SMALL
   for (uint32_t k = threadIdx.x; k < lines; k += blockDim.x) ((uint4 *)a.to)[k] = ((const uint4 *)a.from)[k];
@@ -508,7 +522,7 @@ GKI_ENTRY gki_repeat(const int32_t *flag, uint32_t *count, uint64_t handle, uint
 
 #include "lower/transfer.inc"
 
-/* ---- the probe's ------------------------------------------------------------------------------------------------- */
+/* ---- for the probe ----------------------------------------------------------------------------------------------- */
 
 GKI_ENTRY gki_set_list(uint32_t *runs, uint32_t period, const gki_cuda_setting *list, uint32_t count) {
   if (threadIdx.x != 0) return;
@@ -523,7 +537,7 @@ GKI_ENTRY gki_set_beside(uint32_t *at, uint64_t handle, uint32_t value, uint32_t
   if (threadIdx.x != 0) return;
   atomicAdd(&at[0], 1);
   GKI_SMALL
-  for (int k = 0; k < 50 && GKI_LOOK(uint32_t, &at[0]) - GKI_LOOK(uint32_t, &at[1]) < 2; ++k) {} /* so that they meet */
+  for (int k = 0; k < 50 && GKI_LOOK(uint32_t, &at[0]) - GKI_LOOK(uint32_t, &at[1]) < 2; ++k) {} /* until two run */
   GKI_SMALL
   for (uint32_t k = times; k-- > 0;) cudaGraphSetConditional(handle, value ^ (k & 1));
   __threadfence();

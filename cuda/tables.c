@@ -1,4 +1,4 @@
-/* gk_gates, copied field by field into what gates.h declares, with what a control kernel needs of plan and nodes. */
+/* Copies gk_gates field by field into the structs of gates.h, with the fields of nodes that a control kernel reads. */
 #include "cuda/tables.h"
 #include "base/error.h"
 #include <assert.h>
@@ -23,7 +23,7 @@ SAME(GKI_CUDA_CANCELLED, GK_CANCELLED);
 SAME(GKI_CUDA_DEPTH, GK_MAX_DEPTH);
 SAME(sizeof(gk_value), 8);
 SAME(sizeof(CUgraphConditionalHandle), sizeof(uint64_t));
-/* As every compiler for host and device lays them out; a point is read as four times 16 bytes. */
+/* The same layout for host and device. A point is read as four times 16 bytes. */
 SAME(sizeof(gki_cuda_point), 64);
 SAME(sizeof(gki_cuda_exit), 12);
 SAME(sizeof(gki_cuda_gate_close), 12);
@@ -45,11 +45,11 @@ SAME(GKI_CUDA_POINTS_AT, 128);
 SAME(sizeof(gki_task), 128);
 SAME(sizeof(gki_cuda_setting), 16);
 
-enum { LINE = 128 }; /* of the device's caches: what is written shares none with what is constant */
+enum { LINE = 128 }; /* of the device's caches: written and constant data share none */
 
-/* ---- where things stand ------------------------------------------------------------------------------------------ */
+/* ---- offsets ----------------------------------------------------------------------------------------------------- */
 
-/* Takes so much at a multiple of `alignment`, a power of two. There are at most 2^32 of each: 64 bits are enough. */
+/* The next offset at a multiple of `alignment`, a power of two. Counts are below 2^32, so 64 bits don't overflow. */
 static size_t take(size_t *at, size_t alignment, size_t count, size_t element_bytes) {
   static_assert(sizeof(size_t) == 8, "counts of 32 bits times the size of an element");
   const size_t begin = (*at + alignment - 1) & ~(alignment - 1);
@@ -61,7 +61,7 @@ gki_cuda_layout gki_cuda_tables_lay_out(const gk_gates *gates) {
   size_t at = GKI_CUDA_POINTS_AT;
   gki_cuda_layout l;
   l.points = take(&at, 64, gates->point_count, sizeof(gki_cuda_point));
-  l.exits = take(&at, 16, (size_t)gates->exit_count + 1, sizeof(gki_cuda_exit)); /* one behind the last is read */
+  l.exits = take(&at, 16, (size_t)gates->exit_count + 1, sizeof(gki_cuda_exit)); /* one more is loaded */
   l.reenables = take(&at, 16, gates->reenable_count, sizeof(uint32_t));
   l.closes = take(&at, 16, gates->close_count, sizeof(gki_cuda_gate_close));
   l.blocks = take(&at, 16, gates->block_count, sizeof(gki_cuda_block));
@@ -86,7 +86,7 @@ gk_result gki_cuda_shared_lay_out(const gk_plan *plan, gki_cuda_shared *shared) 
   return GK_OK;
 }
 
-/* ---- what they hold ---------------------------------------------------------------------------------------------- */
+/* ---- contents ---------------------------------------------------------------------------------------------------- */
 
 static gki_cuda_point point_of(const gk_plan *plan, const gk_gate_point *p) {
   const gk_node *node = &plan->nodes[p->node];
