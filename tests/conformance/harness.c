@@ -1,6 +1,6 @@
 /* Trials: devices, memory and graphs, each beside what the reference has, and the comparison of the two. */
 #include "harness.h"
-#include "reference/reference.h"
+#include "compare.h"
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -286,95 +286,34 @@ int get(subject *s, gk_slot slot) { return get_at(s, slot, 0); }
 
 /* ---- comparison with the reference ------------------------------------------------------------------------------- */
 
-static void compare_bytes(trial *t, uint64_t launch, const char *name, const void *is, const void *wanted,
-                          size_t bytes) {
-  if (memcmp(is, wanted, bytes) == 0) return;
-  if (t->subjects && !t->subjects->next) t->injected = NULL; /* no graph's launch but this one, and it went well */
-  size_t at = 0;
-  while (((const char *)is)[at] == ((const char *)wanted)[at]) ++at;
-  at /= sizeof(int);
-  int a = 0, b = 0;
-  size_t left = bytes - at * sizeof(int), width = left < sizeof(int) ? left : sizeof(int);
-  memcpy(&a, (const char *)is + at * sizeof(int), width);
-  memcpy(&b, (const char *)wanted + at * sizeof(int), width);
-  fail_at(t, HERE, "after launch %llu %s[%zu] is %d (0x%x), and the reference has %d (0x%x)",
-          (unsigned long long)launch, name, at, a, (unsigned)a, b, (unsigned)b);
-}
-
-static void compare_on_device(trial *t, uint64_t launch, const char *name, const void *memory, const void *wanted,
+static void compare_memory_at(trial *t, uint64_t launch, const char *name, const void *memory, const void *wanted,
                               size_t bytes) {
-  void *is = malloc(bytes ? bytes : 1);
+  char *is = malloc(bytes ? bytes : 1);
   if (!is) fail_at(t, HERE, "the runner itself has no %zu bytes left", bytes);
   gk_result result = gk_download(t->device, is, memory, bytes);
-  bool same = result != GK_OK || memcmp(is, wanted, bytes) == 0;
-  if (same) free(is);
-  must_at(t, HERE, "gk_download", result);
-  if (same) return;
-  static _Thread_local char kept[4096]; /* what differs, so that nothing is lost by the jump */
-  size_t from = 0, width;
-  while (((char *)is)[from] == ((const char *)wanted)[from]) ++from;
-  from -= from % sizeof kept;
-  width = bytes - from < sizeof kept ? bytes - from : sizeof kept;
-  memcpy(kept, (char *)is + from, width);
+  size_t at = 0;
+  int32_t pair[2] = {0, 0};
+  bool differs = result == GK_OK && ints_differ(is, wanted, bytes, &at, pair);
   free(is);
-  char title[200];
-  snprintf(title, sizeof title, from ? "%s (from int %zu on)" : "%s", name, from / sizeof(int));
-  compare_bytes(t, launch, title, kept, (const char *)wanted + from, width);
+  must_at(t, HERE, "gk_download", result);
+  if (!differs) return;
+  if (t->subjects && !t->subjects->next) t->injected = NULL; /* no graph's launch but this one, and it went well */
+  fail_at(t, HERE, "after launch %llu %s[%zu] is %d (0x%x), and the reference has %d (0x%x)",
+          (unsigned long long)launch, name, at, pair[0], (unsigned)pair[0], pair[1], (unsigned)pair[1]);
 }
 
-/* All buffers of the trial, whoever has them bound: what isn't bound any more mustn't change, either. */
+/* All buffers of the trial: those that aren't bound any more mustn't change, either. */
 static void compare_memory(subject *s) {
   trial *t = s->t;
   for (const buffer *b = t->buffers; b; b = b->next)
-    compare_on_device(t, s->launches, "a buffer", b->at, b->mirror, b->ints * sizeof(int));
+    compare_memory_at(t, s->launches, "a buffer", b->at, b->mirror, b->ints * sizeof(int));
   for (size_t k = 0; k < reference_slot_count(s->reference); ++k) {
     const reference_slot *slot = reference_slot_at(s->reference, k);
     if (!slot->owned || slot->bytes == 0) continue;
     if (reference_find_name(s->reference, slot->name) != k) continue; /* gk_find_slot has the first of that name */
     const void *memory = gk_bound(s->graph, gk_find_slot(s->graph, slot->name));
     if (!memory) fail_at(t, HERE, "slot %s has no memory, and the reference has %zu bytes", slot->name, slot->bytes);
-    compare_on_device(t, s->launches, slot->name, memory, slot->value.ptr, slot->bytes);
-  }
-}
-
-#define SAME(is, wanted, ...) \
-  do { \
-    long long is_ = (long long)(is), wanted_ = (long long)(wanted); \
-    if (is_ != wanted_) { \
-      char what_[200]; \
-      t->injected = NULL; \
-      snprintf(what_, sizeof what_, __VA_ARGS__); \
-      fail_at(t, HERE, "status of launch %llu: %s is %lld, and the reference has %lld", \
-              (unsigned long long)status->launch, what_, is_, wanted_); \
-    } \
-  } while (0)
-
-static void compare_name(trial *t, const char *what, const char *is, const char *wanted) {
-  if (strcmp(is, wanted) != 0) fail_at(t, HERE, "status: %s is named %s, and the reference says %s", what, is, wanted);
-}
-
-static void compare_status(subject *s, const gk_status *status) {
-  trial *t = s->t;
-  const reference_status *r = reference_last(s->reference);
-  SAME(status->state, r->state, "state");
-  SAME(status->yielded, r->yielded, "yielded");
-  compare_name(t, "what yielded", status->yielded_name, r->yielded_name);
-  SAME(status->loop_count, r->loop_count, "loop_count");
-  for (size_t k = 0; k < r->loop_count; ++k) {
-    const gk_loop_status *loop = &status->loops[k];
-    compare_name(t, "a loop", loop->name, r->loops[k].name);
-    SAME(loop->label, r->loops[k].label, "label of loop %zu (%s)", k, loop->name);
-    SAME(loop->passes, r->loops[k].passes, "passes of loop %zu (%s)", k, loop->name);
-    SAME(loop->hit_bound, r->loops[k].hit_bound, "hit_bound of loop %zu (%s)", k, loop->name);
-  }
-  SAME(status->limit ? status->limit - status->loops : -1, r->limit ? r->limit - r->loops : -1,
-       "the loop at its limit, by number,");
-  SAME(status->checkpoint_count, r->checkpoint_count, "checkpoint_count");
-  for (size_t k = 0; k < r->checkpoint_count; ++k) {
-    const gk_checkpoint_status *point = &status->checkpoints[k];
-    compare_name(t, "a checkpoint", point->name, r->checkpoints[k].name);
-    SAME(point->label, r->checkpoints[k].label, "label of checkpoint %zu (%s)", k, point->name);
-    SAME(point->ran, r->checkpoints[k].ran, "ran of checkpoint %zu (%s)", k, point->name);
+    compare_memory_at(t, s->launches, slot->name, memory, slot->value.ptr, slot->bytes);
   }
 }
 
@@ -421,7 +360,11 @@ const gk_status *finish_launches(subject *s) {
   expect(s->t, status->launch >= s->launches, "the status is of launch %llu, and this was number %llu",
          (unsigned long long)status->launch, (unsigned long long)s->launches);
   s->launches = status->launch;
-  compare_status(s, status);
+  char text[400];
+  if (status_differs(status, reference_last(s->reference), text, sizeof text)) {
+    s->t->injected = NULL;
+    fail_at(s->t, HERE, "status of launch %llu: %s", (unsigned long long)status->launch, text);
+  }
   compare_memory(s);
   return status;
 }

@@ -70,6 +70,58 @@ static int look(const char *backend, uint64_t seed, tally *t) {
   return 0;
 }
 
+/* ---- what is in a list ------------------------------------------------------------------------------------------- */
+
+static void count_list(const gk_list *list, tally *t, uint32_t depth, uint32_t lists, uint32_t sections) {
+  uint32_t open = 0;
+  for (size_t k = 0; k < list->task_count; ++k) {
+    const gk_task *task = &list->tasks[k];
+    ++t->ops[task->op];
+    if (task->op == GK_OP_END) --open;
+    if (opens(task->op)) ++open;
+    if (depth + open > t->deepest) t->deepest = depth + open;
+    if (depth + open >= 10) ++t->ten_deep;
+    if (task->op == GK_OP_LIST) {
+      if (lists) ++t->two_deep_includes;
+      count_list(task->list, t, depth + open, lists + 1, sections);
+    }
+    bool does = task->op == GK_OP_KERNEL || task->op == GK_OP_COPY || task->op == GK_OP_FILL;
+    if (task->bits & GK_ALWAYS) ++t->always;
+    if (does && task->items[0] && kind_of(list->slots[task->items[0] - 1].name) == 'F') ++t->counts_in_memory;
+    if (does && task->items[0] && strchr("EOL", kind_of(list->slots[task->items[0] - 1].name))) ++t->counts_of_any_size;
+    if (task->op == GK_OP_KERNEL && task->kernel->params[0].access == GK_ACCESS_SUM) ++t->sums;
+    if (task->items[2]) ++t->three_dimensions;
+    else if (task->items[1]) ++t->two_dimensions;
+    if (task->flag && task->offset) ++t->offsets;
+    for (size_t j = 0; task->flag && j < k; ++j)
+      if (list->tasks[j].flag == task->flag && list->tasks[j].offset == task->offset) {
+        ++t->shared_flags;
+        break;
+      }
+  }
+}
+
+/* Sections within sections of one list: a PARALLEL while a SECTION is open. */
+static void count_sections(const gk_list *list, tally *t) {
+  gk_op open[GK_MAX_DEPTH + 1];
+  uint32_t depth = 0;
+  for (size_t k = 0; k < list->task_count; ++k) {
+    gk_op op = list->tasks[k].op;
+    if (op == GK_OP_END) --depth;
+    if (op == GK_OP_PARALLEL)
+      for (uint32_t d = 0; d < depth; ++d) t->sections_in_sections += open[d] == GK_OP_SECTION;
+    if (opens(op)) open[depth++] = op;
+  }
+}
+
+static void story_count(const story *s, tally *t) {
+  count_list(&s->lists[s->list_count - 1].list, t, 0, 0, 0);
+  for (uint32_t k = 0; k < s->list_count; ++k) count_sections(&s->lists[k].list, t);
+  ++t->lists;
+  t->heavy += s->heavy;
+  t->swarms += s->without != 0;
+}
+
 /* ---- stories ----------------------------------------------------------------------------------------------------- */
 
 static int run_seeds(const char *backend, uint64_t first, long count, tally *t) {

@@ -133,7 +133,7 @@ static void print_list(FILE *to, const gk_list *list) {
     fprintf(to, "%*s", 2 * depth - 2 * (op == GK_OP_ELSE), "");
     print_task(to, list, &list->tasks[k]);
     fprintf(to, ",\n");
-    if (op >= GK_OP_DO_WHILE && op <= GK_OP_SECTION && op != GK_OP_ELSE) ++depth;
+    if (opens(op)) ++depth;
   }
   fprintf(to, "};\nstatic const gk_list %s = GK_LIST(%s, %s_tasks, %s_slots);\n", list->name, list->name, list->name,
           list->name);
@@ -189,15 +189,16 @@ void record(recorder *r, const char *format, ...) {
   va_start(args, format);
   fprintf(r->to, "  ");
   vfprintf(r->to, format, args);
-  fprintf(r->to, "\n");
+  if (format[strlen(format) - 1] == ';') fprintf(r->to, "\n"); /* else more arguments follow */
   fflush(r->to);
   va_end(args);
 }
 
-void record_ints(recorder *r, const char *call, const void *at, size_t bytes) {
+/* The last arguments of the call that was recorded. */
+void record_ints(recorder *r, const void *at, size_t bytes) {
   if (!r) return;
   const int32_t *ints = at;
-  fprintf(r->to, "  %s, INTS(", call);
+  fprintf(r->to, " INTS(");
   for (size_t k = 0; k < bytes / sizeof *ints; ++k)
     fprintf(r->to, ints[k] == INT32_MIN ? "%s-%d - 1" : "%s%d", k ? ", " : "",
             ints[k] == INT32_MIN ? INT32_MAX : (int)ints[k]);

@@ -43,8 +43,6 @@ static bool drop_deeds(shrinker *k) {
   return any;
 }
 
-static bool opens(gk_op op) { return op >= GK_OP_DO_WHILE && op <= GK_OP_SECTION && op != GK_OP_ELSE; }
-
 /* The END of the block at a line; *otherwise: its ELSE, or the line itself. */
 static size_t end_of(const gk_list *list, size_t line, size_t *otherwise) {
   size_t at = line;

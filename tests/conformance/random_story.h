@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 enum {
-  MAX_LISTS = 5, MAX_TASKS = 240, MAX_SLOTS = 96, MAX_DEEDS = 40, MAX_COMPOSED = 512, NAME_BYTES = 40,
+  MAX_LISTS = 5, MAX_TASKS = 240, MAX_LINES = 400, MAX_SLOTS = 96, MAX_DEEDS = 40, MAX_COMPOSED = 512, NAME_BYTES = 40,
   DATA = 32, FLAGS = 16, /* ints of a group's memory */
   FIRST_SWITCH = 6, FIRST_COUNT = 8, REFUSED = 12, GRANTED, WANTED, /* among its flags; before: those of loops, IFs */
   TASK_LIMIT = 4000, HEAVY_LIMIT = 150, /* of a launch: stories that run longer are left out */
@@ -24,8 +24,9 @@ typedef struct listing {
   char task_names[MAX_TASKS][4 * NAME_BYTES], slot_names[MAX_SLOTS][NAME_BYTES], name[16];
   uint32_t arguments;     /* slots at its beginning for which an INCLUDE may give others */
   uint32_t lines, labels; /* as composed; labels lie between 1 and that */
-  bool has_checkpoint, has_always, has_halt, includes;
+  uint32_t has;           /* HAS_... bits, of included lists, too */
 } listing;
+enum { HAS_CHECKPOINT = 1, HAS_ALWAYS = 2, HAS_HALT = 4 };
 
 typedef enum deed_kind {
   DEED_LAUNCH, DEED_POKE, DEED_BIND, DEED_RESIZE, DEED_NUMBER, DEED_STRUCT, DEED_KINDS
@@ -101,8 +102,19 @@ static inline int64_t kernel_count(uint64_t random, gk_type type) {
   return count > 8 && count <= INT32_MAX ? count % 8 : count;
 }
 
+static inline gk_value number_of(gk_type type, int64_t value) {
+  if (type == GK_I64) return (gk_value){.i64 = value};
+  if (type == GK_F64) return (gk_value){.f64 = (double)value};
+  gk_value number = {.i64 = 0};
+  if (type == GK_F32) number.f32 = (float)value;
+  else number.u32 = (uint32_t)value;
+  return number;
+}
+
 typedef enum verdict { ALIKE, DIFFERENT, TOO_LONG } verdict;
 
+/* A task that has an END. */
+static inline bool opens(gk_op op) { return op >= GK_OP_DO_WHILE && op <= GK_OP_SECTION && op != GK_OP_ELSE; }
 static inline listing *whole_of(story *s) { return &s->lists[s->list_count - 1]; }
 static inline char kind_of(const char *name) {
   for (const char *at = name; *at; ++at)
@@ -111,7 +123,6 @@ static inline char kind_of(const char *name) {
 }
 
 void story_write(story *s, uint64_t seed);               /* random_write.c */
-void story_count(const story *s, tally *t);              /* its constructs */
 verdict story_run(story *s, gk_device *device, tally *t, recorder *record); /* random_run.c */
 void story_shrink(story *s, bool (*fails)(void *user, story *s), void *user); /* random_shrink.c */
 
@@ -121,5 +132,5 @@ void recorder_close(recorder *r);
 void recorder_finish(FILE *to); /* the program's end, where a recorder didn't come to it */
 void record_begin(recorder *r, const char *list, uint32_t bits); /* r: may be NULL, as in the others */
 void record(recorder *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
-void record_ints(recorder *r, const char *call, const void *at, size_t bytes); /* as further arguments of the call */
+void record_ints(recorder *r, const void *at, size_t bytes); /* further arguments of the call; it ends here */
 #endif

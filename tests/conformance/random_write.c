@@ -1,16 +1,14 @@
-/* Writes a story from a seed. Lists are right by construction: who is in a section writes only to the groups of memory
- * that are its own, every loop throws dice for its flag at the end of its body or has a bound, and counts stay within
- * the memory there is, but in stories of `counts`. */
+/* Writes a story from a seed. Lists are right by construction: a section writes only to its own groups of memory, every
+ * loop throws dice for its flag at the end of its body or has a bound, and counts stay within the memory there is,
+ * except in stories of `counts`. */
 #include "random_kernels.h"
 #include "random_story.h"
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_GROUPS = 6, MAX_LINES = 400 };
+enum { MAX_GROUPS = 6 };
 
-typedef struct group {
-  gk_slot x, f, s, h, e;
-} group;
+typedef struct group { gk_slot x, f, s, h, e; } group;
 
 typedef struct writer {
   story *s;
@@ -19,7 +17,7 @@ typedef struct writer {
   uint32_t budget, index; /* items that may still come; of the list */
   group groups[MAX_GROUPS];
   uint32_t group_count;
-  gk_slot a, t, u, v, w;       /* for sums and atomics, in any section */
+  gk_slot a, t, u, v, w;       /* for atomics and sums, in any section */
   gk_slot leave, kept, room;   /* of safe blocks; 0 at first */
   gk_slot door;                /* of `stay`; 0 at first */
 } writer;
@@ -30,6 +28,8 @@ typedef struct spot {
   uint32_t depth, tower;       /* levels that are still to be built upon each other */
   bool in_section, in_checkpoint;
 } spot;
+
+story_calls story_calls_are;
 
 static uint32_t below(writer *w, uint32_t n) { return pick(&w->random, n); }
 static bool chance(writer *w, uint32_t n) { return below(w, n) == 0; }
@@ -45,7 +45,6 @@ static gk_slot add_slot(writer *w, char kind, gk_slot_desc desc) {
   l->slots[at] = desc;
   return desc.slot;
 }
-
 static bool has_room(const writer *w) { return w->l->list.slot_count + 8 < MAX_SLOTS; }
 
 static gk_slot add_memory(writer *w, char kind, const char *element, uint32_t bytes, size_t count) {
@@ -53,12 +52,7 @@ static gk_slot add_memory(writer *w, char kind, const char *element, uint32_t by
 }
 
 static gk_slot add_number(writer *w, char kind, gk_type type, int64_t value) {
-  gk_value v = {.i64 = 0};
-  v.u32 = (uint32_t)value;
-  if (type == GK_I64) v.i64 = value;
-  else if (type == GK_F32) v.f32 = (float)value;
-  else if (type == GK_F64) v.f64 = (double)value;
-  return add_slot(w, kind, (gk_slot_desc){.type = type, .bits = GK_HAS_VALUE, .value = v});
+  return add_slot(w, kind, (gk_slot_desc){.type = type, .bits = GK_HAS_VALUE, .value = number_of(type, value)});
 }
 
 /* One of that kind, mostly one that is there already. */
@@ -71,13 +65,11 @@ static gk_slot some_number(writer *w, char kind, gk_type type, int64_t value, bo
     if (kind_of(desc->name) != kind || (same && desc->value.i32 != value)) continue;
     if (below(w, ++seen) == 0) found = desc->slot;
   }
-  bool full = !has_room(w);
-  if (found && (same || full || !chance(w, 3))) return found;
-  return add_number(w, kind, type, value);
+  return found && (same || !has_room(w) || !chance(w, 3)) ? found : add_number(w, kind, type, value);
 }
 
-static gk_slot constant(writer *w, int value) { return some_number(w, 'K', GK_I32, value, true); }
-static gk_slot identity(writer *w) { return some_number(w, 'I', GK_I32, (int)below(w, 100), false); }
+static gk_slot constant(writer *w, uint32_t value) { return some_number(w, 'K', GK_I32, value, true); }
+static gk_slot identity(writer *w) { return some_number(w, 'I', GK_I32, below(w, 100), false); }
 static gk_slot count_slot(writer *w) {
   static const gk_type types[] = {GK_I32, GK_I32, GK_U32, GK_I64};
   gk_type type = types[below(w, 4)];
@@ -101,33 +93,42 @@ static void add_group(writer *w) {
 
 /* ---- tasks ------------------------------------------------------------------------------------------------------- */
 
-static gk_task *add(writer *w, gk_task task) {
-  listing *l = w->l;
-  size_t at = l->list.task_count++;
-  l->tasks[at] = task;
-  ++l->lines;
-  return &l->tasks[at];
-}
-
 static bool is_full(const writer *w) { return w->l->list.task_count + 40 > MAX_TASKS || w->l->lines + 40 > MAX_LINES; }
-static void add_end(writer *w) { add(w, (gk_task)GK_END); }
-static const char *name_of(const writer *w, gk_slot slot) { return w->l->slots[slot - 1].name; }
 
-static char *task_name(writer *w, const gk_task *task) { return w->l->task_names[task - w->l->tasks]; }
-
-/* As the macros of blocks name them, by the text of their arguments. */
-static void name_block(writer *w, gk_task *task) {
-  char *name = task_name(w, task), bound[40] = "", label[40] = "", offset[40] = "";
+/* Blocks have the names that their macros give them, by the text of their arguments. */
+static const char *block_name(const writer *w, const gk_task *task) {
+  char *name = w->l->task_names[w->l->list.task_count], bound[40] = "", label[40] = "", offset[40] = "";
   if (task->op == GK_OP_CHECKPOINT) {
     snprintf(name, 4 * NAME_BYTES, "%d", (int)task->label);
-  } else {
-    if (task->offset) snprintf(offset, sizeof offset, ", .offset = %u", (unsigned)task->offset);
-    if (task->max_iterations) snprintf(bound, sizeof bound, ", .max_iterations = %u", (unsigned)task->max_iterations);
-    if (task->label) snprintf(label, sizeof label, ", .label = %d", (int)task->label);
-    snprintf(name, 4 * NAME_BYTES, "%s%s%s%s", name_of(w, task->flag), offset, bound, label);
+    return name;
   }
-  task->name = name;
+  if (task->offset) snprintf(offset, sizeof offset, ", .offset = %u", (unsigned)task->offset);
+  if (task->max_iterations) snprintf(bound, sizeof bound, ", .max_iterations = %u", (unsigned)task->max_iterations);
+  if (task->label) snprintf(label, sizeof label, ", .label = %d", (int)task->label);
+  snprintf(name, 4 * NAME_BYTES, "%s%s%s%s", w->l->slots[task->flag - 1].name, offset, bound, label);
+  return name;
 }
+
+static gk_task *add(writer *w, gk_task task) {
+  if (task.op == GK_OP_KERNEL) task.name = task.kernel->name;
+  else if (task.flag || task.op == GK_OP_CHECKPOINT) task.name = block_name(w, &task);
+  gk_task *at = &w->l->tasks[w->l->list.task_count++];
+  *at = task;
+  ++w->l->lines;
+  return at;
+}
+
+static gk_task *add_kernel(writer *w, const gk_kernel *kernel) {
+  return add(w, (gk_task){.op = GK_OP_KERNEL, .kernel = kernel});
+}
+static void add_gate(writer *w, gk_op op, const group *g, uint32_t flag) {
+  add(w, (gk_task){.op = op, .flag = g->f, .offset = 4 * flag});
+}
+static void add_yield(writer *w, const group *g, uint32_t flag) { /* g: NULL: a target */
+  add(w, (gk_task){.op = GK_OP_CHECKPOINT, .label = (int32_t)++w->l->labels, .flag = g ? g->f : 0,
+                   .offset = g ? 4 * flag : 0});
+}
+static void add_end(writer *w) { add(w, (gk_task)GK_END); }
 
 static const group *own_group(writer *w, const spot *at) {
   return &w->groups[at->first + below(w, at->end - at->first)];
@@ -143,27 +144,21 @@ static const group *other_group(writer *w, const spot *at, const group *than) {
 static void choose_items(writer *w, const spot *at, gk_task *task, bool fixed_offset) {
   uint32_t what = below(w, 6);
   if (what < 2) return; /* GK_ONE */
-  if (what < 5) {
-    task->items[0] = count_slot(w);
-    return;
-  }
-  const group *g = other_group(w, at, NULL);
-  task->items[0] = g->f;
-  if (!fixed_offset) task->offset = 4 * (FIRST_COUNT + below(w, 4));
-}
-
-static gk_task *add_kernel(writer *w, const gk_kernel *kernel) {
-  gk_task *task = add(w, (gk_task){.op = GK_OP_KERNEL, .kernel = kernel});
-  snprintf(task_name(w, task), NAME_BYTES, "%s", kernel->name);
-  task->name = task_name(w, task);
-  return task;
+  task->items[0] = what < 5 ? count_slot(w) : other_group(w, at, NULL)->f;
+  if (what == 5 && !fixed_offset) task->offset = 4 * (FIRST_COUNT + below(w, 4));
 }
 
 #define ARGS(task, ...) memcpy((task)->args, (gk_slot[]){__VA_ARGS__}, sizeof((gk_slot[]){__VA_ARGS__}))
 
+static gk_task *add_over_items(writer *w, const spot *at, const gk_kernel *kernel) {
+  gk_task *task = add_kernel(w, kernel);
+  choose_items(w, at, task, false);
+  return task;
+}
+
 /* dice: see `roll` */
 static void add_roll(writer *w, const group *g, uint32_t flag, uint32_t dice) {
-  gk_slot what = constant(w, (int)(flag + 16 * dice));
+  gk_slot what = constant(w, flag + 16 * dice);
   ARGS(add_kernel(w, &roll), g->f, g->s, what);
 }
 
@@ -175,64 +170,47 @@ static void add_rolls(writer *w, const spot *at) {
 
 static void add_planes(writer *w, const spot *at, const group *g) {
   bool is_box = chance(w, 2);
-  gk_slot id = identity(w), y = is_box ? constant(w, (int)below(w, 3)) : chance(w, 2) ? constant(w, (int)below(w, 5))
-                                 : some_number(w, 'M', GK_I32, (int)below(w, 5), false);
-  gk_slot z = is_box ? constant(w, 1 + (int)below(w, 2)) : 0;
-  gk_task *task = add_kernel(w, is_box ? &box : &plane);
-  choose_items(w, at, task, false);
-  task->items[1] = y;
-  task->items[2] = z;
+  gk_slot id = identity(w), y = is_box ? constant(w, below(w, 3)) : chance(w, 2) ? constant(w, below(w, 5))
+                                 : some_number(w, 'M', GK_I32, below(w, 5), false);
+  gk_slot z = is_box ? constant(w, 1 + below(w, 2)) : 0;
+  gk_task *task = add_over_items(w, at, is_box ? &box : &plane);
+  task->items[1] = y, task->items[2] = z;
   ARGS(task, g->x, id);
 }
 
 static gk_slot any_count_slot(writer *w, const spot *at) {
   static const gk_type types[] = {GK_I32, GK_U32, GK_I64};
   const gk_type type = types[below(w, 3)];
-  if (chance(w, 2)) return some_number(w, 'O', type, any_count(below(w, 1u << 20), type), false);
-  const group *g = other_group(w, at, NULL);
-  return g->e;
+  return chance(w, 2) ? some_number(w, 'O', type, any_count(below(w, 1u << 20), type), false)
+                      : other_group(w, at, NULL)->e;
 }
 
 static void add_move(writer *w, const spot *at, const group *g, bool copies) {
   const group *from = copies ? other_group(w, at, g) : NULL;
   gk_slot count = w->s->counts && chance(w, 2) ? any_count_slot(w, at) : 0;
-  gk_task *task = add(w, (gk_task){.op = from ? GK_OP_COPY : GK_OP_FILL, .args = {g->x}});
+  gk_task *task = add(w, (gk_task){.op = from ? GK_OP_COPY : GK_OP_FILL, .name = from ? "copy" : "fill",
+                                   .args = {g->x, from ? from->x : 0}});
   if (count) task->items[0] = count;
   else choose_items(w, at, task, true);
   task->offset = 4 * below(w, 12);
-  if (from) {
-    task->args[1] = from->x;
-    task->from_offset = 4 * below(w, 12);
-  } else {
-    task->pattern = below(w, 1000);
-  }
-  task->name = from ? "copy" : "fill";
-}
-
-static void add_flag_fill(writer *w, const group *g) {
-  add(w, (gk_task){.op = GK_OP_FILL, .name = "fill", .args = {g->f}, .offset = 4 * below(w, FLAGS - 4),
-                   .pattern = below(w, 4)});
+  if (from) task->from_offset = 4 * below(w, 12);
+  else task->pattern = below(w, 1000);
 }
 
 static void add_struct(writer *w, const spot *at, const group *g) {
   if (!has_room(w)) return;
   gk_slot p = add_slot(w, 'P', (gk_slot_desc){.type = GK_BYTES, .element = "pair", .element_bytes = sizeof(pair)});
-  gk_slot b = chance(w, 2) ? p : at->in_section ? 0 : add_memory(w, 'B', "pair", sizeof(pair), 1);
-  if (!b) b = p;
+  gk_slot b = chance(w, 2) || at->in_section ? p : add_memory(w, 'B', "pair", sizeof(pair), 1);
   if (b != p) add(w, (gk_task){.op = GK_OP_COPY, .name = "copy", .args = {b, p}});
-  gk_task *task = add_kernel(w, &couple);
-  choose_items(w, at, task, false);
-  ARGS(task, g->x, p, b);
+  ARGS(add_over_items(w, at, &couple), g->x, p, b);
 }
 
 static void add_typed(writer *w, const spot *at, const group *g) {
-  gk_slot u = some_number(w, 'G', GK_U32, (int)below(w, 99), false);
+  gk_slot u = some_number(w, 'G', GK_U32, below(w, 99), false);
   gk_slot j = some_number(w, 'J', GK_I64, (int)below(w, 99) - 50, false);
   gk_slot r = some_number(w, 'R', GK_F32, (int)below(w, 99) - 50, false);
   gk_slot q = some_number(w, 'Q', GK_F64, (int)below(w, 99) - 50, false);
-  gk_task *task = add_kernel(w, &typed);
-  choose_items(w, at, task, false);
-  ARGS(task, g->x, u, j, r, q);
+  ARGS(add_over_items(w, at, &typed), g->x, u, j, r, q);
 }
 
 /* One of those that this story has. */
@@ -244,45 +222,30 @@ static char draw_kind(writer *w, const char *kinds, uint32_t count, char otherwi
   return otherwise;
 }
 
-story_calls story_calls_are;
-
-/* A CALL (or what does its work), and an IF without tasks: wherever flags are read, nobody is ahead of it when it is
- * done. */
+/* A CALL (or what does its work), and an IF without tasks: wherever flags are read, nothing behind it has begun when it
+ * is done. */
 static void add_halt(writer *w, const group *g) {
-  if (story_calls_are == CALLS_RECORDED) {
-    if (!w->door) w->door = add_memory(w, 'D', "int", 4, 0);
-    ARGS(add_kernel(w, &stay), w->door);
-  } else {
-    add(w, (gk_task){.op = GK_OP_CALL, .name = "halt", .call = halt, .args = {g->h, g->x}});
-  }
-  gk_task *task = add(w, (gk_task){.op = GK_OP_IF, .flag = g->f, .offset = 4 * below(w, 4)});
-  name_block(w, task);
+  const bool stays = story_calls_are == CALLS_RECORDED;
+  if (stays && !w->door) w->door = add_memory(w, 'D', "int", 4, 0);
+  if (stays) ARGS(add_kernel(w, &stay), w->door);
+  else add(w, (gk_task){.op = GK_OP_CALL, .name = "halt", .call = halt, .args = {g->h, g->x}});
+  add_gate(w, GK_OP_IF, g, below(w, 4));
   add_end(w);
-  w->l->has_halt = true;
+  w->l->has |= HAS_HALT;
 }
 
-static void add_task(writer *w, const spot *at) {
+static void add_drawn_task(writer *w, const spot *at, const group *g) {
   static const char kinds[] = "ssssssbbbrrrrppttwwaaymmmmfffcccSdd";
-  const group *g = own_group(w, at), *other;
-  if (!has_room(w)) {
-    add_rolls(w, at);
-    return;
-  }
-  bool halts = w->s->bits & GK_CANCELLABLE && !at->in_section && !w->s->safe && story_cancels();
-  if (halts && chance(w, 4)) {
-    add_halt(w, g);
-    return;
-  }
   size_t before = w->l->list.task_count;
   gk_slot id = identity(w);
   gk_task *task = NULL;
   const bool counts = w->s->counts && chance(w, 3);
-  switch (counts ? draw_kind(w, "mmffd", 5, 'd') : draw_kind(w, kinds, sizeof kinds - 1, 's')) {
-  case 'b':
-    other = other_group(w, at, g);
-    if (!other) goto stirs;
-    ARGS(task = add_kernel(w, &blend), g->x, other->x, id);
-    break;
+  char kind = counts ? draw_kind(w, "mmffd", 5, 'd') : draw_kind(w, kinds, sizeof kinds - 1, 's');
+  const group *other = kind == 'b' ? other_group(w, at, g) : NULL;
+  if ((kind == 'b' && !other) || (kind == 'c' && story_calls_are == CALLS_NONE) || (kind == 'd' && !w->s->counts))
+    kind = 's';
+  switch (kind) {
+  case 'b': ARGS(task = add_kernel(w, &blend), g->x, other->x, id); break;
   case 'r': add_rolls(w, at); break;
   case 'p': add_planes(w, at, g); break;
   case 't': ARGS(task = add_kernel(w, &total), w->t, w->u, g->x); break;
@@ -291,29 +254,28 @@ static void add_task(writer *w, const spot *at) {
   case 'y': add_typed(w, at, g); break;
   case 'm': add_move(w, at, g, true); break;
   case 'f':
-    if (chance(w, 2)) add_flag_fill(w, g);
+    if (chance(w, 2))
+      add(w, (gk_task){.op = GK_OP_FILL, .name = "fill", .args = {g->f}, .offset = 4 * below(w, FLAGS - 4),
+                       .pattern = below(w, 4)});
     else add_move(w, at, g, false);
     break;
-  case 'c':
-    if (story_calls_are == CALLS_NONE) goto stirs;
-    add(w, (gk_task){.op = GK_OP_CALL, .name = "note", .call = note, .args = {g->h, g->x}});
-    break;
+  case 'c': add(w, (gk_task){.op = GK_OP_CALL, .name = "note", .call = note, .args = {g->h, g->x}}); break;
   case 'S': add_struct(w, at, g); break;
-  case 'd':
-    if (!w->s->counts) goto stirs;
-    ARGS(add_kernel(w, &draw), g->e, g->s, id);
-    break;
-  default:
-  stirs:
-    ARGS(task = add_kernel(w, w->s->heavy ? &toil : &stir), g->x, id);
-    break;
+  case 'd': ARGS(add_kernel(w, &draw), g->e, g->s, id); break;
+  default: ARGS(task = add_kernel(w, w->s->heavy ? &toil : &stir), g->x, id);
   }
   if (task) choose_items(w, at, task, false);
-  bool one = w->l->list.task_count == before + 1;
-  if (one && at->depth == 0 && !w->s->safe && chance(w, 7)) {
-    w->l->tasks[before].bits = GK_ALWAYS;
-    w->l->has_always = true;
-  }
+  if (w->l->list.task_count != before + 1 || at->depth > 0 || w->s->safe || !chance(w, 7)) return;
+  w->l->tasks[before].bits = GK_ALWAYS;
+  w->l->has |= HAS_ALWAYS;
+}
+
+static void add_task(writer *w, const spot *at) {
+  const group *g = own_group(w, at);
+  bool halts = w->s->bits & GK_CANCELLABLE && !at->in_section && !w->s->safe && story_cancels();
+  if (!has_room(w)) add_rolls(w, at);
+  else if (halts && chance(w, 4)) add_halt(w, g);
+  else add_drawn_task(w, at, g);
 }
 
 /* ---- blocks ------------------------------------------------------------------------------------------------------ */
@@ -321,21 +283,25 @@ static void add_task(writer *w, const spot *at) {
 static void add_block(writer *w, spot at);
 static void add_checkpoint(writer *w, spot at);
 
+static void add_part(writer *w, gk_op op, spot at) {
+  add(w, (gk_task){.op = op});
+  add_block(w, at);
+  add_end(w);
+}
+
 static void add_loop(writer *w, spot at) {
   const group *g = own_group(w, &at);
   uint32_t flag = below(w, FIRST_SWITCH);
   uint32_t dice = at.tower || at.depth > 3 ? 1 : at.depth > 1 ? below(w, 2) : below(w, 3);
   bool is_while = chance(w, 3), bounded = w->s->bounds || chance(w, 3);
   if (is_while && chance(w, 2)) add_roll(w, g, flag, 2);
-  gk_task *task = add(w, (gk_task){.op = is_while ? GK_OP_WHILE : GK_OP_DO_WHILE, .flag = g->f, .offset = 4 * flag});
-  if (bounded) task->max_iterations = 1 + w->s->bounds + below(w, 4);
-  if (chance(w, 2)) task->label = (int32_t)++w->l->labels;
-  name_block(w, task);
+  gk_task task = {.op = is_while ? GK_OP_WHILE : GK_OP_DO_WHILE, .flag = g->f, .offset = 4 * flag};
+  if (bounded) task.max_iterations = 1 + w->s->bounds + below(w, 4);
+  if (chance(w, 2)) task.label = (int32_t)++w->l->labels;
+  add(w, task);
   bool rolls = !bounded || at.tower || chance(w, 2);
-  spot inside = at;
-  inside.tower = 0;
-  ++inside.depth;
-  if (w->s->bounds && !at.in_section && !at.in_checkpoint && !is_full(w)) add_checkpoint(w, inside);
+  if (w->s->bounds && !at.in_section && !at.in_checkpoint && !is_full(w))
+    add_checkpoint(w, (spot){at.first, at.end, at.shared, at.depth + 1, 0, at.in_section, at.in_checkpoint});
   add_block(w, at);
   if (rolls) add_roll(w, g, flag, dice);
   add_end(w);
@@ -345,7 +311,7 @@ static void add_if(writer *w, spot at) {
   const group *g = own_group(w, &at);
   uint32_t flag = below(w, FIRST_SWITCH);
   if (chance(w, 2)) add_roll(w, g, flag, below(w, 2));
-  name_block(w, add(w, (gk_task){.op = GK_OP_IF, .flag = g->f, .offset = 4 * flag}));
+  add_gate(w, GK_OP_IF, g, flag);
   add_block(w, at);
   if (chance(w, 2)) {
     add(w, (gk_task)GK_ELSE);
@@ -358,12 +324,8 @@ static void add_switch(writer *w, spot at) {
   const group *g = own_group(w, &at);
   uint32_t flag = FIRST_SWITCH + below(w, 2);
   if (chance(w, 2)) add_roll(w, g, flag, 3);
-  name_block(w, add(w, (gk_task){.op = GK_OP_SWITCH, .flag = g->f, .offset = 4 * flag}));
-  for (uint32_t count = at.tower ? 1 : below(w, 5); count; --count) {
-    add(w, (gk_task)GK_CASE);
-    add_block(w, at);
-    add_end(w);
-  }
+  add_gate(w, GK_OP_SWITCH, g, flag);
+  for (uint32_t count = at.tower ? 1 : below(w, 5); count; --count) add_part(w, GK_OP_CASE, at);
   add_end(w);
 }
 
@@ -380,25 +342,21 @@ static void add_parallel(writer *w, spot at) {
   for (uint32_t k = 0; k < count; ++k) {
     at.first = from + have * k / count;
     at.end = k + 1 == count ? end : from + have * (k + 1) / count;
-    add(w, (gk_task)GK_SECTION);
-    add_block(w, at);
-    add_end(w);
+    add_part(w, GK_OP_SECTION, at);
   }
   add_end(w);
 }
 
-static void add_safe_checkpoint(writer *w, spot at, gk_task task) {
+static void add_safe_checkpoint(writer *w, spot at) {
   const group *g = own_group(w, &at);
   if (!w->room) {
     w->leave = add_memory(w, 'C', "int", 4, 1);
     w->kept = add_memory(w, 'Y', "uint", 4, 1);
     w->room = add_number(w, 'Z', GK_I32, 1);
   }
-  task.flag = g->f;
-  task.offset = 4 * REFUSED;
-  name_block(w, add(w, task));
+  add_yield(w, g, REFUSED);
   ARGS(add_kernel(w, &ask), g->f, g->s, w->leave, w->room);
-  name_block(w, add(w, (gk_task){.op = GK_OP_IF, .flag = g->f, .offset = 4 * GRANTED}));
+  add_gate(w, GK_OP_IF, g, GRANTED);
   gk_task *last = add_kernel(w, &keep);
   last->items[0] = g->f;
   last->offset = 4 * WANTED;
@@ -410,19 +368,15 @@ static void add_safe_checkpoint(writer *w, spot at, gk_task task) {
 
 static void add_checkpoint(writer *w, spot at) {
   const group *g = own_group(w, &at);
-  gk_task task = {.op = GK_OP_CHECKPOINT, .label = (int32_t)++w->l->labels};
   uint32_t flag = below(w, FIRST_SWITCH);
-  at.in_checkpoint = w->l->has_checkpoint = true;
+  at.in_checkpoint = true;
+  w->l->has |= HAS_CHECKPOINT;
   if (w->s->safe && has_room(w)) {
-    add_safe_checkpoint(w, at, task);
+    add_safe_checkpoint(w, at);
     return;
   }
   bool target = w->s->safe || chance(w, 4);
-  if (!target) {
-    task.flag = g->f;
-    task.offset = 4 * flag;
-  }
-  name_block(w, add(w, task));
+  add_yield(w, target ? NULL : g, flag);
   add_block(w, at);
   if (!target && chance(w, 2)) add_roll(w, g, flag, 1);
   add_end(w);
@@ -433,23 +387,19 @@ static bool add_include(writer *w, const spot *at) {
   if (!w->index) return false;
   const listing *inner = &w->s->lists[below(w, w->index)];
   bool bound = at->in_section || at->in_checkpoint;
-  if ((inner->has_checkpoint && bound) || (inner->has_halt && at->in_section) || (inner->has_always && at->depth) ||
-      w->l->lines + inner->lines + 40 > MAX_LINES)
-    return false;
-  gk_task *task = add(w, (gk_task){.op = GK_OP_LIST, .list = &inner->list, .label = (int32_t)w->l->labels});
-  --w->l->lines;
-  w->l->lines += inner->lines;
+  uint32_t barred = (bound ? HAS_CHECKPOINT : 0) | (at->in_section ? HAS_HALT : 0) | (at->depth ? HAS_ALWAYS : 0);
+  if (inner->has & barred || w->l->lines + inner->lines + 40 > MAX_LINES) return false;
+  char *name = w->l->task_names[w->l->list.task_count];
+  snprintf(name, NAME_BYTES, "inc%zu", w->l->list.task_count + 1);
+  gk_task *task = add(w, (gk_task){.op = GK_OP_LIST, .name = name, .list = &inner->list,
+                                   .label = (int32_t)w->l->labels});
+  w->l->lines += inner->lines - 1;
   w->l->labels += inner->labels;
-  snprintf(task_name(w, task), NAME_BYTES, "inc%zu", w->l->list.task_count);
-  task->name = task_name(w, task);
   const group *a = own_group(w, at), *b = own_group(w, at);
   gk_slot given[] = {a->x, a->f, a->s, a->h, a->e, b->x, b->f, b->s, b->h, b->e, w->a, w->t, w->u, w->v, w->w};
   uint32_t count = below(w, (a == b ? 5 : inner->arguments) + 1);
   memcpy(task->args, given, count * sizeof *given);
-  w->l->has_checkpoint |= inner->has_checkpoint;
-  w->l->has_always |= inner->has_always;
-  w->l->has_halt |= inner->has_halt;
-  w->l->includes = true;
+  w->l->has |= inner->has;
   return true;
 }
 
@@ -477,11 +427,7 @@ static void add_item(writer *w, spot at) {
 }
 
 static void add_block(writer *w, spot at) {
-  if (at.tower) {
-    add_item(w, at);
-    return;
-  }
-  for (uint32_t items = below(w, 4); items && w->budget; --items) add_item(w, at);
+  for (uint32_t items = at.tower ? 1 : below(w, 4); items && (at.tower || w->budget); --items) add_item(w, at);
 }
 
 /* ---- lists and deeds --------------------------------------------------------------------------------------------- */
@@ -491,8 +437,7 @@ static void write_list(story *s, uint32_t index, uint64_t seed) {
   bool whole = index + 1 == s->list_count;
   writer w = {.s = s, .l = l, .index = index, .random = seed};
   l->list = (gk_list){GK_ABI, l->name, l->tasks, 0, l->slots, 0};
-  l->lines = l->labels = 0;
-  l->has_checkpoint = l->has_always = l->has_halt = l->includes = false;
+  l->lines = l->labels = l->has = 0;
   snprintf(l->name, sizeof l->name, "L%u", (unsigned)index % MAX_LISTS);
   add_group(&w);
   add_group(&w);
@@ -506,9 +451,9 @@ static void write_list(story *s, uint32_t index, uint64_t seed) {
   spot at = {.end = w.group_count, .shared = MAX_GROUPS};
   w.budget = whole ? 4 + below(&w, 24) : 2 + below(&w, 8);
   if (whole && chance(&w, 25)) {
-    spot high = at;
-    high.tower = 9 + below(&w, 5);
-    add_item(&w, high);
+    at.tower = 9 + below(&w, 5);
+    add_item(&w, at);
+    at.tower = 0;
   }
   for (uint32_t items = 1 + below(&w, whole ? 6 : 3); items; --items) add_item(&w, at);
 }
@@ -545,62 +490,10 @@ void story_write(story *s, uint64_t seed) {
   s->bits = pick(&random, 3) || s->safe ? 0 : GK_CANCELLABLE;
   s->bits |= (pick(&random, 4) ? 0 : GK_HOST_GATED) | (pick(&random, 5) ? 0 : GK_ISOLATE);
   s->counts = !s->safe && pick(&random, 3) == 0;
-  if (s->counts) s->bits &= ~(uint32_t)GK_CANCELLABLE; /* where a launch fails, nobody knows which halts it came to */
+  if (s->counts) s->bits &= ~(uint32_t)GK_CANCELLABLE; /* it is unknown which halts a failed launch came to */
   s->without = pick(&random, 2) ? mix(random) & mix(random + 1) : 0;
   s->list_count = pick(&random, 2) ? 1 : 2 + pick(&random, MAX_LISTS - 1);
   for (uint32_t k = 0; k < s->list_count; ++k) write_list(s, k, mix(random + k));
   write_deeds(s, mix(random + MAX_LISTS));
   if (s->safe) s->deed_count = 0;
-}
-
-/* ---- what is in it ----------------------------------------------------------------------------------------------- */
-
-static void count_list(const gk_list *list, tally *t, uint32_t depth, uint32_t lists, uint32_t sections) {
-  uint32_t open = 0;
-  for (size_t k = 0; k < list->task_count; ++k) {
-    const gk_task *task = &list->tasks[k];
-    ++t->ops[task->op];
-    if (task->op == GK_OP_END) --open;
-    if (task->op >= GK_OP_DO_WHILE && task->op <= GK_OP_SECTION && task->op != GK_OP_ELSE) ++open;
-    if (depth + open > t->deepest) t->deepest = depth + open;
-    if (depth + open >= 10) ++t->ten_deep;
-    if (task->op == GK_OP_LIST) {
-      if (lists) ++t->two_deep_includes;
-      count_list(task->list, t, depth + open, lists + 1, sections);
-    }
-    bool does = task->op == GK_OP_KERNEL || task->op == GK_OP_COPY || task->op == GK_OP_FILL;
-    if (task->bits & GK_ALWAYS) ++t->always;
-    if (does && task->items[0] && kind_of(list->slots[task->items[0] - 1].name) == 'F') ++t->counts_in_memory;
-    if (does && task->items[0] && strchr("EOL", kind_of(list->slots[task->items[0] - 1].name))) ++t->counts_of_any_size;
-    if (task->op == GK_OP_KERNEL && (task->kernel == &total || task->kernel == &weigh)) ++t->sums;
-    if (task->items[2]) ++t->three_dimensions;
-    else if (task->items[1]) ++t->two_dimensions;
-    if (task->flag && task->offset) ++t->offsets;
-    for (size_t j = 0; task->flag && j < k; ++j)
-      if (list->tasks[j].flag == task->flag && list->tasks[j].offset == task->offset) {
-        ++t->shared_flags;
-        break;
-      }
-  }
-}
-
-/* Sections within sections of one list: a PARALLEL while a SECTION is open. */
-static void count_sections(const gk_list *list, tally *t) {
-  gk_op open[GK_MAX_DEPTH + 1];
-  uint32_t depth = 0;
-  for (size_t k = 0; k < list->task_count; ++k) {
-    gk_op op = list->tasks[k].op;
-    if (op == GK_OP_END) --depth;
-    if (op == GK_OP_PARALLEL)
-      for (uint32_t d = 0; d < depth; ++d) t->sections_in_sections += open[d] == GK_OP_SECTION;
-    if (op >= GK_OP_DO_WHILE && op <= GK_OP_SECTION && op != GK_OP_ELSE) open[depth++] = op;
-  }
-}
-
-void story_count(const story *s, tally *t) {
-  count_list(&s->lists[s->list_count - 1].list, t, 0, 0, 0);
-  for (uint32_t k = 0; k < s->list_count; ++k) count_sections(&s->lists[k].list, t);
-  ++t->lists;
-  t->heavy += s->heavy;
-  t->swarms += s->without != 0;
 }
