@@ -169,17 +169,10 @@ CUresult sim_capture_wait(sim_stream *stream, const sim_event *event) {
                     "the event wasn't recorded in the capture; the capture is invalid now");
 }
 
-static bool is_behind(const sim_node *node, const sim_node *other) {
-  if (node == other) return true;
-  for (size_t k = 0; k < node->after_count; ++k)
-    if (is_behind(node->after[k], other)) return true;
-  return false;
-}
-
 static bool is_joined(const sim_stream *origin, CUgraphNode handle) {
   const sim_node *node = SIM_OF(sim_node, handle, SIM_NODE);
   for (size_t k = 0; node && k < origin->last_count; ++k)
-    if (is_behind(SIM_OF(sim_node, origin->last_nodes[k], SIM_NODE), node)) return true;
+    if (sim_node_is_behind(SIM_OF(sim_node, origin->last_nodes[k], SIM_NODE), node)) return true;
   return false;
 }
 
@@ -195,9 +188,7 @@ static bool all_joined(const sim_capture *capture) {
 
 static CUresult begin(CUstream where, CUstreamCaptureMode mode, const char *entry, sim_capture **out) {
   static uint64_t id;
-  sim_stream *stream;
-  CUresult result = sim_stream_find(where, entry, &stream);
-  if (result != CUDA_SUCCESS) return result;
+  SIM_FIND_STREAM(stream, where, entry);
   if (stream->is_default)
     return sim_refuse(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, "%s: the default stream can't be captured", entry);
   if (stream->capture) return sim_refuse(CUDA_ERROR_ILLEGAL_STATE, "%s: the stream is being captured already", entry);
@@ -252,9 +243,9 @@ void sim_capture_drop(sim_stream *stream) {
 CUresult sim_cuStreamBeginCapture(CUstream stream, CUstreamCaptureMode mode) {
   SIM_ENTER(cuStreamBeginCapture);
   sim_capture *capture;
-  CUresult result = begin(stream, mode, "cuStreamBeginCapture", &capture);
-  if (result == CUDA_SUCCESS) set_graph(capture, sim_graph_make(NULL));
-  return result;
+  SIM_TRY(begin(stream, mode, "cuStreamBeginCapture", &capture));
+  set_graph(capture, sim_graph_make(NULL));
+  return CUDA_SUCCESS;
 }
 
 static CUresult check_into(sim_graph *graph, const CUgraphNode *after, const CUgraphEdgeData *edges, size_t count) {
@@ -274,28 +265,37 @@ static CUresult check_into(sim_graph *graph, const CUgraphNode *after, const CUg
 CUresult sim_cuStreamBeginCaptureToGraph(CUstream stream, CUgraph handle, const CUgraphNode *after,
                                          const CUgraphEdgeData *edges, size_t count, CUstreamCaptureMode mode) {
   SIM_ENTER(cuStreamBeginCaptureToGraph);
-  sim_graph *graph;
   sim_capture *capture;
-  CUresult result = sim_graph_find(handle, &graph);
-  if (result == CUDA_SUCCESS) result = check_into(graph, after, edges, count);
-  if (result == CUDA_SUCCESS) result = begin(stream, mode, "cuStreamBeginCaptureToGraph", &capture);
-  if (result != CUDA_SUCCESS) return result;
+  SIM_FIND_GRAPH(graph, handle);
+  SIM_TRY(check_into(graph, after, edges, count));
+  SIM_TRY(begin(stream, mode, "cuStreamBeginCaptureToGraph", &capture));
   set_graph(capture, graph);
   capture->into = true;
   set_last(capture->origin, after, count);
   return CUDA_SUCCESS;
 }
 
+static CUresult ask(CUstream handle, const char *entry, CUstreamCaptureStatus *status, sim_stream **stream) {
+  if (!status) return CUDA_ERROR_INVALID_VALUE;
+  SIM_TRY(sim_stream_asked(handle, entry, stream));
+  const sim_capture *capture = (*stream)->capture;
+  *status = !capture ? CU_STREAM_CAPTURE_STATUS_NONE
+            : capture->invalid ? CU_STREAM_CAPTURE_STATUS_INVALIDATED : CU_STREAM_CAPTURE_STATUS_ACTIVE;
+  return CUDA_SUCCESS;
+}
+
+CUresult sim_cuStreamIsCapturing(CUstream handle, CUstreamCaptureStatus *status) {
+  SIM_ENTER(cuStreamIsCapturing);
+  sim_stream *stream;
+  return ask(handle, "cuStreamIsCapturing", status, &stream);
+}
+
 CUresult sim_cuStreamGetCaptureInfo(CUstream handle, CUstreamCaptureStatus *status, cuuint64_t *id, CUgraph *graph,
                                     const CUgraphNode **after, const CUgraphEdgeData **edges, size_t *count) {
   SIM_ENTER(cuStreamGetCaptureInfo);
   sim_stream *stream;
-  CUresult result = sim_stream_asked(handle, "cuStreamGetCaptureInfo", &stream);
-  if (result != CUDA_SUCCESS) return result;
-  if (!status) return CUDA_ERROR_INVALID_VALUE;
+  SIM_TRY(ask(handle, "cuStreamGetCaptureInfo", status, &stream));
   const sim_capture *capture = stream->capture;
-  *status = !capture ? CU_STREAM_CAPTURE_STATUS_NONE
-            : capture->invalid ? CU_STREAM_CAPTURE_STATUS_INVALIDATED : CU_STREAM_CAPTURE_STATUS_ACTIVE;
   if (*status != CU_STREAM_CAPTURE_STATUS_ACTIVE) return CUDA_SUCCESS;
   if (id) *id = capture->id;
   if (graph) *graph = SIM_HANDLE(CUgraph, capture->graph);
@@ -308,9 +308,7 @@ CUresult sim_cuStreamGetCaptureInfo(CUstream handle, CUstreamCaptureStatus *stat
 CUresult sim_cuStreamUpdateCaptureDependencies(CUstream handle, CUgraphNode *nodes, const CUgraphEdgeData *edges,
                                                size_t count, unsigned int flags) {
   SIM_ENTER(cuStreamUpdateCaptureDependencies);
-  sim_stream *stream;
-  CUresult result = sim_stream_find(handle, "cuStreamUpdateCaptureDependencies", &stream);
-  if (result != CUDA_SUCCESS) return result;
+  SIM_FIND_STREAM(stream, handle, "cuStreamUpdateCaptureDependencies");
   if (!stream->capture || stream->capture->invalid)
     return sim_refuse(CUDA_ERROR_ILLEGAL_STATE, "cuStreamUpdateCaptureDependencies: no capture is under way");
   if (flags > 1 || edges || (count && !nodes))
@@ -327,9 +325,7 @@ CUresult sim_cuStreamUpdateCaptureDependencies(CUstream handle, CUgraphNode *nod
 
 /* fails: it answers an error whatever there is to say. */
 static CUresult end_capture(CUstream handle, CUgraph *graph, bool fails) {
-  sim_stream *stream;
-  CUresult result = sim_stream_find(handle, "cuStreamEndCapture", &stream);
-  if (result != CUDA_SUCCESS) return result;
+  SIM_FIND_STREAM(stream, handle, "cuStreamEndCapture");
   if (graph) *graph = NULL;
   sim_capture *capture = stream->capture;
   if (!graph || !capture) return sim_refuse(CUDA_ERROR_ILLEGAL_STATE, "cuStreamEndCapture: no capture is under way");
@@ -354,15 +350,11 @@ static CUresult end_capture(CUstream handle, CUgraph *graph, bool fails) {
 /* Outside of captures nothing here needs it. */
 CUresult sim_cuLaunchHostFunc(CUstream where, CUhostFn function, void *data) {
   SIM_ENTER(cuLaunchHostFunc);
-  sim_stream *stream;
-  CUresult result = sim_stream_find(where, "cuLaunchHostFunc", &stream);
-  if (result != CUDA_SUCCESS) return result;
+  SIM_FIND_STREAM(stream, where, "cuLaunchHostFunc");
   if (!function) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "cuLaunchHostFunc: no function");
   if (!stream->capture) return sim_refuse(CUDA_ERROR_NOT_SUPPORTED, "cuLaunchHostFunc: simulated in captures only");
   return sim_capture_add(stream, NULL, NULL, &(CUDA_HOST_NODE_PARAMS){function, data});
 }
 
-CUresult sim_cuStreamEndCapture(CUstream stream, CUgraph *graph) {
-  SIM_ENTER_BACK(cuStreamEndCapture);
-  SIM_LEAVE(end_capture(stream, graph, sim_asked != CUDA_SUCCESS));
-}
+SIM_DEFINE_BACK(cuStreamEndCapture, (CUstream stream, CUgraph *graph),
+                end_capture(stream, graph, sim_asked != CUDA_SUCCESS))

@@ -129,15 +129,8 @@ static int run(const char *command) {
   char **environment = compilers_environment(language);
   pid_t child;
   int status = -1;
-  if (environment && words[2]) {
-    if (posix_spawn(&child, "/bin/sh", NULL, NULL, words, environment) != 0) status = -1;
-    else
-      while (waitpid(child, &status, 0) < 0)
-        if (errno != EINTR) {
-          status = -1;
-          break;
-        }
-  }
+  if (environment && words[2] && posix_spawn(&child, "/bin/sh", NULL, NULL, words, environment) == 0)
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
   free(words[2]);
   free(environment);
   return status != -1 && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
@@ -181,53 +174,48 @@ static char *nvrtc_log(const char *text, const char *name) {
 
 /* ---- one job ----------------------------------------------------------------------------------------------------- */
 
-enum { LONGER = PATH + 32 };
-typedef struct files { char folder[PATH], in[LONGER], flat[LONGER], ready[LONGER], out[LONGER], log[LONGER]; } files;
+enum { IN, FLAT, READY, OUT, LOG, FILES };
+static const char *const names[FILES] = {"in.cpp", "flat.ii", "ready.ii", "out.so", "log"};
+typedef struct files { const char *folder; char at[FILES][PATH + 32]; } files;
 
 static void name_files(files *f) {
-  snprintf(f->in, sizeof f->in, "%s/in.cpp", f->folder);
-  snprintf(f->flat, sizeof f->flat, "%s/flat.ii", f->folder);
-  snprintf(f->ready, sizeof f->ready, "%s/ready.ii", f->folder);
-  snprintf(f->out, sizeof f->out, "%s/out.so", f->folder);
-  snprintf(f->log, sizeof f->log, "%s/log", f->folder);
+  for (int k = 0; k < FILES; ++k) snprintf(f->at[k], sizeof f->at[k], "%s/%s", f->folder, names[k]);
+}
+
+/* The path of header h; false: its name isn't of a file in the folder, which gk never gives. */
+static bool header_path(const files *f, const sim_job *job, int h, char path[2 * PATH]) {
+  snprintf(path, 2 * PATH, "%s/%s", f->folder, job->header_names[h]);
+  return !strchr(job->header_names[h], '/');
 }
 
 static bool write_input(const files *f, const sim_job *job) {
-  FILE *in = fopen(f->in, "w");
+  FILE *in = fopen(f->at[IN], "w");
   if (!in) return false;
   sim_write_source(in, job->macros, job->source, job->name);
   bool right = fclose(in) == 0;
   for (int h = 0; right && h < job->header_count; ++h) {
     char path[2 * PATH];
-    if (strchr(job->header_names[h], '/')) continue; /* gk gives none */
-    snprintf(path, sizeof path, "%s/%s", f->folder, job->header_names[h]);
-    right = write_file(path, job->headers[h], strlen(job->headers[h]), "", 0);
+    if (header_path(f, job, h, path)) right = write_file(path, job->headers[h], strlen(job->headers[h]), "", 0);
   }
   return right;
 }
 
 static void remove_files(const files *f, const sim_job *job) {
-  const char *const paths[] = {f->in, f->flat, f->ready, f->out, f->log};
-  for (size_t k = 0; k < sizeof paths / sizeof paths[0]; ++k) unlink(paths[k]);
+  for (int k = 0; k < FILES; ++k) unlink(f->at[k]);
   for (int h = 0; h < job->header_count; ++h) {
     char path[2 * PATH];
-    if (strchr(job->header_names[h], '/')) continue;
-    snprintf(path, sizeof path, "%s/%s", f->folder, job->header_names[h]);
-    unlink(path);
+    if (header_path(f, job, h, path)) unlink(path);
   }
   rmdir(f->folder);
 }
 
 /* NVRTC has no system headers. */
-static int compile_step(const files *f, const char *flags, const char *options, const char *in, const char *out) {
-  char folder[PATH + 64], in_word[PATH + 64], out_word[PATH + 64], log_word[PATH + 64];
-  quote(folder, sizeof folder, f->folder);
-  quote(in_word, sizeof in_word, in);
-  quote(out_word, sizeof out_word, out);
-  quote(log_word, sizeof log_word, f->log);
-  char *command = NULL;
-  if (asprintf(&command, "exec " SIM_COMPILER " " SIM_FLAGS " -nostdinc %s -I%s %s %s -o %s >%s 2>&1", options, folder,
-               flags, in_word, out_word, log_word) < 0) return -1;
+static int compile_step(const files *f, const char *flags, const char *options, int in, int out) {
+  const char *const paths[] = {f->folder, f->at[in], f->at[out], f->at[LOG]};
+  char words[4][PATH + 64], *command = NULL;
+  for (int k = 0; k < 4; ++k) quote(words[k], sizeof words[k], paths[k]);
+  if (asprintf(&command, "exec " SIM_COMPILER " " SIM_FLAGS " -nostdinc %s -I%s %s %s -o %s >%s 2>&1", options,
+               words[0], flags, words[1], words[2], words[3]) < 0) return -1;
   int code = run(command);
   free(command);
   return code;
@@ -235,8 +223,8 @@ static int compile_step(const files *f, const char *flags, const char *options, 
 
 static bool translate(const files *f) {
   size_t bytes;
-  char *flat = read_file(f->flat, &bytes);
-  FILE *ready = flat ? fopen(f->ready, "w") : NULL;
+  char *flat = read_file(f->at[FLAT], &bytes);
+  FILE *ready = flat ? fopen(f->at[READY], "w") : NULL;
   if (ready) sim_translate(ready, flat, "sim_code_of_module");
   free(flat);
   return ready && fclose(ready) == 0;
@@ -244,7 +232,7 @@ static bool translate(const files *f) {
 
 static bool take_log(const files *f, const sim_job *job, sim_made *made) {
   size_t bytes;
-  char *text = read_file(f->log, &bytes);
+  char *text = read_file(f->at[LOG], &bytes);
   free(made->log);
   made->log = text ? nvrtc_log(text, job->name) : NULL;
   free(text);
@@ -253,14 +241,14 @@ static bool take_log(const files *f, const sim_job *job, sim_made *made) {
 
 static bool build(const files *f, const sim_job *job, sim_made *made) {
   if (!write_input(f, job)) return false;
-  int code = compile_step(f, "-x c++ -E", job->options, f->in, f->flat);
+  int code = compile_step(f, "-x c++ -E", job->options, IN, FLAT);
   if (code == 0) {
     if (!translate(f)) return false;
-    code = compile_step(f, "-x c++-cpp-output -shared -Wl,-Bsymbolic", job->options, f->ready, f->out);
+    code = compile_step(f, "-x c++-cpp-output -shared -Wl,-Bsymbolic", job->options, READY, OUT);
   }
   if (!take_log(f, job, made)) return false;
   if (code != 0) return code > 0 && strstr(made->log, "error:"); /* of the source's */
-  made->code = read_file(f->out, &made->code_bytes);
+  made->code = read_file(f->at[OUT], &made->code_bytes);
   return made->code && made->code_bytes > 0;
 }
 
@@ -278,8 +266,10 @@ bool sim_compile(const char *folder, const sim_job *job, sim_made *made) {
   while (lock >= 0 && flock(lock, LOCK_EX) != 0 && errno == EINTR) continue;
   bool right = read_kept(path, made);
   if (!right) {
-    snprintf(f.folder, sizeof f.folder, "%s/made-XXXXXX", folder);
-    right = mkdtemp(f.folder);
+    char made_folder[PATH];
+    snprintf(made_folder, sizeof made_folder, "%s/made-XXXXXX", folder);
+    f.folder = mkdtemp(made_folder);
+    right = f.folder;
     if (right) {
       name_files(&f);
       right = build(&f, job, made);

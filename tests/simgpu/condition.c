@@ -5,12 +5,9 @@
 CUresult sim_cuGraphConditionalHandleCreate(CUgraphConditionalHandle *handle, CUgraph where, CUcontext context,
                                             unsigned int initial, unsigned int flags) {
   SIM_ENTER(cuGraphConditionalHandleCreate);
-  sim_graph *graph;
-  sim_context *current, *asked;
-  CUresult result = sim_current(&current);
-  if (result == CUDA_SUCCESS) result = sim_graph_find(where, &graph);
-  if (result != CUDA_SUCCESS) return result;
-  asked = context ? SIM_OF(sim_context, context, SIM_CONTEXT) : current;
+  SIM_FIND_CONTEXT(current);
+  SIM_FIND_GRAPH(graph, where);
+  sim_context *asked = context ? SIM_OF(sim_context, context, SIM_CONTEXT) : current;
   if (!handle || !asked || flags > GKI_CU_GRAPH_COND_ASSIGN_DEFAULT)
     return sim_refuse(CUDA_ERROR_INVALID_VALUE, "cuGraphConditionalHandleCreate: a bad argument");
   if (flags == 0 && initial != 0)
@@ -29,21 +26,18 @@ CUresult sim_cuGraphConditionalHandleCreate(CUgraphConditionalHandle *handle, CU
   return CUDA_SUCCESS;
 }
 
+/* The largest size by type, before 12.8 and from then on. */
 static CUresult check_size(const CUDA_CONDITIONAL_NODE_PARAMS *asked) {
-  bool newer = sim_version >= 12080;
-  switch (asked->type) {
-    case CU_GRAPH_COND_TYPE_IF:
-      if (asked->size == 1 || (asked->size == 2 && newer)) return CUDA_SUCCESS;
-      return sim_refuse(CUDA_ERROR_INVALID_VALUE, "an IF node of size %u: 1, from 12.8 on also 2", asked->size);
-    case CU_GRAPH_COND_TYPE_WHILE:
-      if (asked->size == 1) return CUDA_SUCCESS;
-      return sim_refuse(CUDA_ERROR_INVALID_VALUE, "a WHILE node of size %u: only 1 is there", asked->size);
-    case CU_GRAPH_COND_TYPE_SWITCH:
-      if (newer && asked->size > 0) return CUDA_SUCCESS;
-      return sim_refuse(CUDA_ERROR_INVALID_VALUE, "a SWITCH node of size %u: from 12.8 on, with one case at least",
-                        asked->size);
-  }
-  return sim_refuse(CUDA_ERROR_INVALID_VALUE, "a conditional node of unknown type %d", (int)asked->type);
+  static const struct { const char *name; unsigned most[2]; } kinds[] = {
+    [CU_GRAPH_COND_TYPE_IF] = {"IF", {1, 2}},
+    [CU_GRAPH_COND_TYPE_WHILE] = {"WHILE", {1, 1}},
+    [CU_GRAPH_COND_TYPE_SWITCH] = {"SWITCH", {0, UINT32_MAX}}};
+  if ((unsigned)asked->type >= sizeof kinds / sizeof *kinds)
+    return sim_refuse(CUDA_ERROR_INVALID_VALUE, "a conditional node of unknown type %d", (int)asked->type);
+  const unsigned most = kinds[asked->type].most[sim_version >= 12080];
+  if (asked->size >= 1 && asked->size <= most) return CUDA_SUCCESS;
+  return sim_refuse(CUDA_ERROR_INVALID_VALUE, "a %s node of size %u: 1 to %u", kinds[asked->type].name, asked->size,
+                    most);
 }
 
 static CUresult check_handle(const sim_graph *graph, const CUDA_CONDITIONAL_NODE_PARAMS *asked,
@@ -54,21 +48,15 @@ static CUresult check_handle(const sim_graph *graph, const CUDA_CONDITIONAL_NODE
   while (around != (*condition)->of && around->owner) around = around->owner->graph;
   if (around != (*condition)->of)
     return sim_refuse(CUDA_ERROR_INVALID_VALUE, "the conditional handle was made for another graph");
-  if ((*condition)->node) {
-    sim_broken("shared", "a conditional handle was given to a second node");
-    return sim_refuse(CUDA_ERROR_INVALID_VALUE, "the conditional handle has a node already");
-  }
-  return CUDA_SUCCESS;
+  if (!(*condition)->node) return CUDA_SUCCESS;
+  return sim_breaks(CUDA_ERROR_INVALID_VALUE, "shared", "a conditional handle was given to a second node");
 }
 
 static CUresult check_context(const CUDA_CONDITIONAL_NODE_PARAMS *asked, const sim_condition *condition) {
-  sim_context *context;
-  CUresult result = sim_current(&context);
-  if (result != CUDA_SUCCESS) return result;
+  SIM_FIND_CONTEXT(context);
   if (asked->ctx) context = SIM_OF(sim_context, asked->ctx, SIM_CONTEXT);
   if (context && context == condition->base.context) return CUDA_SUCCESS;
-  sim_broken("foreign", "a conditional node is of another context than its handle");
-  return sim_refuse(CUDA_ERROR_INVALID_VALUE, "a conditional node is of another context than its handle");
+  return sim_breaks(CUDA_ERROR_INVALID_VALUE, "foreign", "a conditional node is of another context than its handle");
 }
 
 CUresult sim_condition_add(sim_graph *graph, const CUgraphNode *after, size_t count,
@@ -78,11 +66,10 @@ CUresult sim_condition_add(sim_graph *graph, const CUgraphNode *after, size_t co
   if (sim_version < 12030) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "conditional nodes: from 12.3 on");
   if (graph->root->exec && sim_is_alive(graph->root->exec, SIM_EXEC))
     return sim_refuse(CUDA_ERROR_INVALID_VALUE, "the graph has conditional nodes and an instantiation");
-  CUresult result = check_size(asked);
-  if (result == CUDA_SUCCESS) result = check_handle(graph, asked, &condition);
-  if (result == CUDA_SUCCESS) result = check_context(asked, condition);
-  if (result == CUDA_SUCCESS) result = sim_node_add(graph, CU_GRAPH_NODE_TYPE_CONDITIONAL, after, count, &node);
-  if (result != CUDA_SUCCESS) return result;
+  SIM_TRY(check_size(asked));
+  SIM_TRY(check_handle(graph, asked, &condition));
+  SIM_TRY(check_context(asked, condition));
+  SIM_TRY(sim_node_add(graph, CU_GRAPH_NODE_TYPE_CONDITIONAL, after, count, &node));
   node->condition = condition;
   condition->node = node;
   node->condition_type = asked->type;

@@ -71,9 +71,7 @@ static void read_environment(void) {
 
 /* ---- entering ---- */
 
-static bool is_counted(sim_entry entry) {
-  return entry != SIM_cuGetErrorName && entry != SIM_cuGetErrorString;
-}
+static bool is_counted(sim_entry entry) { return entry != SIM_cuGetErrorName && entry != SIM_cuGetErrorString; }
 
 static bool needs_init(sim_entry entry) {
   return is_counted(entry) && entry != SIM_cuInit && entry != SIM_cuDriverGetVersion;
@@ -81,7 +79,7 @@ static bool needs_init(sim_entry entry) {
 
 static void fail_late(CUresult code) {
   sim_context *context = sim_current_or_null();
-  for (int ordinal = 0; !context && ordinal < sim_device_count; ++ordinal) context = sim_devices[ordinal].primary;
+  for (int k = 0; !context && k < sim_device_count; ++k) context = sim_devices[k].primary;
   if (context) context->late = code;
 }
 
@@ -124,143 +122,94 @@ void sim_leave(const CUresult *entered) {
 
 /* ---- simgpu_control ---- */
 
-void sim_answer_no(const char *probes);
-void sim_allow(const char *rules);
-void sim_lack(const char *entries);
-unsigned sim_broken_count(void);
-const char *sim_first_broken(void);
-void sim_forgive(void);
-const char *sim_last_refused(void);
-
 static void set_version(int version) {
-  pthread_mutex_lock(&sim_lock);
+  SIM_HOLD(sim_lock);
   sim_version = version;
-  pthread_mutex_unlock(&sim_lock);
 }
 
 static void set_seed(uint64_t seed) {
-  pthread_mutex_lock(&sim_lock);
+  SIM_HOLD(sim_lock);
   sim_seed = seed;
-  for (int ordinal = 0; ordinal < sim_device_count; ++ordinal) sim_seed_device(&sim_devices[ordinal], seed);
-  pthread_mutex_unlock(&sim_lock);
+  SIM_EACH_DEVICE(each) sim_seed_device(each, seed);
 }
 
 static void set_passes(uint64_t limit) {
-  pthread_mutex_lock(&sim_lock);
+  SIM_HOLD(sim_lock);
   sim_passes = limit;
-  pthread_mutex_unlock(&sim_lock);
 }
 
 static void mark(void) {
-  pthread_mutex_lock(&sim_lock);
+  SIM_HOLD(sim_lock);
   memset(&sim_count, 0, sizeof sim_count);
   memset(calls_of, 0, sizeof calls_of);
   memset(&failure, 0, sizeof failure);
-  pthread_mutex_unlock(&sim_lock);
 }
 
 static simgpu_counts counts(void) {
-  pthread_mutex_lock(&sim_lock);
-  simgpu_counts copy = sim_count;
-  pthread_mutex_unlock(&sim_lock);
-  return copy;
+  SIM_HOLD(sim_lock);
+  return sim_count;
 }
 
 static uint64_t calls(const char *entry) {
-  uint64_t count = 0;
-  pthread_mutex_lock(&sim_lock);
+  SIM_HOLD(sim_lock);
   for (int k = 0; k < SIM_ENTRIES; ++k)
-    if (strcmp(entry_names[k], entry) == 0) count = calls_of[k];
-  pthread_mutex_unlock(&sim_lock);
-  return count;
+    if (strcmp(entry_names[k], entry) == 0) return calls_of[k];
+  return 0;
 }
 
 static void fail(uint64_t k, CUresult code, simgpu_how how) {
-  pthread_mutex_lock(&sim_lock);
+  SIM_HOLD(sim_lock);
   memset(&failure, 0, sizeof failure);
   failure.left = k;
   failure.code = code;
   failure.how = how;
-  pthread_mutex_unlock(&sim_lock);
 }
 
 static const char *failed(void) {
-  pthread_mutex_lock(&sim_lock);
-  const char *hit = failure.hit;
-  pthread_mutex_unlock(&sim_lock);
-  return hit;
+  SIM_HOLD(sim_lock);
+  return failure.hit;
 }
 
 static size_t alive(simgpu_kind kind) {
-  pthread_mutex_lock(&sim_lock);
-  size_t count = sim_alive(kind);
-  pthread_mutex_unlock(&sim_lock);
-  return count;
+  SIM_HOLD(sim_lock);
+  return sim_alive(kind);
 }
 
 static void hold(int held) {
-  pthread_mutex_lock(&sim_lock);
+  SIM_HOLD(sim_lock);
   sim_held = held != 0;
   sim_wake_devices();
-  pthread_mutex_unlock(&sim_lock);
 }
 
 static void settle(int settles) {
-  pthread_mutex_lock(&sim_lock);
+  SIM_HOLD(sim_lock);
   sim_settles = settles != 0;
-  pthread_mutex_unlock(&sim_lock);
 }
 
 static void busy(uint64_t questions) {
-  pthread_mutex_lock(&sim_lock);
+  SIM_HOLD(sim_lock);
   sim_busy = questions;
   sim_wake_devices();
-  pthread_mutex_unlock(&sim_lock);
 }
 
 static void lazy(int is_lazy) {
-  pthread_mutex_lock(&sim_lock);
+  SIM_HOLD(sim_lock);
   sim_lazy = is_lazy != 0;
   sim_wake_devices();
-  pthread_mutex_unlock(&sim_lock);
 }
 
 static size_t queued(void) {
-  pthread_mutex_lock(&sim_lock);
-  const size_t count = sim_queued();
-  pthread_mutex_unlock(&sim_lock);
-  return count;
+  SIM_HOLD(sim_lock);
+  return sim_queued();
 }
 
 static void answer_no(const char *probes) {
   sim_answer_no(probes);
-  pthread_mutex_lock(&sim_lock);
+  SIM_HOLD(sim_lock);
   sim_wake_devices();
-  pthread_mutex_unlock(&sim_lock);
 }
 
 __attribute__((visibility("default")))
 const simgpu simgpu_control = {
-  .bytes = sizeof(simgpu),
-  .set_version = set_version,
-  .set_seed = set_seed,
-  .answer_no = answer_no,
-  .allow = sim_allow,
-  .set_passes = set_passes,
-  .mark = mark,
-  .counts = counts,
-  .calls = calls,
-  .fail = fail,
-  .failed = failed,
-  .broken = sim_broken_count,
-  .first_broken = sim_first_broken,
-  .forgive = sim_forgive,
-  .refused = sim_last_refused,
-  .alive = alive,
-  .hold = hold,
-  .busy = busy,
-  .settle = settle,
-  .lack = sim_lack,
-  .lazy = lazy,
-  .queued = queued,
-};
+  sizeof(simgpu), set_version, set_seed, answer_no, sim_allow, set_passes, mark, counts, calls, fail, failed,
+  sim_broken_count, sim_first_broken, sim_forgive, sim_last_refused, alive, hold, busy, settle, sim_lack, lazy, queued};

@@ -41,12 +41,9 @@ CUresult sim_current(sim_context **context) {
 }
 
 CUresult sim_check_context(const sim_object *object, const char *what) {
-  sim_context *context;
-  CUresult result = sim_current(&context);
-  if (result != CUDA_SUCCESS) return result;
+  SIM_FIND_CONTEXT(context);
   if (object->context == context) return CUDA_SUCCESS;
-  sim_broken("foreign", "a %s of another context than the current one was used", what);
-  return sim_refuse(CUDA_ERROR_INVALID_CONTEXT, "the %s is of another context than the current one", what);
+  return sim_breaks(CUDA_ERROR_INVALID_CONTEXT, "foreign", "a %s of another context than the current one", what);
 }
 
 void sim_fail_context(sim_context *context, CUresult code, const char *why) {
@@ -56,13 +53,13 @@ void sim_fail_context(sim_context *context, CUresult code, const char *why) {
   context->why = strdup(why);
 }
 
-static sim_device *device_of(CUdevice number) {
-  return number >= 0 && number < sim_device_count ? &sim_devices[number] : NULL;
+static CUresult find_device(CUdevice number, sim_device **device) {
+  *device = number >= 0 && number < sim_device_count ? &sim_devices[number] : NULL;
+  return *device ? CUDA_SUCCESS : sim_refuse(CUDA_ERROR_INVALID_DEVICE, "there is no device %d", number);
 }
-
-static CUresult no_device(CUdevice number) {
-  return sim_refuse(CUDA_ERROR_INVALID_DEVICE, "there is no device %d", number);
-}
+#define FIND_DEVICE(found, number) \
+  __attribute__((unused)) sim_device *found; \
+  SIM_TRY(find_device(number, &found))
 
 CUresult sim_cuInit(unsigned int flags) {
   SIM_ENTER(cuInit);
@@ -94,7 +91,7 @@ CUresult sim_cuDeviceGetCount(int *count) {
 CUresult sim_cuDeviceGet(CUdevice *device, int ordinal) {
   SIM_ENTER(cuDeviceGet);
   if (!device) return CUDA_ERROR_INVALID_VALUE;
-  if (!device_of(ordinal)) return no_device(ordinal);
+  FIND_DEVICE(found, ordinal);
   *device = ordinal;
   return CUDA_SUCCESS;
 }
@@ -102,7 +99,7 @@ CUresult sim_cuDeviceGet(CUdevice *device, int ordinal) {
 CUresult sim_cuDeviceGetName(char *name, int length, CUdevice device) {
   SIM_ENTER(cuDeviceGetName);
   if (!name || length <= 0) return CUDA_ERROR_INVALID_VALUE;
-  if (!device_of(device)) return no_device(device);
+  FIND_DEVICE(found, device);
   snprintf(name, (size_t)length, "simulated GPU %d", device);
   return CUDA_SUCCESS;
 }
@@ -115,7 +112,7 @@ int sim_shared_most(void) {
 CUresult sim_cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice device) {
   SIM_ENTER(cuDeviceGetAttribute);
   if (!value) return CUDA_ERROR_INVALID_VALUE;
-  if (!device_of(device)) return no_device(device);
+  FIND_DEVICE(found, device);
   bool managed = !sim_says_no("managed");
   switch (attribute) {
     case CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK: *value = SIM_BLOCK; break;
@@ -139,7 +136,7 @@ CUresult sim_cuDeviceGetPCIBusId(char *bus, int length, CUdevice device) {
   SIM_ENTER(cuDeviceGetPCIBusId);
   char whole[20];
   if (!bus) return CUDA_ERROR_INVALID_VALUE;
-  if (!device_of(device)) return no_device(device);
+  FIND_DEVICE(found, device);
   snprintf(whole, sizeof whole, "0000:%02X:00.0", device + 1);
   if (length <= (int)strlen(whole)) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "cuDeviceGetPCIBusId: no room for it");
   memcpy(bus, whole, strlen(whole) + 1);
@@ -149,14 +146,15 @@ CUresult sim_cuDeviceGetPCIBusId(char *bus, int length, CUdevice device) {
 CUresult sim_cuDeviceTotalMem(size_t *bytes, CUdevice device) {
   SIM_ENTER(cuDeviceTotalMem);
   if (!bytes) return CUDA_ERROR_INVALID_VALUE;
-  if (!device_of(device)) return no_device(device);
+  FIND_DEVICE(found, device);
   *bytes = sim_memory_bytes;
   return CUDA_SUCCESS;
 }
 
 CUresult sim_cuDeviceGraphMemTrim(CUdevice device) {
   SIM_ENTER(cuDeviceGraphMemTrim);
-  return device_of(device) ? CUDA_SUCCESS : no_device(device);
+  FIND_DEVICE(found, device);
+  return CUDA_SUCCESS;
 }
 
 /* ---- contexts ---- */
@@ -176,9 +174,8 @@ static sim_context *make_context(sim_device *device, bool is_primary) {
 
 CUresult sim_cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice number) {
   SIM_ENTER(cuDevicePrimaryCtxRetain);
-  sim_device *device = device_of(number);
   if (!context) return CUDA_ERROR_INVALID_VALUE;
-  if (!device) return no_device(number);
+  FIND_DEVICE(device, number);
   while (device->closing) pthread_cond_wait(&closed, &sim_lock);
   if (!device->primary) device->primary = make_context(device, true);
   if (device->primary->is_reset) device->primary->sticky = CUDA_SUCCESS;
@@ -244,28 +241,21 @@ static void report_pushed(const sim_context *context) {
 }
 
 static CUresult release(CUdevice number) {
-  sim_device *device = device_of(number);
-  if (!device) return no_device(number);
-  if (!device->primary) {
-    sim_broken("destroyed", "a primary context was released that nobody retains");
-    return sim_refuse(CUDA_ERROR_INVALID_CONTEXT, "nobody retains the primary context");
-  }
+  FIND_DEVICE(device, number);
+  if (!device->primary)
+    return sim_breaks(CUDA_ERROR_INVALID_CONTEXT, "destroyed", "a primary context was released that nobody retains");
   if (--device->primary->retains > 0) return CUDA_SUCCESS;
   report_pushed(device->primary);
   end_context(device->primary);
   return CUDA_SUCCESS;
 }
 
-CUresult sim_cuDevicePrimaryCtxRelease(CUdevice device) {
-  SIM_ENTER_BACK(cuDevicePrimaryCtxRelease);
-  SIM_LEAVE(release(device));
-}
+SIM_DEFINE_BACK(cuDevicePrimaryCtxRelease, (CUdevice device), release(device))
 
 /* What cudaDeviceReset does. Those who retained it hold it as before, but nothing in it. */
 CUresult sim_cuDevicePrimaryCtxReset(CUdevice number) {
   SIM_ENTER(cuDevicePrimaryCtxReset);
-  sim_device *device = device_of(number);
-  if (!device) return no_device(number);
+  FIND_DEVICE(device, number);
   sim_context *context = device->primary;
   if (!context || context->is_reset) return CUDA_SUCCESS;
   empty(context);
@@ -277,9 +267,8 @@ CUresult sim_cuDevicePrimaryCtxReset(CUdevice number) {
 
 CUresult sim_cuDevicePrimaryCtxGetState(CUdevice number, unsigned int *flags, int *active) {
   SIM_ENTER(cuDevicePrimaryCtxGetState);
-  const sim_device *device = device_of(number);
   if (!flags || !active) return CUDA_ERROR_INVALID_VALUE;
-  if (!device) return no_device(number);
+  FIND_DEVICE(device, number);
   *flags = 0;
   *active = device->primary && !device->primary->is_reset;
   return CUDA_SUCCESS;
@@ -288,9 +277,8 @@ CUresult sim_cuDevicePrimaryCtxGetState(CUdevice number, unsigned int *flags, in
 /* It is current to the caller, as if it had been pushed. */
 CUresult sim_cuCtxCreate(CUcontext *context, unsigned int flags, CUdevice number) {
   SIM_ENTER(cuCtxCreate);
-  sim_device *device = device_of(number);
   if (!context || flags) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "cuCtxCreate: flags aren't simulated");
-  if (!device) return no_device(number);
+  FIND_DEVICE(device, number);
   if (depth == DEPTH) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "cuCtxCreate: never popped?");
   while (device->closing) pthread_cond_wait(&closed, &sim_lock);
   *context = SIM_HANDLE(CUcontext, make_context(device, false));
@@ -308,18 +296,14 @@ static CUresult destroy(CUcontext handle) {
   return CUDA_SUCCESS;
 }
 
-CUresult sim_cuCtxDestroy(CUcontext context) {
-  SIM_ENTER_BACK(cuCtxDestroy);
-  SIM_LEAVE(destroy(context));
-}
+SIM_DEFINE_BACK(cuCtxDestroy, (CUcontext context), destroy(context))
 
 CUresult sim_cuCtxGetDevice(CUdevice *device) {
   SIM_ENTER(cuCtxGetDevice);
-  sim_context *context;
   if (!device) return CUDA_ERROR_INVALID_VALUE;
-  CUresult result = sim_current(&context);
-  if (result == CUDA_SUCCESS) *device = context->device->ordinal;
-  return result;
+  SIM_FIND_CONTEXT(context);
+  *device = context->device->ordinal;
+  return CUDA_SUCCESS;
 }
 
 CUresult sim_cuCtxPushCurrent(CUcontext context) {
@@ -332,10 +316,8 @@ CUresult sim_cuCtxPushCurrent(CUcontext context) {
 }
 
 static CUresult pop(CUcontext *context) {
-  if (depth == 0) {
-    sim_broken("pop", "cuCtxPopCurrent without a context that was pushed");
-    return sim_refuse(CUDA_ERROR_INVALID_CONTEXT, "cuCtxPopCurrent: no context is current");
-  }
+  if (depth == 0)
+    return sim_breaks(CUDA_ERROR_INVALID_CONTEXT, "pop", "cuCtxPopCurrent without a context that was pushed");
   --depth;
   if (context) *context = (CUcontext)(uintptr_t)stack[depth];
   return CUDA_SUCCESS;
@@ -343,19 +325,14 @@ static CUresult pop(CUcontext *context) {
 
 CUresult sim_cuCtxSynchronize(void) {
   SIM_ENTER(cuCtxSynchronize);
-  sim_context *context;
-  CUresult result = sim_current(&context);
-  if (result == CUDA_SUCCESS) result = sim_capture_context(context, "cuCtxSynchronize");
-  if (result == CUDA_SUCCESS) result = sim_capture_unsafe("cuCtxSynchronize");
-  if (result != CUDA_SUCCESS) return result;
+  SIM_FIND_CONTEXT(context);
+  SIM_TRY(sim_capture_context(context, "cuCtxSynchronize"));
+  SIM_TRY(sim_capture_unsafe("cuCtxSynchronize"));
   sim_wait_idle(context);
   return sim_state(context);
 }
 
-CUresult sim_cuCtxPopCurrent(CUcontext *context) {
-  SIM_ENTER_BACK(cuCtxPopCurrent);
-  SIM_LEAVE(pop(context));
-}
+SIM_DEFINE_BACK(cuCtxPopCurrent, (CUcontext *context), pop(context))
 
 CUresult sim_cuCtxGetCurrent(CUcontext *context) {
   SIM_ENTER(cuCtxGetCurrent);
@@ -366,46 +343,38 @@ CUresult sim_cuCtxGetCurrent(CUcontext *context) {
 
 /* ---- texts ---- */
 
+#define ERROR(code, text) {code, #code, text}
 static const struct { CUresult code; const char *name, *text; } errors[] = {
-  {CUDA_SUCCESS, "CUDA_SUCCESS", "no error"},
-  {CUDA_ERROR_INVALID_VALUE, "CUDA_ERROR_INVALID_VALUE", "invalid argument"},
-  {CUDA_ERROR_OUT_OF_MEMORY, "CUDA_ERROR_OUT_OF_MEMORY", "out of memory"},
-  {CUDA_ERROR_NOT_INITIALIZED, "CUDA_ERROR_NOT_INITIALIZED", "initialization error"},
-  {CUDA_ERROR_DEINITIALIZED, "CUDA_ERROR_DEINITIALIZED", "driver shutting down"},
-  {CUDA_ERROR_STUB_LIBRARY, "CUDA_ERROR_STUB_LIBRARY", "CUDA driver is a stub library"},
-  {CUDA_ERROR_NO_DEVICE, "CUDA_ERROR_NO_DEVICE", "no CUDA-capable device is detected"},
-  {CUDA_ERROR_INVALID_DEVICE, "CUDA_ERROR_INVALID_DEVICE", "invalid device ordinal"},
-  {CUDA_ERROR_INVALID_IMAGE, "CUDA_ERROR_INVALID_IMAGE", "device kernel image is invalid"},
-  {CUDA_ERROR_INVALID_CONTEXT, "CUDA_ERROR_INVALID_CONTEXT", "invalid device context"},
-  {CUDA_ERROR_NO_BINARY_FOR_GPU, "CUDA_ERROR_NO_BINARY_FOR_GPU",
-   "no kernel image is available for execution on the device"},
-  {CUDA_ERROR_INVALID_PTX, "CUDA_ERROR_INVALID_PTX", "a PTX JIT compilation failed"},
-  {CUDA_ERROR_UNSUPPORTED_PTX_VERSION, "CUDA_ERROR_UNSUPPORTED_PTX_VERSION",
-   "the provided PTX was compiled with an unsupported toolchain."},
-  {CUDA_ERROR_INVALID_HANDLE, "CUDA_ERROR_INVALID_HANDLE", "invalid resource handle"},
-  {CUDA_ERROR_ILLEGAL_STATE, "CUDA_ERROR_ILLEGAL_STATE",
-   "the operation cannot be performed in the present state"},
-  {CUDA_ERROR_NOT_FOUND, "CUDA_ERROR_NOT_FOUND", "named symbol not found"},
-  {CUDA_ERROR_NOT_READY, "CUDA_ERROR_NOT_READY", "device not ready"},
-  {CUDA_ERROR_ILLEGAL_ADDRESS, "CUDA_ERROR_ILLEGAL_ADDRESS", "an illegal memory access was encountered"},
-  {CUDA_ERROR_CONTEXT_IS_DESTROYED, "CUDA_ERROR_CONTEXT_IS_DESTROYED", "context is destroyed"},
-  {CUDA_ERROR_LAUNCH_FAILED, "CUDA_ERROR_LAUNCH_FAILED", "unspecified launch failure"},
-  {CUDA_ERROR_NOT_PERMITTED, "CUDA_ERROR_NOT_PERMITTED", "operation not permitted"},
-  {CUDA_ERROR_NOT_SUPPORTED, "CUDA_ERROR_NOT_SUPPORTED", "operation not supported"},
-  {CUDA_ERROR_SYSTEM_DRIVER_MISMATCH, "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH",
-   "system has unsupported display driver / cuda driver combination"},
-  {CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED",
-   "operation not permitted when stream is capturing"},
-  {CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED",
-   "operation failed due to a previous error during capture"},
-  {CUDA_ERROR_STREAM_CAPTURE_UNJOINED, "CUDA_ERROR_STREAM_CAPTURE_UNJOINED",
-   "capturing stream has unjoined work"},
-  {CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, "CUDA_ERROR_STREAM_CAPTURE_IMPLICIT",
-   "operation would make the legacy stream depend on a capturing blocking stream"},
-  {CUDA_ERROR_CAPTURED_EVENT, "CUDA_ERROR_CAPTURED_EVENT",
-   "operation not permitted on an event last recorded in a capturing stream"},
-  {CUDA_ERROR_UNKNOWN, "CUDA_ERROR_UNKNOWN", "unknown error"},
-};
+  ERROR(CUDA_SUCCESS, "no error"),
+  ERROR(CUDA_ERROR_INVALID_VALUE, "invalid argument"),
+  ERROR(CUDA_ERROR_OUT_OF_MEMORY, "out of memory"),
+  ERROR(CUDA_ERROR_NOT_INITIALIZED, "initialization error"),
+  ERROR(CUDA_ERROR_DEINITIALIZED, "driver shutting down"),
+  ERROR(CUDA_ERROR_STUB_LIBRARY, "CUDA driver is a stub library"),
+  ERROR(CUDA_ERROR_NO_DEVICE, "no CUDA-capable device is detected"),
+  ERROR(CUDA_ERROR_INVALID_DEVICE, "invalid device ordinal"),
+  ERROR(CUDA_ERROR_INVALID_IMAGE, "device kernel image is invalid"),
+  ERROR(CUDA_ERROR_INVALID_CONTEXT, "invalid device context"),
+  ERROR(CUDA_ERROR_NO_BINARY_FOR_GPU, "no kernel image is available for execution on the device"),
+  ERROR(CUDA_ERROR_INVALID_PTX, "a PTX JIT compilation failed"),
+  ERROR(CUDA_ERROR_UNSUPPORTED_PTX_VERSION, "the provided PTX was compiled with an unsupported toolchain."),
+  ERROR(CUDA_ERROR_INVALID_HANDLE, "invalid resource handle"),
+  ERROR(CUDA_ERROR_ILLEGAL_STATE, "the operation cannot be performed in the present state"),
+  ERROR(CUDA_ERROR_NOT_FOUND, "named symbol not found"),
+  ERROR(CUDA_ERROR_NOT_READY, "device not ready"),
+  ERROR(CUDA_ERROR_ILLEGAL_ADDRESS, "an illegal memory access was encountered"),
+  ERROR(CUDA_ERROR_CONTEXT_IS_DESTROYED, "context is destroyed"),
+  ERROR(CUDA_ERROR_LAUNCH_FAILED, "unspecified launch failure"),
+  ERROR(CUDA_ERROR_NOT_PERMITTED, "operation not permitted"),
+  ERROR(CUDA_ERROR_NOT_SUPPORTED, "operation not supported"),
+  ERROR(CUDA_ERROR_SYSTEM_DRIVER_MISMATCH, "system has unsupported display driver / cuda driver combination"),
+  ERROR(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, "operation not permitted when stream is capturing"),
+  ERROR(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, "operation failed due to a previous error during capture"),
+  ERROR(CUDA_ERROR_STREAM_CAPTURE_UNJOINED, "capturing stream has unjoined work"),
+  ERROR(CUDA_ERROR_STREAM_CAPTURE_IMPLICIT,
+        "operation would make the legacy stream depend on a capturing blocking stream"),
+  ERROR(CUDA_ERROR_CAPTURED_EVENT, "operation not permitted on an event last recorded in a capturing stream"),
+  ERROR(CUDA_ERROR_UNKNOWN, "unknown error")};
 
 static CUresult text_of(CUresult code, bool name, const char **text) {
   if (!text) return CUDA_ERROR_INVALID_VALUE;
@@ -415,12 +384,5 @@ static CUresult text_of(CUresult code, bool name, const char **text) {
   return *text ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-CUresult sim_cuGetErrorName(CUresult error, const char **name) {
-  SIM_ENTER(cuGetErrorName);
-  return text_of(error, true, name);
-}
-
-CUresult sim_cuGetErrorString(CUresult error, const char **text) {
-  SIM_ENTER(cuGetErrorString);
-  return text_of(error, false, text);
-}
+SIM_DEFINE(cuGetErrorName, (CUresult error, const char **name), text_of(error, true, name))
+SIM_DEFINE(cuGetErrorString, (CUresult error, const char **text), text_of(error, false, text))

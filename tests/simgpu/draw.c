@@ -63,9 +63,7 @@ static void draw_graph(drawing *d, const sim_graph *graph) {
 
 CUresult sim_cuGraphDebugDotPrint(CUgraph handle, const char *path, unsigned int flags) {
   SIM_ENTER(cuGraphDebugDotPrint);
-  sim_graph *graph;
-  CUresult result = sim_graph_find(handle, &graph);
-  if (result != CUDA_SUCCESS) return result;
+  SIM_FIND_GRAPH(graph, handle);
   FILE *file = path ? fopen(path, "w") : NULL;
   if (!file) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "cuGraphDebugDotPrint: can't write there");
   drawing d = {.file = file, .handles = (flags & (VERBOSE | HANDLES)) && !sim_says_no("handles")};

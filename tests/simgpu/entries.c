@@ -11,24 +11,18 @@ EXPORT CUresult cuGetProcAddress_v2(const char *name, void **entry, int version,
 
 /* Entries that had another signature from `first` on until that which gk uses. */
 static const struct { const char *name; int first, until; } older[] = {
-  {"cuStreamBeginCapture", 10000, 10010}, {"cuMemAlloc", 2000, 3020},          {"cuMemFree", 2000, 3020},
-  {"cuMemGetInfo", 2000, 3020},
-  {"cuDeviceTotalMem", 2000, 3020},       {"cuCtxPushCurrent", 2000, 4000},    {"cuCtxPopCurrent", 2000, 4000},
-  {"cuStreamDestroy", 2000, 4000},        {"cuEventDestroy", 2000, 4000},
-  {"cuCtxCreate", 2000, 3020},            {"cuCtxDestroy", 2000, 4000},
-  {"cuMemHostGetDevicePointer", 2020, 3020}, {"cuMemHostRegister", 4000, 6050},
-  {"cuGraphAddNode", 12020, 12030},       {"cuStreamGetCaptureInfo", 10010, 12030},
-  {"cuStreamUpdateCaptureDependencies", 11030, 12030},
-  {"cuGraphAddDependencies", 10000, 12030}, {"cuGraphNodeGetDependencies", 10000, 12030},
-  {"cuDevicePrimaryCtxRelease", 7000, 11000}, {"cuDevicePrimaryCtxReset", 7000, 11000},
-  {"cuGraphGetEdges", 10000, 12030},
-};
+  {"cuStreamBeginCapture", 10000, 10010}, {"cuMemAlloc", 2000, 3020}, {"cuMemFree", 2000, 3020},
+  {"cuMemGetInfo", 2000, 3020}, {"cuDeviceTotalMem", 2000, 3020}, {"cuCtxPushCurrent", 2000, 4000},
+  {"cuCtxPopCurrent", 2000, 4000}, {"cuStreamDestroy", 2000, 4000}, {"cuEventDestroy", 2000, 4000},
+  {"cuCtxCreate", 2000, 3020}, {"cuCtxDestroy", 2000, 4000}, {"cuMemHostGetDevicePointer", 2020, 3020},
+  {"cuMemHostRegister", 4000, 6050}, {"cuGraphAddNode", 12020, 12030}, {"cuStreamGetCaptureInfo", 10010, 12030},
+  {"cuStreamUpdateCaptureDependencies", 11030, 12030}, {"cuGraphAddDependencies", 10000, 12030},
+  {"cuGraphNodeGetDependencies", 10000, 12030}, {"cuDevicePrimaryCtxRelease", 7000, 11000},
+  {"cuDevicePrimaryCtxReset", 7000, 11000}, {"cuGraphGetEdges", 10000, 12030}};
 /* And those that have another one from `first` on. */
 static const struct { const char *name; int first; } newer[] = {
-  {"cuGraphInstantiateWithParams", 99000}, {"cuCtxCreate", 11040},
-  {"cuCtxGetDevice", 13000},       {"cuStreamGetCtx", 12050},
-  {"cuGraphKernelNodeGetParams", 12000},
-  {"cuGraphExecKernelNodeSetParams", 12000}};
+  {"cuGraphInstantiateWithParams", 99000}, {"cuCtxCreate", 11040}, {"cuCtxGetDevice", 13000},
+  {"cuStreamGetCtx", 12050}, {"cuGraphKernelNodeGetParams", 12000}, {"cuGraphExecKernelNodeSetParams", 12000}};
 
 static CUresult other_signature(void) {
   sim_broken("signature", "an entry was called that cuGetProcAddress gave for another version, with another signature");
@@ -79,7 +73,7 @@ CUresult cuGetProcAddress_v2(const char *name, void **entry, int version, cuuint
   if (!name || !entry || flags > 2) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "cuGetProcAddress: a bad argument");
   any_function function;
   pthread_mutex_lock(&sim_lock);
-  CUdriverProcAddressQueryResult found = find(name, version, &function);
+  const CUdriverProcAddressQueryResult found = find(name, version, &function);
   pthread_mutex_unlock(&sim_lock);
   _Static_assert(sizeof function == sizeof *entry, "POSIX: they are the same");
   memcpy(entry, &function, sizeof function);

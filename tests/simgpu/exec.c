@@ -31,8 +31,7 @@ static CUresult check_kernel(check *c, const sim_node *node) {
     return fail_at(c, node, CUDA_GRAPH_INSTANTIATE_NODE_OPERATION_NOT_SUPPORTED);
   }
   if (node->call->context == c->context) return CUDA_SUCCESS;
-  sim_broken("foreign", "a graph holds a kernel of another context than the current one");
-  sim_refuse(CUDA_ERROR_INVALID_VALUE, "a kernel of another context");
+  sim_breaks(CUDA_ERROR_INVALID_VALUE, "foreign", "a graph holds a kernel of another context than the current one");
   return fail_at(c, node, CUDA_GRAPH_INSTANTIATE_MULTIPLE_CTXS_NOT_SUPPORTED);
 }
 
@@ -66,8 +65,7 @@ static bool holds_child(const sim_graph *graph) {
 
 static CUresult check_condition(check *c, const sim_node *node) {
   bool around = c->in_body;
-  CUresult result = CUDA_SUCCESS;
-  for (unsigned k = 0; k < node->size && result == CUDA_SUCCESS; ++k) {
+  for (unsigned k = 0; k < node->size; ++k) {
     const sim_graph *body = node->bodies[k];
     if (body->count == 0 && sim_version < 12080) {
       sim_broken("empty-body", "a body without nodes, which hangs before 12.8");
@@ -76,29 +74,28 @@ static CUresult check_condition(check *c, const sim_node *node) {
     if (node->size > 1 && sim_version < 13000 && holds_child(body))
       sim_broken("case-child", "a child graph in one of several bodies, which gives wrong results before 13.0");
     c->in_body = true;
-    result = check_graph(c, body);
+    SIM_TRY(check_graph(c, body)); /* a failure ends the check */
     c->in_body = around;
   }
-  return result;
+  return CUDA_SUCCESS;
 }
 
 static CUresult check_graph(check *c, const sim_graph *graph) {
-  CUresult result = CUDA_SUCCESS;
-  for (size_t k = 0; k < graph->count && result == CUDA_SUCCESS; ++k) {
+  for (size_t k = 0; k < graph->count; ++k) {
     const sim_node *node = graph->nodes[k];
-    if (node->call) result = check_kernel(c, node);
-    else if (node->child) result = check_child(c, node);
-    else if (node->condition) result = check_condition(c, node);
+    if (node->call) SIM_TRY(check_kernel(c, node));
+    else if (node->child) SIM_TRY(check_child(c, node));
+    else if (node->condition) SIM_TRY(check_condition(c, node));
     else if (node->type == CU_GRAPH_NODE_TYPE_MEMCPY || node->type == CU_GRAPH_NODE_TYPE_MEMSET)
-      result = check_copy(c, node);
+      SIM_TRY(check_copy(c, node));
     else if (node->type == CU_GRAPH_NODE_TYPE_EMPTY && c->in_body && sim_version < 12040)
       sim_broken("empty-node", "an empty node in a body, which is faulty in 12.3");
     else if (node->type == CU_GRAPH_NODE_TYPE_HOST && c->in_body) {
       sim_refuse(CUDA_ERROR_INVALID_VALUE, "a host node in the body of a conditional node");
-      result = fail_at(c, node, CUDA_GRAPH_INSTANTIATE_NODE_OPERATION_NOT_SUPPORTED);
+      return fail_at(c, node, CUDA_GRAPH_INSTANTIATE_NODE_OPERATION_NOT_SUPPORTED);
     }
   }
-  return result;
+  return CUDA_SUCCESS;
 }
 
 static CUresult check_handles(check *c, const sim_graph *graph) {
@@ -120,19 +117,17 @@ static CUresult check_whole(check *c, const sim_graph *graph) {
     return sim_refuse(CUDA_ERROR_INVALID_VALUE, "a graph with conditional nodes has one instantiation at a time");
   if (c->conditional && sim_says_no("conditional"))
     return sim_refuse(CUDA_ERROR_NOT_SUPPORTED, "the device can't do conditional nodes");
-  CUresult result = check_handles(c, graph);
-  return result == CUDA_SUCCESS ? check_graph(c, graph) : result;
+  SIM_TRY(check_handles(c, graph));
+  return check_graph(c, graph);
 }
 
 static CUresult instantiate(CUgraphExec *out, CUgraph handle, unsigned long long flags, check *c) {
   sim_graph *graph;
-  CUresult result = sim_current(&c->context);
-  if (result == CUDA_SUCCESS) result = sim_capture_unsafe("cuGraphInstantiate");
-  if (result == CUDA_SUCCESS) result = sim_graph_find(handle, &graph);
-  if (result != CUDA_SUCCESS) return result;
+  SIM_TRY(sim_current(&c->context));
+  SIM_TRY(sim_capture_unsafe("cuGraphInstantiate"));
+  SIM_TRY(sim_graph_find(handle, &graph));
   if (!out || (flags & ~2ull) != 0) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "instantiation: flags");
-  result = check_whole(c, graph);
-  if (result != CUDA_SUCCESS) return result;
+  SIM_TRY(check_whole(c, graph));
   sim_exec *exec = sim_obtain(sizeof *exec);
   sim_object_begin(&exec->base, SIM_EXEC, c->context);
   exec->program = sim_program_make(graph, c->context);
@@ -174,54 +169,40 @@ void sim_exec_over(sim_exec *exec) {
 }
 
 static CUresult exec_find(CUgraphExec handle, sim_exec **exec) {
-  sim_context *context;
-  CUresult result = sim_current(&context);
-  if (result != CUDA_SUCCESS) return result;
-  *exec = SIM_OF(sim_exec, handle, SIM_EXEC);
-  if (!*exec) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "no graph exec");
-  return sim_check_context(&(*exec)->base, "graph exec");
+  return sim_find_here((uint64_t)(uintptr_t)handle, SIM_EXEC, CUDA_ERROR_INVALID_VALUE, exec);
 }
 
 CUresult sim_exec_end(CUgraphExec handle) {
   sim_exec *exec = SIM_OF(sim_exec, handle, SIM_EXEC);
   if (!exec) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "cuGraphExecDestroy: no graph exec");
-  CUresult state = sim_capture_unsafe("cuGraphExecDestroy");
-  if (state != CUDA_SUCCESS) return state;
-  state = sim_check_context(&exec->base, "graph exec");
+  SIM_TRY(sim_capture_unsafe("cuGraphExecDestroy"));
+  CUresult state = sim_check_context(&exec->base, "graph exec");
   sim_object_end(&exec->base);
   exec->gone = true;
   if (exec->queued == 0) exec_free(exec);
   return state;
 }
 
-CUresult sim_cuGraphExecDestroy(CUgraphExec exec) {
-  SIM_ENTER_BACK(cuGraphExecDestroy);
-  SIM_LEAVE(sim_exec_end(exec));
-}
+SIM_DEFINE_BACK(cuGraphExecDestroy, (CUgraphExec exec), sim_exec_end(exec))
 
 CUresult sim_cuGraphUpload(CUgraphExec handle, CUstream where) {
   SIM_ENTER(cuGraphUpload);
   sim_exec *exec;
-  sim_stream *stream;
-  CUresult result = exec_find(handle, &exec);
-  if (result == CUDA_SUCCESS) result = sim_stream_find(where, "cuGraphUpload", &stream);
-  if (result == CUDA_SUCCESS && stream->capture) result = sim_capture_refuses(stream, "cuGraphUpload");
-  if (result == CUDA_SUCCESS) result = sim_capture_unsafe("cuGraphUpload");
-  return result;
+  SIM_TRY(exec_find(handle, &exec));
+  SIM_FIND_STREAM(stream, where, "cuGraphUpload");
+  if (stream->capture) return sim_capture_refuses(stream, "cuGraphUpload");
+  return sim_capture_unsafe("cuGraphUpload");
 }
 
 CUresult sim_cuGraphLaunch(CUgraphExec handle, CUstream where) {
   SIM_ENTER(cuGraphLaunch);
   sim_exec *exec;
-  sim_stream *stream;
-  CUresult result = exec_find(handle, &exec);
-  if (result == CUDA_SUCCESS) result = sim_stream_find(where, "cuGraphLaunch", &stream);
-  if (result != CUDA_SUCCESS) return result;
+  SIM_TRY(exec_find(handle, &exec));
+  SIM_FIND_STREAM(stream, where, "cuGraphLaunch");
   if (stream->capture) return sim_capture_refuses(stream, "cuGraphLaunch");
-  if (exec->checked != sim_unloads && !sim_program_usable(exec->program)) {
-    sim_broken("destroyed", "a graph was launched whose kernel's module is unloaded");
-    return sim_refuse(CUDA_ERROR_INVALID_HANDLE, "cuGraphLaunch: a kernel's module is unloaded");
-  }
+  if (exec->checked != sim_unloads && !sim_program_usable(exec->program))
+    return sim_breaks(CUDA_ERROR_INVALID_HANDLE, "destroyed",
+                      "a graph was launched whose kernel's module is unloaded");
   exec->checked = sim_unloads;
   ++sim_count.launches;
   sim_item *item = sim_obtain(sizeof *item);
@@ -252,10 +233,8 @@ static CUresult check_update(sim_exec *exec, CUgraphNode node, const CUgraphNode
   if (step->type != asked->type)
     return sim_refuse(CUDA_ERROR_INVALID_VALUE, "parameters for a node of kind %s, but it is of kind %s",
                       sim_node_name(asked->type), sim_node_name(step->type));
-  if (step->type == CU_GRAPH_NODE_TYPE_CONDITIONAL) {
-    sim_broken("update", "parameters of a conditional node can't be changed");
-    return sim_refuse(CUDA_ERROR_INVALID_VALUE, "parameters of a conditional node can't be changed");
-  }
+  if (step->type == CU_GRAPH_NODE_TYPE_CONDITIONAL)
+    return sim_breaks(CUDA_ERROR_INVALID_VALUE, "update", "parameters of a conditional node can't be changed");
   const bool fill = step->type == CU_GRAPH_NODE_TYPE_MEMSET;
   if (step->type != CU_GRAPH_NODE_TYPE_KERNEL && !fill)
     return sim_refuse(CUDA_ERROR_NOT_SUPPORTED, "updates of %s nodes aren't simulated", sim_node_name(step->type));
@@ -280,8 +259,7 @@ static sim_step *step_to_change(sim_exec *exec, CUgraphNode node) {
 
 static CUresult change_kernel(sim_exec *exec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v3 *asked) {
   sim_call *call;
-  CUresult result = sim_call_make(asked, SIM_NODE_BYTES, &call);
-  if (result != CUDA_SUCCESS) return result;
+  SIM_TRY(sim_call_make(asked, SIM_NODE_BYTES, &call));
   if (call->context != exec->base.context) {
     free(call);
     return sim_refuse(CUDA_ERROR_INVALID_VALUE, "the kernel is of another context");
@@ -299,51 +277,33 @@ static CUresult change_kernel(sim_exec *exec, CUgraphNode node, const CUDA_KERNE
   return CUDA_SUCCESS;
 }
 
-/* Rows of bytes are enough here. */
-static CUresult change_fill(sim_exec *exec, CUgraphNode node, const CUgraphNodeParams *all) {
-  CUDA_MEMSET_NODE_PARAMS_v2 asked;
-  memcpy(&asked, all->reserved1, sizeof asked);
-  if (asked.elementSize != 1 || asked.height != 1 || asked.value > UINT8_MAX)
-    return sim_refuse(CUDA_ERROR_NOT_SUPPORTED, "fills but of one row of bytes aren't simulated");
-  if (!sim_block_of(exec->base.context, (uintptr_t)asked.dst, asked.width))
-    return sim_refuse(CUDA_ERROR_INVALID_VALUE, "a fill of what isn't within one block of this context's memory");
-  step_to_change(exec, node)->copy =
-    (sim_copy){(unsigned char *)(uintptr_t)asked.dst, NULL, asked.width, (unsigned char)asked.value};
+static CUresult change(CUgraphExec handle, CUgraphNode node, const CUgraphNodeParams *asked) {
+  sim_exec *exec;
+  sim_copy fill;
+  SIM_TRY(exec_find(handle, &exec));
+  SIM_TRY(check_update(exec, node, asked));
+  if (asked->type == CU_GRAPH_NODE_TYPE_KERNEL) return change_kernel(exec, node, &asked->kernel);
+  SIM_TRY(sim_fill_of(exec->base.context, asked, &fill));
+  step_to_change(exec, node)->copy = fill;
   return CUDA_SUCCESS;
 }
 
-CUresult sim_cuGraphExecNodeSetParams(CUgraphExec handle, CUgraphNode node, CUgraphNodeParams *asked) {
-  SIM_ENTER(cuGraphExecNodeSetParams);
-  sim_exec *exec;
-  CUresult result = exec_find(handle, &exec);
-  if (result == CUDA_SUCCESS) result = check_update(exec, node, asked);
-  if (result != CUDA_SUCCESS) return result;
-  return asked->type == CU_GRAPH_NODE_TYPE_MEMSET ? change_fill(exec, node, asked)
-                                                  : change_kernel(exec, node, &asked->kernel);
-}
+SIM_DEFINE(cuGraphExecNodeSetParams, (CUgraphExec exec, CUgraphNode node, CUgraphNodeParams *asked),
+           change(exec, node, asked))
 
-CUresult sim_cuGraphExecKernelNodeSetParams(CUgraphExec handle, CUgraphNode node,
+CUresult sim_cuGraphExecKernelNodeSetParams(CUgraphExec exec, CUgraphNode node,
                                             const CUDA_KERNEL_NODE_PARAMS_v1 *asked) {
   SIM_ENTER(cuGraphExecKernelNodeSetParams);
   if (!asked) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "cuGraphExecKernelNodeSetParams: a bad argument");
-  sim_exec *exec;
-  CUgraphNodeParams all = {.type = CU_GRAPH_NODE_TYPE_KERNEL};
-  all.kernel = (CUDA_KERNEL_NODE_PARAMS_v3){
-    .func = asked->func, .gridDimX = asked->gridDimX, .gridDimY = asked->gridDimY, .gridDimZ = asked->gridDimZ,
-    .blockDimX = asked->blockDimX, .blockDimY = asked->blockDimY, .blockDimZ = asked->blockDimZ,
-    .sharedMemBytes = asked->sharedMemBytes, .kernelParams = asked->kernelParams, .extra = asked->extra};
-  CUresult result = exec_find(handle, &exec);
-  if (result == CUDA_SUCCESS) result = check_update(exec, node, &all);
-  return result == CUDA_SUCCESS ? change_kernel(exec, node, &all.kernel) : result;
+  const CUgraphNodeParams all = sim_kernel_node(asked, sizeof *asked);
+  return change(exec, node, &all);
 }
 
-CUresult sim_cuGraphExecUpdate(CUgraphExec handle, CUgraph graph, CUgraphExecUpdateResultInfo *info) {
+CUresult sim_cuGraphExecUpdate(CUgraphExec handle, __attribute__((unused)) CUgraph graph,
+                               __attribute__((unused)) CUgraphExecUpdateResultInfo *info) {
   SIM_ENTER(cuGraphExecUpdate);
   sim_exec *exec;
-  (void)graph;
-  (void)info;
-  CUresult result = exec_find(handle, &exec);
-  if (result == CUDA_SUCCESS && exec->conditional)
-    sim_broken("update", "an exec with conditional nodes was updated as a whole");
-  return result == CUDA_SUCCESS ? sim_refuse(CUDA_ERROR_NOT_SUPPORTED, "updates as a whole aren't simulated") : result;
+  SIM_TRY(exec_find(handle, &exec));
+  if (exec->conditional) sim_broken("update", "an exec with conditional nodes was updated as a whole");
+  return sim_refuse(CUDA_ERROR_NOT_SUPPORTED, "updates as a whole aren't simulated");
 }

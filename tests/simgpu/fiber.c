@@ -5,25 +5,16 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#if defined(__SANITIZE_ADDRESS__)
+#ifndef __has_feature
+#define __has_feature(name) 0
+#endif
+#if defined(__SANITIZE_ADDRESS__) || __has_feature(address_sanitizer)
 #define WITH_ASAN
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define WITH_ASAN
-#endif
-#endif
-#if defined(__SANITIZE_THREAD__)
-#define WITH_TSAN
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define WITH_TSAN
-#endif
-#endif
-#ifdef WITH_ASAN
 #include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #endif
-#ifdef WITH_TSAN
+#if defined(__SANITIZE_THREAD__) || __has_feature(thread_sanitizer)
+#define WITH_TSAN
 #include <sanitizer/tsan_interface.h>
 #endif
 #ifndef __x86_64__
@@ -51,6 +42,11 @@ struct sim_fiber {
   void *tsan;
 #endif
 };
+
+_Noreturn void sim_die(const char *why) {
+  fprintf(stderr, "the simulated GPU: %s\n", why);
+  abort();
+}
 
 /* ---- the switch -------------------------------------------------------------------------------------------------- */
 
@@ -161,9 +157,8 @@ void sim_fiber_jumped(sim_fiber *from, sim_fiber *to) {
 
 static sim_fiber *obtain(void) {
   sim_fiber *fiber = calloc(1, sizeof *fiber);
-  if (fiber) return fiber;
-  fputs("the simulated GPU has no memory left\n", stderr);
-  abort();
+  if (!fiber) sim_die("no memory left");
+  return fiber;
 }
 
 sim_fiber *sim_fiber_of_thread(void) {
@@ -179,10 +174,7 @@ sim_fiber *sim_fiber_make(void (*run)(void *data), void *data) {
   size_t page = (size_t)sysconf(_SC_PAGESIZE);
   char *memory = mmap(NULL, page + STACK_BYTES, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
-  if (memory == MAP_FAILED || mprotect(memory, page, PROT_NONE) != 0) {
-    fputs("the simulated GPU has no memory left for stacks\n", stderr);
-    abort();
-  }
+  if (memory == MAP_FAILED || mprotect(memory, page, PROT_NONE) != 0) sim_die("no memory left for stacks");
   sim_fiber *fiber = obtain();
   fiber->run = run;
   fiber->data = data;

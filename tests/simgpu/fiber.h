@@ -16,4 +16,5 @@ void sim_fiber_jumped(sim_fiber *from, sim_fiber *to);
 /* Makes it begin anew, whatever it was doing. */
 void sim_fiber_reset(sim_fiber *fiber);
 void sim_fiber_drop(sim_fiber *fiber);
+_Noreturn void sim_die(const char *why); /* ends the process */
 #endif

@@ -11,9 +11,8 @@ const char *sim_node_name(CUgraphNodeType type) {
 }
 
 static CUresult use_freed(const char *what) {
-  sim_broken("invalid-capture", "%s: a capture into the graph went wrong, and the driver freed it with that: crashes",
-             what);
-  return sim_refuse(CUDA_ERROR_INVALID_VALUE, "%s: a capture into the graph went wrong", what);
+  return sim_breaks(CUDA_ERROR_INVALID_VALUE, "invalid-capture",
+                    "%s: a capture into the graph went wrong, and the driver freed it with that: crashes", what);
 }
 
 CUresult sim_graph_find(CUgraph handle, sim_graph **out) {
@@ -102,10 +101,9 @@ static CUresult check_after(const sim_graph *graph, const CUgraphNode *after, si
 }
 
 CUresult sim_node_add(sim_graph *graph, CUgraphNodeType type, const CUgraphNode *after, size_t count, sim_node **out) {
-  CUresult result = check_type(graph, type);
-  if (result != CUDA_SUCCESS) return result;
+  SIM_TRY(check_type(graph, type));
   sim_node **found = sim_obtain(count * sizeof(sim_node *));
-  result = check_after(graph, after, count, found);
+  const CUresult result = check_after(graph, after, count, found);
   if (result != CUDA_SUCCESS) {
     free(found);
     return result;
@@ -138,10 +136,7 @@ static void node_copy(sim_graph *to, const sim_node *from) {
   node->after_count = from->after_count;
   node->copy = from->copy;
   node->host = from->host;
-  if (from->call) {
-    node->call = sim_obtain(sizeof *from->call + from->call->bytes);
-    memcpy(node->call, from->call, sizeof *from->call + from->call->bytes);
-  }
+  node->call = sim_call_copy(from->call);
   if (from->child) {
     node->child = sim_graph_make(node);
     sim_graph_copy(node->child, from->child);
@@ -167,160 +162,69 @@ static CUresult graph_destroy(CUgraph handle) {
   sim_graph *graph = SIM_OF(sim_graph, handle, SIM_GRAPH);
   if (!graph) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "cuGraphDestroy: no graph");
   if (graph->root->poisoned) return use_freed("cuGraphDestroy");
-  if (graph->owner) {
-    sim_broken("body", "the graph of a %s node was destroyed: it is the driver's", sim_node_name(graph->owner->type));
-    return sim_refuse(CUDA_ERROR_INVALID_VALUE, "cuGraphDestroy: the graph is a node's");
-  }
-  if (graph->captures) {
-    sim_broken("capture", "a graph was destroyed while a stream is captured into it");
-    return sim_refuse(CUDA_ERROR_INVALID_VALUE, "cuGraphDestroy: a stream is captured into the graph");
-  }
+  if (graph->owner)
+    return sim_breaks(CUDA_ERROR_INVALID_VALUE, "body", "the graph of a %s node was destroyed: it is the driver's",
+                      sim_node_name(graph->owner->type));
+  if (graph->captures)
+    return sim_breaks(CUDA_ERROR_INVALID_VALUE, "capture", "a graph was destroyed while a stream is captured into it");
   sim_graph_drop(graph);
   return CUDA_SUCCESS;
 }
 
-CUresult sim_cuGraphDestroy(CUgraph graph) {
-  SIM_ENTER_BACK(cuGraphDestroy);
-  SIM_LEAVE(graph_destroy(graph));
-}
+SIM_DEFINE_BACK(cuGraphDestroy, (CUgraph graph), graph_destroy(graph))
 
 static CUresult add_kernel(sim_graph *graph, const CUgraphNode *after, size_t count,
                            const CUDA_KERNEL_NODE_PARAMS_v3 *asked, sim_node **node) {
   sim_call *call;
-  CUresult result = sim_call_make(asked, SIM_NODE_BYTES, &call);
-  if (result != CUDA_SUCCESS) return result;
-  result = sim_node_add(graph, CU_GRAPH_NODE_TYPE_KERNEL, after, count, node);
+  SIM_TRY(sim_call_make(asked, SIM_NODE_BYTES, &call));
+  CUresult result = sim_node_add(graph, CU_GRAPH_NODE_TYPE_KERNEL, after, count, node);
   if (result == CUDA_SUCCESS) (*node)->call = call;
   else free(call);
   return result;
 }
 
 static CUresult check_types(const sim_graph *graph, const sim_graph *child) {
-  CUresult result = CUDA_SUCCESS;
-  for (size_t k = 0; k < child->count && result == CUDA_SUCCESS; ++k) {
-    result = check_type(graph, child->nodes[k]->type);
-    if (result == CUDA_SUCCESS && child->nodes[k]->child) result = check_types(graph, child->nodes[k]->child);
+  for (size_t k = 0; k < child->count; ++k) {
+    SIM_TRY(check_type(graph, child->nodes[k]->type));
+    if (child->nodes[k]->child) SIM_TRY(check_types(graph, child->nodes[k]->child));
   }
-  return result;
+  return CUDA_SUCCESS;
 }
 
 static CUresult add_child(sim_graph *graph, const CUgraphNode *after, size_t count, CUgraph handle, sim_node **node) {
-  sim_graph *child;
-  CUresult result = sim_graph_find(handle, &child);
-  if (result != CUDA_SUCCESS) return result;
+  SIM_FIND_GRAPH(child, handle);
   if (sim_graph_conditional(child))
     return sim_refuse(CUDA_ERROR_NOT_SUPPORTED, "a graph with conditional nodes can't be the graph of a child node");
   if (child->root == graph->root) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "a graph can't be its own child");
-  result = check_types(graph, child);
-  if (result == CUDA_SUCCESS) result = sim_node_add(graph, CU_GRAPH_NODE_TYPE_GRAPH, after, count, node);
-  if (result != CUDA_SUCCESS) return result;
+  SIM_TRY(check_types(graph, child));
+  SIM_TRY(sim_node_add(graph, CU_GRAPH_NODE_TYPE_GRAPH, after, count, node));
   (*node)->child = sim_graph_make(*node);
   sim_graph_copy((*node)->child, child);
   return CUDA_SUCCESS;
 }
 
-/* What an entry that adds a node answers. */
-static CUresult added(CUresult result, const sim_node *made, CUgraphNode *node) {
-  if (result == CUDA_SUCCESS) *node = SIM_HANDLE(CUgraphNode, made);
-  return result;
-}
-
-CUresult sim_cuGraphAddKernelNode(CUgraphNode *node, CUgraph handle, const CUgraphNode *after, size_t count,
-                                  const CUDA_KERNEL_NODE_PARAMS_v1 *asked) {
-  SIM_ENTER(cuGraphAddKernelNode);
-  sim_graph *graph;
-  sim_node *made = NULL;
-  if (!node || !asked) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "cuGraphAddKernelNode: a bad argument");
-  CUresult result = sim_graph_find(handle, &graph);
-  const CUDA_KERNEL_NODE_PARAMS_v3 all = {
-    .func = asked->func, .gridDimX = asked->gridDimX, .gridDimY = asked->gridDimY, .gridDimZ = asked->gridDimZ,
-    .blockDimX = asked->blockDimX, .blockDimY = asked->blockDimY, .blockDimZ = asked->blockDimZ,
-    .sharedMemBytes = asked->sharedMemBytes, .kernelParams = asked->kernelParams, .extra = asked->extra};
-  if (result == CUDA_SUCCESS) result = add_kernel(graph, after, count, &all, &made);
-  return added(result, made, node);
-}
-
-CUresult sim_cuGraphAddKernelNode_v2(CUgraphNode *node, CUgraph handle, const CUgraphNode *after, size_t count,
-                                     const CUDA_KERNEL_NODE_PARAMS_v2 *asked) {
-  SIM_ENTER(cuGraphAddKernelNode_v2);
-  sim_graph *graph;
-  sim_node *made = NULL;
-  if (!node || !asked) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "cuGraphAddKernelNode: a bad argument");
-  if (asked->kern) return sim_refuse(CUDA_ERROR_NOT_SUPPORTED, "kernels of libraries (CUkernel) aren't simulated");
-  CUresult result = sim_graph_find(handle, &graph);
-  const CUDA_KERNEL_NODE_PARAMS_v3 all = {
-    .func = asked->func, .gridDimX = asked->gridDimX, .gridDimY = asked->gridDimY, .gridDimZ = asked->gridDimZ,
-    .blockDimX = asked->blockDimX, .blockDimY = asked->blockDimY, .blockDimZ = asked->blockDimZ,
-    .sharedMemBytes = asked->sharedMemBytes, .kernelParams = asked->kernelParams, .extra = asked->extra,
-    .ctx = asked->ctx};
-  if (result == CUDA_SUCCESS) result = add_kernel(graph, after, count, &all, &made);
-  return added(result, made, node);
-}
-
 /* Rows of bytes are enough here. */
-static CUresult add_fill(sim_graph *graph, const CUgraphNode *after, size_t count,
-                         const CUDA_MEMSET_NODE_PARAMS_v2 *asked, sim_node **node) {
-  sim_context *context;
-  CUresult result = sim_current(&context);
-  if (result != CUDA_SUCCESS) return result;
-  if (asked->ctx) context = SIM_OF(sim_context, asked->ctx, SIM_CONTEXT);
+CUresult sim_fill_of(const sim_context *context, const CUgraphNodeParams *all, sim_copy *fill) {
+  CUDA_MEMSET_NODE_PARAMS_v2 asked;
+  memcpy(&asked, all->reserved1, sizeof asked);
+  if (asked.ctx) context = SIM_OF(sim_context, asked.ctx, SIM_CONTEXT);
   if (!context) return sim_refuse(CUDA_ERROR_INVALID_CONTEXT, "a fill node: no such context");
-  if (asked->elementSize != 1 || asked->height != 1 || asked->value > UINT8_MAX)
+  if (asked.elementSize != 1 || asked.height != 1 || asked.value > UINT8_MAX)
     return sim_refuse(CUDA_ERROR_NOT_SUPPORTED, "fills but of one row of bytes aren't simulated");
-  if (!sim_block_of(context, (uintptr_t)asked->dst, asked->width))
+  if (!sim_block_of(context, (uintptr_t)asked.dst, asked.width))
     return sim_refuse(CUDA_ERROR_INVALID_VALUE, "a fill of what isn't within one block of its context's memory");
-  result = sim_node_add(graph, CU_GRAPH_NODE_TYPE_MEMSET, after, count, node);
-  if (result == CUDA_SUCCESS)
-    (*node)->copy =
-      (sim_copy){(unsigned char *)(uintptr_t)asked->dst, NULL, asked->width, (unsigned char)asked->value};
-  return result;
+  *fill = (sim_copy){(unsigned char *)(uintptr_t)asked.dst, NULL, asked.width, (unsigned char)asked.value};
+  return CUDA_SUCCESS;
 }
 
-CUresult sim_cuGraphAddMemsetNode(CUgraphNode *node, CUgraph handle, const CUgraphNode *after, size_t count,
-                                  const CUDA_MEMSET_NODE_PARAMS_v1 *asked, CUcontext context) {
-  SIM_ENTER(cuGraphAddMemsetNode);
-  sim_graph *graph;
-  sim_node *made = NULL;
-  if (!node || !asked) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "cuGraphAddMemsetNode: a bad argument");
-  CUresult result = sim_graph_find(handle, &graph);
-  const CUDA_MEMSET_NODE_PARAMS_v2 all = {.dst = asked->dst, .value = asked->value, .elementSize = asked->elementSize,
-                                          .width = asked->width, .height = asked->height, .ctx = context};
-  if (result == CUDA_SUCCESS) result = add_fill(graph, after, count, &all, &made);
-  return added(result, made, node);
-}
-
-CUresult sim_cuGraphAddEmptyNode(CUgraphNode *node, CUgraph handle, const CUgraphNode *after, size_t count) {
-  SIM_ENTER(cuGraphAddEmptyNode);
-  sim_graph *graph;
-  sim_node *made = NULL;
-  if (!node) return CUDA_ERROR_INVALID_VALUE;
-  CUresult result = sim_graph_find(handle, &graph);
-  if (result == CUDA_SUCCESS) result = sim_node_add(graph, CU_GRAPH_NODE_TYPE_EMPTY, after, count, &made);
-  return added(result, made, node);
-}
-
-CUresult sim_cuGraphAddChildGraphNode(CUgraphNode *node, CUgraph handle, const CUgraphNode *after, size_t count,
-                                      CUgraph child) {
-  SIM_ENTER(cuGraphAddChildGraphNode);
-  sim_graph *graph;
-  sim_node *made = NULL;
-  if (!node) return CUDA_ERROR_INVALID_VALUE;
-  CUresult result = sim_graph_find(handle, &graph);
-  if (result == CUDA_SUCCESS) result = add_child(graph, after, count, child, &made);
-  return added(result, made, node);
-}
-
-CUresult sim_cuGraphAddHostNode(CUgraphNode *node, CUgraph handle, const CUgraphNode *after, size_t count,
-                                const CUDA_HOST_NODE_PARAMS *parameters) {
-  SIM_ENTER(cuGraphAddHostNode);
-  sim_graph *graph;
-  sim_node *made = NULL;
-  if (!node || !parameters || !parameters->fn)
-    return sim_refuse(CUDA_ERROR_INVALID_VALUE, "cuGraphAddHostNode: no function");
-  CUresult result = sim_graph_find(handle, &graph);
-  if (result == CUDA_SUCCESS) result = sim_node_add(graph, CU_GRAPH_NODE_TYPE_HOST, after, count, &made);
-  if (result == CUDA_SUCCESS) made->host = *parameters;
-  return added(result, made, node);
+static CUresult add_fill(sim_graph *graph, const CUgraphNode *after, size_t count, const CUgraphNodeParams *asked,
+                         sim_node **node) {
+  sim_copy fill;
+  SIM_FIND_CONTEXT(context);
+  SIM_TRY(sim_fill_of(context, asked, &fill));
+  SIM_TRY(sim_node_add(graph, asked->type, after, count, node));
+  (*node)->copy = fill;
+  return CUDA_SUCCESS;
 }
 
 /* Programmatic edges stand between two kernels, on sm_90 and newer. */
@@ -344,6 +248,7 @@ CUresult sim_check_reserved(const CUgraphNodeParams *asked) {
   size_t used = asked->type == CU_GRAPH_NODE_TYPE_KERNEL ? sizeof asked->kernel
                 : asked->type == CU_GRAPH_NODE_TYPE_CONDITIONAL ? sizeof asked->conditional
                 : asked->type == CU_GRAPH_NODE_TYPE_MEMSET ? sizeof(CUDA_MEMSET_NODE_PARAMS_v2)
+                : asked->type == CU_GRAPH_NODE_TYPE_HOST ? sizeof(CUDA_HOST_NODE_PARAMS)
                 : asked->type == CU_GRAPH_NODE_TYPE_GRAPH ? sizeof asked->graph : sizeof asked->reserved1;
   unsigned char all[sizeof asked->reserved1];
   memcpy(all, asked->reserved1, sizeof all);
@@ -353,85 +258,141 @@ CUresult sim_check_reserved(const CUgraphNodeParams *asked) {
   return zero ? CUDA_SUCCESS : sim_refuse(CUDA_ERROR_INVALID_VALUE, "node parameters: what is reserved must be 0");
 }
 
-CUresult sim_cuGraphAddNode(CUgraphNode *node, CUgraph handle, const CUgraphNode *after, const CUgraphEdgeData *edges,
-                            size_t count, CUgraphNodeParams *asked) {
-  SIM_ENTER(cuGraphAddNode);
-  sim_graph *graph;
+static CUresult add_node(CUgraphNode *node, CUgraph handle, const CUgraphNode *after, const CUgraphEdgeData *edges,
+                         size_t count, CUgraphNodeParams *asked) {
   sim_node *made = NULL;
-  if (!node || !asked) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "cuGraphAddNode: a bad argument");
-  CUresult result = sim_graph_find(handle, &graph);
-  if (result == CUDA_SUCCESS) result = sim_check_reserved(asked);
-  if (result == CUDA_SUCCESS) result = check_edges(after, edges, count, asked->type);
-  if (result != CUDA_SUCCESS) return result;
+  if (!node) return CUDA_ERROR_INVALID_VALUE;
+  SIM_FIND_GRAPH(graph, handle);
+  SIM_TRY(sim_check_reserved(asked));
+  SIM_TRY(check_edges(after, edges, count, asked->type));
   switch (asked->type) {
-    case CU_GRAPH_NODE_TYPE_KERNEL: result = add_kernel(graph, after, count, &asked->kernel, &made); break;
-    case CU_GRAPH_NODE_TYPE_GRAPH: result = add_child(graph, after, count, asked->graph.graph, &made); break;
-    case CU_GRAPH_NODE_TYPE_EMPTY: result = sim_node_add(graph, asked->type, after, count, &made); break;
+    case CU_GRAPH_NODE_TYPE_KERNEL: SIM_TRY(add_kernel(graph, after, count, &asked->kernel, &made)); break;
+    case CU_GRAPH_NODE_TYPE_GRAPH: SIM_TRY(add_child(graph, after, count, asked->graph.graph, &made)); break;
+    case CU_GRAPH_NODE_TYPE_EMPTY: SIM_TRY(sim_node_add(graph, asked->type, after, count, &made)); break;
     case CU_GRAPH_NODE_TYPE_CONDITIONAL:
-      result = sim_condition_add(graph, after, count, &asked->conditional, &made);
+      SIM_TRY(sim_condition_add(graph, after, count, &asked->conditional, &made));
       break;
-    case CU_GRAPH_NODE_TYPE_MEMSET: {
-      CUDA_MEMSET_NODE_PARAMS_v2 fill;
-      memcpy(&fill, asked->reserved1, sizeof fill);
-      result = add_fill(graph, after, count, &fill, &made);
+    case CU_GRAPH_NODE_TYPE_MEMSET: SIM_TRY(add_fill(graph, after, count, asked, &made)); break;
+    case CU_GRAPH_NODE_TYPE_HOST: {
+      CUDA_HOST_NODE_PARAMS host;
+      memcpy(&host, asked->reserved1, sizeof host);
+      if (!host.fn) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "a host node: no function");
+      SIM_TRY(sim_node_add(graph, asked->type, after, count, &made));
+      made->host = host;
       break;
     }
     case CU_GRAPH_NODE_TYPE_MEMCPY:
-      return sim_refuse(CUDA_ERROR_NOT_SUPPORTED, "%s nodes are simulated in captures only",
-                        sim_node_name(asked->type));
-    default: result = check_type(graph, asked->type); break;
+      return sim_refuse(CUDA_ERROR_NOT_SUPPORTED, "copy nodes are simulated in captures only");
+    default: return check_type(graph, asked->type);
   }
-  return added(result, made, node);
+  *node = SIM_HANDLE(CUgraphNode, made);
+  return CUDA_SUCCESS;
 }
 
-static bool comes_behind(const sim_node *node, const sim_node *other) { /* other, at any distance */
+CUresult sim_cuGraphAddNode(CUgraphNode *node, CUgraph handle, const CUgraphNode *after, const CUgraphEdgeData *edges,
+                            size_t count, CUgraphNodeParams *asked) {
+  SIM_ENTER(cuGraphAddNode);
+  if (!asked) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "cuGraphAddNode: a bad argument");
+  return add_node(node, handle, after, edges, count, asked);
+}
+
+/* The newer versions of these parameters begin like the older ones. */
+CUgraphNodeParams sim_kernel_node(const void *asked, size_t bytes) {
+  CUgraphNodeParams all = {.type = CU_GRAPH_NODE_TYPE_KERNEL};
+  memcpy(&all.kernel, asked, bytes);
+  return all;
+}
+
+CUresult sim_cuGraphAddKernelNode(CUgraphNode *node, CUgraph handle, const CUgraphNode *after, size_t count,
+                                  const CUDA_KERNEL_NODE_PARAMS_v1 *asked) {
+  SIM_ENTER(cuGraphAddKernelNode);
+  if (!asked) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "cuGraphAddKernelNode: a bad argument");
+  CUgraphNodeParams all = sim_kernel_node(asked, sizeof *asked);
+  return add_node(node, handle, after, NULL, count, &all);
+}
+
+CUresult sim_cuGraphAddKernelNode_v2(CUgraphNode *node, CUgraph handle, const CUgraphNode *after, size_t count,
+                                     const CUDA_KERNEL_NODE_PARAMS_v2 *asked) {
+  SIM_ENTER(cuGraphAddKernelNode_v2);
+  if (!asked) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "cuGraphAddKernelNode: a bad argument");
+  if (asked->kern) return sim_refuse(CUDA_ERROR_NOT_SUPPORTED, "kernels of libraries (CUkernel) aren't simulated");
+  CUgraphNodeParams all = sim_kernel_node(asked, sizeof *asked);
+  return add_node(node, handle, after, NULL, count, &all);
+}
+
+CUresult sim_cuGraphAddMemsetNode(CUgraphNode *node, CUgraph handle, const CUgraphNode *after, size_t count,
+                                  const CUDA_MEMSET_NODE_PARAMS_v1 *asked, CUcontext context) {
+  SIM_ENTER(cuGraphAddMemsetNode);
+  if (!asked) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "cuGraphAddMemsetNode: a bad argument");
+  CUgraphNodeParams all = {.type = CU_GRAPH_NODE_TYPE_MEMSET};
+  CUDA_MEMSET_NODE_PARAMS_v2 fill = {.ctx = context};
+  memcpy(&fill, asked, sizeof *asked); /* begins like it */
+  memcpy(all.reserved1, &fill, sizeof fill);
+  return add_node(node, handle, after, NULL, count, &all);
+}
+
+SIM_DEFINE(cuGraphAddEmptyNode, (CUgraphNode *node, CUgraph handle, const CUgraphNode *after, size_t count),
+           add_node(node, handle, after, NULL, count, &(CUgraphNodeParams){.type = CU_GRAPH_NODE_TYPE_EMPTY}))
+
+CUresult sim_cuGraphAddChildGraphNode(CUgraphNode *node, CUgraph handle, const CUgraphNode *after, size_t count,
+                                      CUgraph child) {
+  SIM_ENTER(cuGraphAddChildGraphNode);
+  CUgraphNodeParams all = {.type = CU_GRAPH_NODE_TYPE_GRAPH};
+  all.graph.graph = child;
+  return add_node(node, handle, after, NULL, count, &all);
+}
+
+CUresult sim_cuGraphAddHostNode(CUgraphNode *node, CUgraph handle, const CUgraphNode *after, size_t count,
+                                const CUDA_HOST_NODE_PARAMS *asked) {
+  SIM_ENTER(cuGraphAddHostNode);
+  if (!asked) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "cuGraphAddHostNode: a bad argument");
+  CUgraphNodeParams all = {.type = CU_GRAPH_NODE_TYPE_HOST};
+  memcpy(all.reserved1, asked, sizeof *asked);
+  return add_node(node, handle, after, NULL, count, &all);
+}
+
+bool sim_node_is_behind(const sim_node *node, const sim_node *other) {
   if (node == other) return true;
   for (size_t k = 0; k < node->after_count; ++k)
-    if (comes_behind(node->after[k], other)) return true;
+    if (sim_node_is_behind(node->after[k], other)) return true;
   return false;
 }
 
 CUresult sim_cuGraphAddDependencies(CUgraph handle, const CUgraphNode *from, const CUgraphNode *to,
                                     const CUgraphEdgeData *edges, size_t count) {
   SIM_ENTER(cuGraphAddDependencies);
-  sim_graph *graph;
-  CUresult result = sim_graph_find(handle, &graph);
-  for (size_t k = 0; result == CUDA_SUCCESS && k < count; ++k) {
+  SIM_FIND_GRAPH(graph, handle);
+  for (size_t k = 0; k < count; ++k) {
     sim_node *ends[2] = {SIM_OF(sim_node, from[k], SIM_NODE), SIM_OF(sim_node, to[k], SIM_NODE)};
     if (!ends[0] || !ends[1] || ends[0]->graph != graph || ends[1]->graph != graph)
       return sim_refuse(CUDA_ERROR_INVALID_VALUE, "dependency %zu: its nodes must be in the graph", k);
-    if (comes_behind(ends[0], ends[1])) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "dependency %zu: a cycle", k);
-    result = check_edges(&from[k], edges ? &edges[k] : NULL, 1, ends[1]->type);
-    if (result != CUDA_SUCCESS) return result;
+    if (sim_node_is_behind(ends[0], ends[1])) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "dependency %zu: a cycle", k);
+    SIM_TRY(check_edges(&from[k], edges ? &edges[k] : NULL, 1, ends[1]->type));
     sim_node **after = realloc(ends[1]->after, (ends[1]->after_count + 1) * sizeof *after);
     if (!after) abort();
     after[ends[1]->after_count++] = ends[0];
     ends[1]->after = after;
   }
-  return result;
+  return CUDA_SUCCESS;
 }
 
 CUresult sim_cuGraphGetNodes(CUgraph handle, CUgraphNode *nodes, size_t *count) {
   SIM_ENTER(cuGraphGetNodes);
-  sim_graph *graph;
   if (!count) return CUDA_ERROR_INVALID_VALUE;
-  CUresult result = sim_graph_find(handle, &graph);
-  if (result != CUDA_SUCCESS) return result;
+  SIM_FIND_GRAPH(graph, handle);
   for (size_t k = 0; nodes && k < *count; ++k)
     nodes[k] = k < graph->count ? SIM_HANDLE(CUgraphNode, graph->nodes[k]) : NULL;
   if (!nodes || *count > graph->count) *count = graph->count;
   return CUDA_SUCCESS;
 }
 
-/* Without their data it refuses edges that aren't full ones; none such is kept here. */
-/* The manual names no order: by odd seeds the last one comes first. */
+/* Without their data it refuses edges that aren't full ones; none such is kept here. The manual names no order: by odd
+ * seeds the last one comes first. */
 CUresult sim_cuGraphGetEdges(CUgraph handle, CUgraphNode *from, CUgraphNode *to, CUgraphEdgeData *edges,
                              size_t *count) {
   SIM_ENTER(cuGraphGetEdges);
-  sim_graph *graph;
   if (!count || !from != !to || (edges && !from)) return CUDA_ERROR_INVALID_VALUE;
-  CUresult result = sim_graph_find(handle, &graph);
-  if (result != CUDA_SUCCESS) return result;
+  SIM_FIND_GRAPH(graph, handle);
   size_t all = 0, next = 0;
   for (size_t k = 0; k < graph->count; ++k) all += graph->nodes[k]->after_count;
   for (size_t k = 0; k < graph->count; ++k)
@@ -496,9 +457,8 @@ CUresult sim_cuGraphKernelNodeGetParams(CUgraphNode handle, CUDA_KERNEL_NODE_PAR
 
 CUresult sim_cuGraphClone(CUgraph *clone, CUgraph handle) {
   SIM_ENTER(cuGraphClone);
-  sim_graph *graph;
-  CUresult result = sim_graph_find(handle, &graph);
-  if (result != CUDA_SUCCESS || !clone) return CUDA_ERROR_INVALID_VALUE;
+  SIM_FIND_GRAPH(graph, handle);
+  if (!clone) return CUDA_ERROR_INVALID_VALUE;
   if (sim_graph_conditional(graph))
     return sim_refuse(CUDA_ERROR_NOT_SUPPORTED, "a graph with conditional nodes can't be cloned");
   sim_graph *made = sim_graph_make(NULL);

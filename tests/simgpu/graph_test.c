@@ -105,6 +105,18 @@ CASE(fills_are_nodes) {
   RIGHT(cu.cuGraphExecDestroy(exec));
 }
 
+static void log_on_host(void *letter) { trace[traced++] = *(const char *)letter; }
+
+CASE(host_functions_are_nodes) {
+  CUgraphNode node;
+  CUDA_HOST_NODE_PARAMS host = {log_on_host, &(char){'h'}};
+  CUgraphNodeParams asked = {.type = CU_GRAPH_NODE_TYPE_HOST};
+  REFUSED(CUDA_ERROR_INVALID_VALUE, "no function", try_add(&node, graph, NULL, &asked));
+  memcpy(asked.reserved1, &host, sizeof host);
+  RIGHT(try_add(&node, graph, NULL, &asked));
+  expect_trace("h");
+}
+
 CASE(node_parameters_end_at_4096_bytes) {
   static unsigned char bytes[4096], four[4];
   void *parameters[] = {bytes, four};

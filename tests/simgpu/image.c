@@ -286,15 +286,14 @@ static bool driver_knows(const reader *r, int abi) { return abi < 8 || r->driver
 
 static CUresult read_cubin(const reader *r, const unsigned char *image, sim_image *read) {
   cubin found = {0};
-  CUresult result = CUDA_SUCCESS;
-  if (!read_elf(image, 0, &found)) result = refuse(r, CUDA_ERROR_INVALID_IMAGE, "the ELF file is no cubin, or damaged");
-  else if (!driver_knows(r, found.abi))
-    result = refuse(r, CUDA_ERROR_INVALID_IMAGE, "the cubin was made by a newer toolkit than the driver knows");
-  else if (!cubin_runs(found.arch, r->arch))
-    result = refuse(r, CUDA_ERROR_NO_BINARY_FOR_GPU, "the cubin is for sm_%d, the device is sm_%d", found.arch.number,
-                    r->arch);
+  const bool right = read_elf(image, 0, &found);
   read->entries = found.entries;
-  return result;
+  if (!right) return refuse(r, CUDA_ERROR_INVALID_IMAGE, "the ELF file is no cubin, or damaged");
+  if (!driver_knows(r, found.abi))
+    return refuse(r, CUDA_ERROR_INVALID_IMAGE, "the cubin was made by a newer toolkit than the driver knows");
+  if (cubin_runs(found.arch, r->arch)) return CUDA_SUCCESS;
+  return refuse(r, CUDA_ERROR_NO_BINARY_FOR_GPU, "the cubin is for sm_%d, the device is sm_%d", found.arch.number,
+                r->arch);
 }
 
 /* ---- fatbins ----------------------------------------------------------------------------------------------------- */

@@ -261,13 +261,9 @@ static sim_fiber *take_spare(machine *m) {
 /* The one before the first, as it is when a kernel begins, is over. */
 static bool next_block(machine *m) {
   sim_index *at = &m->block_at;
-  if (++at->x == m->grid[0]) {
-    at->x = 0;
-    if (++at->y == m->grid[1]) {
-      at->y = 0;
-      if (++at->z == m->grid[2]) return false;
-    }
-  }
+  if (++at->x == m->grid[0]) *at = (sim_index){0, at->y + 1, at->z};
+  if (at->y == m->grid[1]) *at = (sim_index){0, 0, at->z + 1};
+  if (at->z == m->grid[2]) return false;
   m->begun = m->left = m->ready_count = m->waiting_for_block = m->brought = 0;
   m->next = (sim_index){0, 0, 0};
   *m->kernel->of->block = *at;
@@ -332,10 +328,7 @@ static void make_key(void) { pthread_key_create(&key, end_machines); }
 
 static void *obtain(size_t bytes) {
   void *memory = aligned_alloc(64, (bytes + 63) / 64 * 64);
-  if (!memory) {
-    fputs("the simulated GPU has no memory left\n", stderr);
-    abort();
-  }
+  if (!memory) sim_die("no memory left");
   return memset(memory, 0, bytes);
 }
 
@@ -353,10 +346,7 @@ static machine *take_machine(void) {
   machines *all = machines_of_thread();
   for (unsigned k = 0; k < all->count; ++k)
     if (!all->all[k]->inside) return all->all[k];
-  if (all->count == MOST_GRIDS) {
-    fputs("the simulated GPU carries out too many kernels at once\n", stderr);
-    abort();
-  }
+  if (all->count == MOST_GRIDS) sim_die("too many kernels at once");
   machine *m = all->all[all->count++] = obtain(sizeof *m);
   m->outside = m->at = all->outside;
   return m;

@@ -29,8 +29,7 @@ static bool is_device_memory(uintptr_t at) {
   return false;
 }
 
-static void on_fault(int number, siginfo_t *info, void *state) {
-  (void)state;
+static void on_fault(int number, siginfo_t *info, __attribute__((unused)) void *state) {
   uintptr_t at = (uintptr_t)info->si_addr;
   if (leave) {
     touched = at;
@@ -77,24 +76,17 @@ static void protect(const sim_block *block, int how) {
 static void set_apart(const sim_block *block, int advice) { (void)madvise(block->pages, block->page_bytes, advice); }
 
 /* P13 answered with no: the host sees what the device writes when an item of work ends, no sooner. */
-static void take_shadows(const sim_block *blocks) {
+static void take_shadows(const sim_block *blocks, bool only_changed) {
   for (; blocks; blocks = blocks->next)
     for (size_t k = 0; blocks->shadow && k < blocks->bytes; k += 8) {
       uint64_t word = __atomic_load_n((uint64_t *)(void *)(blocks->at + k), __ATOMIC_RELAXED);
+      if (only_changed && memcmp(blocks->before + k, &word, sizeof word) == 0) continue;
       memcpy(blocks->shadow + k, &word, sizeof word);
       memcpy(blocks->before + k, &word, sizeof word);
     }
 }
 
-void sim_memory_refresh(sim_device *device) {
-  for (const sim_block *block = device->running->base.context->hosts; block; block = block->next)
-    for (size_t k = 0; block->shadow && k < block->bytes; k += 8) {
-      uint64_t word = __atomic_load_n((uint64_t *)(void *)(block->at + k), __ATOMIC_RELAXED);
-      if (memcmp(block->before + k, &word, sizeof word) == 0) continue;
-      memcpy(block->shadow + k, &word, sizeof word);
-      memcpy(block->before + k, &word, sizeof word);
-    }
-}
+void sim_memory_refresh(sim_device *device) { take_shadows(device->running->base.context->hosts, true); }
 
 /* From the end on, as what says that the rest is there stands at the beginning. */
 static void show_shadows(const sim_block *blocks) {
@@ -109,7 +101,7 @@ static void show_shadows(const sim_block *blocks) {
 
 void sim_memory_open(sim_device *device) {
   const sim_context *context = device->running->base.context; /* which sees no other one's memory */
-  take_shadows(context->hosts);
+  take_shadows(context->hosts, false);
   watch(SIGSEGV, &before_segv); /* others take the signals for themselves now and then */
   watch(SIGBUS, &before_bus);
   if (device->open == context) return;
@@ -147,26 +139,26 @@ const sim_block *sim_block_of(const sim_context *context, uintptr_t at, size_t b
   return block ? block : find_in(context, context->hosts, at, bytes);
 }
 
+static int describe(const sim_device *device, uintptr_t at, char *text, size_t bytes) {
+  for (size_t k = 0; k < device->freed_count; ++k) {
+    const size_t offset = at - device->freed[k].at, size = device->freed[k].bytes;
+    if (offset < size) return snprintf(text, bytes, "%zu bytes into %zu bytes that were freed", offset, size);
+  }
+  for (const sim_block *each = device->blocks; each; each = each->next) {
+    const size_t offset = at - (uintptr_t)each->at - each->bytes;
+    if (at >= (uintptr_t)each->at + each->bytes && offset < PAGE)
+      return snprintf(text, bytes, "%zu bytes behind %zu bytes of device memory", offset, each->bytes);
+  }
+  for (const sim_block *each = device->blocks; each; each = each->next)
+    if (is_within(at, 1, each->at, each->bytes))
+      return snprintf(text, bytes, "%zu bytes into %zu bytes of another context", (size_t)(at - (uintptr_t)each->at),
+                      each->bytes);
+  return snprintf(text, bytes, "which is no memory of this device");
+}
+
 void sim_memory_describe(const sim_device *device, uintptr_t at, char *text, size_t bytes) {
-  for (size_t k = 0; k < device->freed_count; ++k)
-    if (at - device->freed[k].at < device->freed[k].bytes) {
-      snprintf(text, bytes, "%#llx, %zu bytes into %zu bytes that were freed", (unsigned long long)at,
-               (size_t)(at - device->freed[k].at), device->freed[k].bytes);
-      return;
-    }
-  for (const sim_block *each = device->blocks; each; each = each->next)
-    if (at >= (uintptr_t)each->at + each->bytes && at - (uintptr_t)each->at < each->bytes + PAGE) {
-      snprintf(text, bytes, "%#llx, %zu bytes behind %zu bytes of device memory", (unsigned long long)at,
-               (size_t)(at - (uintptr_t)each->at - each->bytes), each->bytes);
-      return;
-    }
-  for (const sim_block *each = device->blocks; each; each = each->next)
-    if (is_within(at, 1, each->at, each->bytes)) {
-      snprintf(text, bytes, "%#llx, %zu bytes into %zu bytes of another context", (unsigned long long)at,
-               (size_t)(at - (uintptr_t)each->at), each->bytes);
-      return;
-    }
-  snprintf(text, bytes, "%#llx, which is no memory of this device", (unsigned long long)at);
+  const int used = snprintf(text, bytes, "%#llx, ", (unsigned long long)at);
+  describe(device, at, text + used, bytes - (size_t)used);
 }
 
 void sim_torn_note(sim_device *device, const unsigned char *to, size_t bytes) {
@@ -308,8 +300,7 @@ static CUresult give_back(uintptr_t at, simgpu_kind kind, simgpu_kind other, boo
   if (at == 0) return CUDA_SUCCESS;
   CUresult state = sim_current(&context);
   if (!context) return state;
-  CUresult captured = sim_capture_unsafe(entry);
-  if (captured != CUDA_SUCCESS) return captured;
+  SIM_TRY(sim_capture_unsafe(entry));
   sim_block **blocks[] = {&context->device->blocks, &context->hosts};
   for (int k = 0; k < 2; ++k) {
     sim_block **link = blocks[k];
@@ -323,9 +314,8 @@ static CUresult give_back(uintptr_t at, simgpu_kind kind, simgpu_kind other, boo
     block_end(block);
     return state;
   }
-  sim_broken("free", "%s of %#llx, which is no such memory of the current context (any more)", entry,
-             (unsigned long long)at);
-  return sim_refuse(CUDA_ERROR_INVALID_VALUE, "%s: no such memory", entry);
+  return sim_breaks(CUDA_ERROR_INVALID_VALUE, "free", "%s of %#llx, which is no such memory of the current context",
+                    entry, (unsigned long long)at);
 }
 
 void sim_memory_end(sim_context *context) {
@@ -340,71 +330,39 @@ void sim_memory_end(sim_context *context) {
       }
 }
 
-typedef CUresult (*taker)(sim_context *context, size_t bytes, sim_block **block);
-
-static CUresult take_managed(sim_context *context, size_t bytes, sim_block **block) {
-  if (sim_says_no("managed")) return sim_refuse(CUDA_ERROR_NOT_SUPPORTED, "the device has no managed memory");
-  return take_host(context, SIMGPU_MANAGED, bytes, block);
-}
-
-static CUresult take_pinned(sim_context *context, size_t bytes, sim_block **block) {
-  return take_host(context, SIMGPU_PINNED, bytes, block);
-}
-
-static CUresult take(taker obtain, size_t bytes, const char *entry, sim_block **block) {
-  sim_context *context;
-  ++sim_count.memory;
-  CUresult result = sim_current(&context);
-  if (result == CUDA_SUCCESS) result = sim_capture_unsafe(entry);
-  if (result != CUDA_SUCCESS) return result;
-  if (bytes == 0) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "%s: 0 bytes", entry);
-  return obtain(context, bytes, block);
-}
-
-CUresult sim_cuMemAlloc(CUdeviceptr *memory, size_t bytes) {
-  SIM_ENTER(cuMemAlloc);
+/* memory: where the caller gets the address. */
+static CUresult take(simgpu_kind kind, size_t bytes, const char *entry, bool right, void *memory) {
   sim_block *block = NULL;
-  if (!memory) return CUDA_ERROR_INVALID_VALUE;
-  CUresult result = take(take_device, bytes, "cuMemAlloc", &block);
-  if (result == CUDA_SUCCESS) *memory = (CUdeviceptr)(uintptr_t)block->at;
-  return result;
+  ++sim_count.memory;
+  SIM_FIND_CONTEXT(context);
+  SIM_TRY(sim_capture_unsafe(entry));
+  if (!memory || !right || bytes == 0) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "%s: flags, or 0 bytes", entry);
+  if (kind == SIMGPU_MANAGED && sim_says_no("managed"))
+    return sim_refuse(CUDA_ERROR_NOT_SUPPORTED, "the device has no managed memory");
+  SIM_TRY(kind == SIMGPU_MEMORY ? take_device(context, bytes, &block) : take_host(context, kind, bytes, &block));
+  memcpy(memory, &block->at, sizeof block->at);
+  return CUDA_SUCCESS;
 }
+
+SIM_DEFINE(cuMemAlloc, (CUdeviceptr *memory, size_t bytes), take(SIMGPU_MEMORY, bytes, "cuMemAlloc", true, memory))
+SIM_DEFINE(cuMemAllocManaged, (CUdeviceptr *memory, size_t bytes, unsigned int flags),
+           take(SIMGPU_MANAGED, bytes, "cuMemAllocManaged", flags == CU_MEM_ATTACH_GLOBAL, memory))
+SIM_DEFINE(cuMemHostAlloc, (void **memory, size_t bytes, unsigned int flags),
+           take(SIMGPU_PINNED, bytes, "cuMemHostAlloc", flags <= 7, memory))
 
 /* Of the device, whoever has taken it. */
 CUresult sim_cuMemGetInfo(size_t *left, size_t *all) {
   SIM_ENTER(cuMemGetInfo);
-  sim_context *context;
-  const CUresult result = sim_current(&context);
-  if (result != CUDA_SUCCESS) return result;
+  SIM_FIND_CONTEXT(context);
   if (!left || !all) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "cuMemGetInfo: NULL");
   *left = sim_memory_bytes - context->device->taken;
   *all = sim_memory_bytes;
   return CUDA_SUCCESS;
 }
 
-CUresult sim_cuMemAllocManaged(CUdeviceptr *memory, size_t bytes, unsigned int flags) {
-  SIM_ENTER(cuMemAllocManaged);
-  sim_block *block = NULL;
-  if (!memory || flags != CU_MEM_ATTACH_GLOBAL) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "cuMemAllocManaged: flags");
-  CUresult result = take(take_managed, bytes, "cuMemAllocManaged", &block);
-  if (result == CUDA_SUCCESS) *memory = (CUdeviceptr)(uintptr_t)block->at;
-  return result;
-}
-
-CUresult sim_cuMemHostAlloc(void **memory, size_t bytes, unsigned int flags) {
-  SIM_ENTER(cuMemHostAlloc);
-  sim_block *block = NULL;
-  if (!memory || flags > 7) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "cuMemHostAlloc: flags");
-  CUresult result = take(take_pinned, bytes, "cuMemHostAlloc", &block);
-  if (result == CUDA_SUCCESS) *memory = block->at;
-  return result;
-}
-
 CUresult sim_cuMemHostGetDevicePointer(CUdeviceptr *at, void *memory, unsigned int flags) {
   SIM_ENTER(cuMemHostGetDevicePointer);
-  sim_context *context;
-  CUresult result = sim_current(&context);
-  if (result != CUDA_SUCCESS) return result;
+  SIM_FIND_CONTEXT(context);
   const sim_block *block = sim_block_of(context, (uintptr_t)memory, 1);
   if (!at || flags != 0 || !block || block->kind != SIMGPU_PINNED)
     return sim_refuse(CUDA_ERROR_INVALID_VALUE, "cuMemHostGetDevicePointer: this isn't pinned memory");
@@ -417,33 +375,24 @@ CUresult sim_cuPointerGetAttribute(void *value, CUpointer_attribute attribute, C
   SIM_ENTER(cuPointerGetAttribute);
   if (!value || attribute != CU_POINTER_ATTRIBUTE_MEMORY_TYPE)
     return sim_refuse(CUDA_ERROR_INVALID_VALUE, "cuPointerGetAttribute: attribute %d isn't simulated", (int)attribute);
-  sim_context *context;
-  const CUresult result = sim_current(&context);
-  if (result != CUDA_SUCCESS) return result;
+  SIM_FIND_CONTEXT(context);
   const sim_block *block = sim_block_of(context, (uintptr_t)at, 1);
   if (!block) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "cuPointerGetAttribute: no memory of the driver's");
   *(unsigned *)value = block->kind == SIMGPU_PINNED ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
   return CUDA_SUCCESS;
 }
 
-CUresult sim_cuMemFree(CUdeviceptr memory) {
-  SIM_ENTER_BACK(cuMemFree);
-  SIM_LEAVE(give_back((uintptr_t)memory, SIMGPU_MEMORY, SIMGPU_MANAGED, false, "cuMemFree"));
-}
-
-CUresult sim_cuMemFreeHost(void *memory) {
-  SIM_ENTER_BACK(cuMemFreeHost);
-  SIM_LEAVE(give_back((uintptr_t)memory, SIMGPU_PINNED, SIMGPU_PINNED, false, "cuMemFreeHost"));
-}
+SIM_DEFINE_BACK(cuMemFree, (CUdeviceptr memory),
+                give_back((uintptr_t)memory, SIMGPU_MEMORY, SIMGPU_MANAGED, false, "cuMemFree"))
+SIM_DEFINE_BACK(cuMemFreeHost, (void *memory),
+                give_back((uintptr_t)memory, SIMGPU_PINNED, SIMGPU_PINNED, false, "cuMemFreeHost"))
 
 /* Memory of the caller's, which stays that; whole pages, and none twice. */
 CUresult sim_cuMemHostRegister(void *memory, size_t bytes, unsigned int flags) {
   SIM_ENTER(cuMemHostRegister);
-  sim_context *context;
   ++sim_count.memory;
-  CUresult result = sim_current(&context);
-  if (result == CUDA_SUCCESS) result = sim_capture_unsafe("cuMemHostRegister");
-  if (result != CUDA_SUCCESS) return result;
+  SIM_FIND_CONTEXT(context);
+  SIM_TRY(sim_capture_unsafe("cuMemHostRegister"));
   if (!memory || bytes == 0 || flags > 3 || (uintptr_t)memory % PAGE || bytes % PAGE)
     return sim_refuse(CUDA_ERROR_INVALID_VALUE, "cuMemHostRegister: whole pages, and known flags");
   for (const sim_block *each = context->hosts; each; each = each->next)

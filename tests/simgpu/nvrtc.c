@@ -83,51 +83,47 @@ static nvrtcResult enter(const char *entry) {
   return chosen->cuda == 0 ? (nvrtcResult)INTERNAL_ERROR : counts.calls == fails_at ? fails_with : NVRTC_SUCCESS;
 }
 
-static void leave(const nvrtcResult *entered) {
-  (void)entered;
-  pthread_mutex_unlock(&lock);
-}
+static void leave(__attribute__((unused)) const nvrtcResult *entered) { pthread_mutex_unlock(&lock); }
 
+#define ENTER_BACK() __attribute__((cleanup(leave), unused)) const nvrtcResult entered = enter(__func__)
 #define ENTER() \
-  __attribute__((cleanup(leave))) const nvrtcResult entered = enter(__func__); \
+  ENTER_BACK(); \
   if (entered != NVRTC_SUCCESS) return entered
+/* The same for controls: no call. */
+#define HOLD() \
+  __attribute__((cleanup(leave), unused)) const nvrtcResult held = NVRTC_SUCCESS; \
+  pthread_mutex_lock(&lock)
 
 static void set_versions(const char *list) {
-  pthread_mutex_lock(&lock);
+  HOLD();
   choose(list);
-  pthread_mutex_unlock(&lock);
 }
 
 static void mark(void) {
-  pthread_mutex_lock(&lock);
+  HOLD();
   counts = (simnvrtc_counts){0};
   fails_at = 0;
   failed_entry = NULL;
-  pthread_mutex_unlock(&lock);
 }
 
 static simnvrtc_counts get_counts(void) {
-  pthread_mutex_lock(&lock);
-  simnvrtc_counts now = counts;
-  pthread_mutex_unlock(&lock);
-  return now;
+  HOLD();
+  return counts;
 }
 
 static void fail(uint64_t k, nvrtcResult code) {
-  pthread_mutex_lock(&lock);
+  HOLD();
   fails_at = k == 0 ? 0 : counts.calls + k;
   fails_with = code;
   failed_entry = NULL;
-  pthread_mutex_unlock(&lock);
 }
 
 static const char *failed(void) { return failed_entry; }
 
 static size_t alive(void) {
   size_t count = 0;
-  pthread_mutex_lock(&lock);
+  HOLD();
   for (nvrtcProgram p = programs; p; p = p->next) ++count;
-  pthread_mutex_unlock(&lock);
   return count;
 }
 
@@ -153,13 +149,15 @@ static const char *const ignored[] = {
   "display-error-number", "no-display-error-number", "diag-error", "diag-suppress", "diag-warn", "Ofast-compile"};
 
 /* Words that take the next one as their value if they have none. */
-static bool takes_value(const char *name) {
-  static const char *const words[] = {"gpu-architecture", "arch", "define-macro", "undefine-macro", "include-path",
-                                      "std", "maxrregcount", "Xptxas", "ptxas-options", "D", "U", "I"};
-  for (size_t k = 0; k < sizeof words / sizeof words[0]; ++k)
-    if (strcmp(words[k], name) == 0) return true;
-  return false;
+static const char *const with_value[] = {"gpu-architecture", "arch", "define-macro", "undefine-macro", "include-path",
+                                         "std", "maxrregcount", "Xptxas", "ptxas-options", "D", "U", "I"};
+static const char *const standards[] = {"c++03", "c++11", "c++14", "c++17", "c++20"};
+
+static bool is_among(const char *word, const char *const *words, size_t count) {
+  while (count > 0 && strcmp(words[count - 1], word) != 0) --count;
+  return count > 0;
 }
+#define IS_AMONG(word, words) is_among(word, words, sizeof(words) / sizeof *(words))
 
 static bool set_architecture(asked *a, const char *value) {
   const char *s = strncmp(value, "sm_", 3) == 0 ? value + 3 : strncmp(value, "compute_", 8) == 0 ? value + 8 : "";
@@ -191,16 +189,9 @@ static bool apply(asked *a, const char *option, const char *name, const char *va
     if (strchr(value, '\'')) return false;
     fprintf(a->options, " '-I%s'", value);
   } else if (strcmp(name, "fmad") == 0) fputs(strcmp(value, "false") == 0 ? " -ffp-contract=off" : "", a->options);
-  else if (strcmp(name, "std") == 0) {
-    static const char *const known[] = {"c++03", "c++11", "c++14", "c++17", "c++20"};
-    for (size_t k = 0; k < sizeof known / sizeof known[0]; ++k)
-      if (strcmp(value, known[k]) == 0) return true;
-    fprintf(a->log, "nvrtc: error: invalid value for --std (-std)\n");
-    return false;
-  } else {
-    for (size_t k = 0; k < sizeof ignored / sizeof ignored[0]; ++k)
-      if (strcmp(name, ignored[k]) == 0) return true;
-    fprintf(a->log, "nvrtc: error: unrecognized option %s found\n", option);
+  else if (strcmp(name, "std") == 0 ? !IS_AMONG(value, standards) : !IS_AMONG(name, ignored)) {
+    if (strcmp(name, "std") == 0) fprintf(a->log, "nvrtc: error: invalid value for --std (-std)\n");
+    else fprintf(a->log, "nvrtc: error: unrecognized option %s found\n", option);
     return false;
   }
   return true;
@@ -223,7 +214,7 @@ static bool read_options(asked *a, int count, const char *const *options) {
       snprintf(name, sizeof name, "%.*s", (int)(value ? value - word : (long)strlen(word)), word);
       if (value) ++value;
     }
-    if (takes_value(name) && (!value || !*value)) {
+    if (IS_AMONG(name, with_value) && (!value || !*value)) {
       if (++k == count) {
         fprintf(a->log, "nvrtc: error: option %s has no value\n", option);
         return false;
@@ -305,12 +296,11 @@ static nvrtcResult compile_program(asked *a, nvrtcProgram p, int count, const ch
   a->macros = open_memstream(&macros, &sizes[0]);
   a->options = open_memstream(&rest, &sizes[1]);
   a->log = open_memstream(&log, &sizes[2]);
-  nvrtcResult result = NVRTC_ERROR_OUT_OF_MEMORY;
-  if (a->macros && a->options && a->log)
-    result = read_options(a, count, options) ? NVRTC_SUCCESS : NVRTC_ERROR_INVALID_OPTION;
-  if (a->macros) fclose(a->macros);
-  if (a->options) fclose(a->options);
-  if (a->log) fclose(a->log);
+  if (!a->macros || !a->options || !a->log) abort();
+  nvrtcResult result = read_options(a, count, options) ? NVRTC_SUCCESS : NVRTC_ERROR_INVALID_OPTION;
+  fclose(a->macros);
+  fclose(a->options);
+  fclose(a->log);
   if (result == NVRTC_SUCCESS) {
     result = !compile(a, p, macros, rest, &made) ? (nvrtcResult)INTERNAL_ERROR :
       made.code ? make_images(a, p, &made) : NVRTC_ERROR_COMPILATION;
@@ -389,7 +379,7 @@ nvrtcResult nvrtcCreateProgram(nvrtcProgram *program, const char *source, const 
 }
 
 nvrtcResult nvrtcDestroyProgram(nvrtcProgram *program) {
-  __attribute__((cleanup(leave))) const nvrtcResult entered = enter(__func__);
+  ENTER_BACK();
   if (!program || !is_program(*program)) return (nvrtcResult)INVALID_PROGRAM;
   nvrtcProgram *at = &programs;
   while (*at != *program) at = &(*at)->next;
@@ -408,51 +398,28 @@ nvrtcResult nvrtcCompileProgram(nvrtcProgram program, int count, const char *con
   return compile_program(&a, program, count, options);
 }
 
-static nvrtcResult size_of(nvrtcProgram program, size_t bytes, size_t *to) {
-  if (!is_program(program)) return (nvrtcResult)INVALID_PROGRAM;
+static nvrtcResult size_of(size_t bytes, size_t *to) {
   if (!to) return (nvrtcResult)INVALID_INPUT;
   *to = bytes;
   return NVRTC_SUCCESS;
 }
 
-static nvrtcResult give(nvrtcProgram program, const void *from, size_t bytes, char *to) {
-  if (!is_program(program)) return (nvrtcResult)INVALID_PROGRAM;
+static nvrtcResult give(const void *from, size_t bytes, char *to) {
   if (!to || !from) return (nvrtcResult)INVALID_INPUT;
   memcpy(to, from, bytes);
   return NVRTC_SUCCESS;
 }
 
-nvrtcResult nvrtcGetCUBINSize(nvrtcProgram program, size_t *bytes) {
-  ENTER();
-  return size_of(program, is_program(program) ? program->cubin_bytes : 0, bytes);
-}
-
-nvrtcResult nvrtcGetCUBIN(nvrtcProgram program, char *image) {
-  ENTER();
-  if (!is_program(program)) return (nvrtcResult)INVALID_PROGRAM;
-  return give(program, program->cubin, program->cubin_bytes, image);
-}
-
-/* Without PTX it is the empty text. */
-nvrtcResult nvrtcGetPTXSize(nvrtcProgram program, size_t *bytes) {
-  ENTER();
-  return size_of(program, is_program(program) && program->ptx ? program->ptx_bytes : 1, bytes);
-}
-
-nvrtcResult nvrtcGetPTX(nvrtcProgram program, char *text) {
-  ENTER();
-  if (!is_program(program)) return (nvrtcResult)INVALID_PROGRAM;
-  return program->ptx ? give(program, program->ptx, program->ptx_bytes, text) : give(program, "", 1, text);
-}
-
-nvrtcResult nvrtcGetProgramLogSize(nvrtcProgram program, size_t *bytes) {
-  ENTER();
-  return size_of(program, is_program(program) && program->log ? strlen(program->log) + 1 : 1, bytes);
-}
-
-nvrtcResult nvrtcGetProgramLog(nvrtcProgram program, char *log) {
-  ENTER();
-  if (!is_program(program)) return (nvrtcResult)INVALID_PROGRAM;
-  const char *text = program->log ? program->log : "";
-  return give(program, text, strlen(text) + 1, log);
-}
+/* Two entries; `from` and `bytes` are of the program p. Without PTX or a log that is the empty text. */
+#define GETTERS(name, from, bytes) \
+  nvrtcResult nvrtcGet##name##Size(nvrtcProgram p, size_t *to) { \
+    ENTER(); \
+    return is_program(p) ? size_of(bytes, to) : (nvrtcResult)INVALID_PROGRAM; \
+  } \
+  nvrtcResult nvrtcGet##name(nvrtcProgram p, char *to) { \
+    ENTER(); \
+    return is_program(p) ? give(from, bytes, to) : (nvrtcResult)INVALID_PROGRAM; \
+  }
+GETTERS(CUBIN, p->cubin, p->cubin_bytes)
+GETTERS(PTX, p->ptx ? p->ptx : "", p->ptx ? p->ptx_bytes : 1)
+GETTERS(ProgramLog, p->log ? p->log : "", p->log ? strlen(p->log) + 1 : 1)

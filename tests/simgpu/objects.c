@@ -2,6 +2,7 @@
  * the exception: drivers give a new one the handle of one that was destroyed, and so it is here. */
 #include "sim.h"
 #include <stdlib.h>
+#include <string.h>
 
 /* Where a handle looks like a pointer, but to nothing that a process has. */
 static const uint64_t FIRST = UINT64_C(0x0ABC000000000000);
@@ -32,6 +33,8 @@ void *sim_grow(void *array, size_t count, size_t element) {
   if (!grown) abort();
   return grown;
 }
+
+void *sim_duplicate(const void *from, size_t bytes) { return from ? memcpy(sim_obtain(bytes), from, bytes) : NULL; }
 
 uint64_t sim_random(uint64_t *state) {
   *state += UINT64_C(0x9E3779B97F4A7C15);
@@ -96,10 +99,17 @@ void *sim_find(uint64_t handle, sim_kind kind) {
   return NULL;
 }
 
+CUresult sim_find_here(uint64_t handle, sim_kind kind, CUresult code, void *found) {
+  SIM_FIND_CONTEXT(context);
+  sim_object *object = sim_find(handle, kind);
+  if (!object) return sim_refuse(code, "no %s", names[kind]);
+  memcpy(found, &object, sizeof object);
+  return sim_check_context(object, names[kind]);
+}
+
 static const sim_kind kinds[SIMGPU_KINDS] = {[SIMGPU_STREAMS] = SIM_STREAM, [SIMGPU_EVENTS] = SIM_EVENT,
                                              [SIMGPU_MODULES] = SIM_MODULE, [SIMGPU_GRAPHS] = SIM_GRAPH,
-                                             [SIMGPU_EXECS] = SIM_EXEC,
-                                             [SIMGPU_CONTEXTS] = SIM_CONTEXT};
+                                             [SIMGPU_EXECS] = SIM_EXEC, [SIMGPU_CONTEXTS] = SIM_CONTEXT};
 
 static size_t alive_blocks(const sim_context *context, const sim_block *blocks, simgpu_kind kind) {
   size_t count = 0;
@@ -115,13 +125,11 @@ size_t sim_alive(simgpu_kind kind) {
   }
   if (kind >= SIMGPU_KINDS) return 0;
   if (kinds[kind]) return alive[kinds[kind]];
-  for (int ordinal = 0; ordinal < sim_device_count; ++ordinal) {
-    const sim_device *device = &sim_devices[ordinal];
+  SIM_EACH_DEVICE(device)
     for (const sim_context *each = device->contexts; each; each = each->next) {
       if (kind == SIMGPU_RETAINS) count += each->retains;
       count += alive_blocks(each, device->blocks, kind) + alive_blocks(each, each->hosts, kind);
     }
-  }
   return count;
 }
 

@@ -74,13 +74,6 @@ static void connect(sim_flow *flow, const sim_graph *graph) {
     }
 }
 
-static sim_call *call_copy(const sim_call *call) {
-  if (!call) return NULL;
-  sim_call *copy = sim_obtain(sizeof *call + call->bytes);
-  memcpy(copy, call, sizeof *call + call->bytes);
-  return copy;
-}
-
 static sim_flow *flow_make(sim_program *program, const sim_graph *graph, sim_flow *around, unsigned around_step);
 
 static void step_make(sim_program *program, sim_flow *flow, unsigned number, const sim_node *node) {
@@ -88,7 +81,7 @@ static void step_make(sim_program *program, sim_flow *flow, unsigned number, con
   step->type = node->type;
   step->node = node->base.handle;
   step->after_count = (unsigned)node->after_count;
-  step->call = call_copy(node->call);
+  step->call = sim_call_copy(node->call);
   step->copy = node->copy;
   step->host = node->host;
   if (node->condition) {
@@ -155,24 +148,17 @@ void sim_program_release(sim_program *program) {
 
 /* ---- copying, for a change while launches are under way ---- */
 
-static void *duplicate(const void *from, size_t bytes) {
-  if (!from) return NULL;
-  void *copy = sim_obtain(bytes);
-  memcpy(copy, from, bytes);
-  return copy;
-}
-
 static sim_flow *flow_copy(sim_program *to, const sim_flow *from, sim_flow *around) {
-  sim_flow *flow = duplicate(from, sizeof *from);
+  sim_flow *flow = sim_duplicate(from, sizeof *from);
   size_t row = (from->count + 63) / 64;
   flow->around = around;
-  flow->reach = duplicate(from->reach, from->count * row * sizeof *from->reach);
-  flow->steps = duplicate(from->steps, from->count * sizeof *from->steps);
+  flow->reach = sim_duplicate(from->reach, from->count * row * sizeof *from->reach);
+  flow->steps = sim_duplicate(from->steps, from->count * sizeof *from->steps);
   for (unsigned k = 0; k < flow->count; ++k) {
     sim_step *step = &flow->steps[k];
-    step->next = duplicate(step->next, step->next_count * sizeof *step->next);
-    step->call = call_copy(step->call);
-    step->bodies = duplicate(step->bodies, step->size * sizeof *step->bodies);
+    step->next = sim_duplicate(step->next, step->next_count * sizeof *step->next);
+    step->call = sim_call_copy(step->call);
+    step->bodies = sim_duplicate(step->bodies, step->size * sizeof *step->bodies);
     for (unsigned body = 0; body < step->size; ++body) step->bodies[body] = flow_copy(to, step->bodies[body], flow);
     if (step->type == CU_GRAPH_NODE_TYPE_CONDITIONAL) to->handles[step->condition].at = (sim_place){flow, k};
   }
@@ -180,9 +166,9 @@ static sim_flow *flow_copy(sim_program *to, const sim_flow *from, sim_flow *arou
 }
 
 sim_program *sim_program_copy(const sim_program *from) {
-  sim_program *program = duplicate(from, sizeof *from);
+  sim_program *program = sim_duplicate(from, sizeof *from);
   program->references = 1;
-  program->handles = duplicate(from->handles, from->handle_count * sizeof *from->handles);
+  program->handles = sim_duplicate(from->handles, from->handle_count * sizeof *from->handles);
   program->root = flow_copy(program, from->root, NULL);
   return program;
 }

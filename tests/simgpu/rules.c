@@ -41,58 +41,72 @@ static bool is_listed(const char *list, const char *name) {
 }
 
 static void set_list(char **list, const char *text) {
-  pthread_mutex_lock(&lock);
+  SIM_HOLD(lock);
   free(*list);
   *list = text ? strdup(text) : NULL;
-  pthread_mutex_unlock(&lock);
 }
 
 bool sim_says_no(const char *probe) {
-  pthread_mutex_lock(&lock);
-  bool no = is_listed(says_no, probe);
-  pthread_mutex_unlock(&lock);
-  return no;
+  SIM_HOLD(lock);
+  return is_listed(says_no, probe);
 }
 
 bool sim_allows(const char *rule) {
-  pthread_mutex_lock(&lock);
-  bool allows = is_listed(allowed, rule);
-  pthread_mutex_unlock(&lock);
-  return allows;
+  SIM_HOLD(lock);
+  return is_listed(allowed, rule);
 }
 
 bool sim_lacks(const char *entry) {
-  pthread_mutex_lock(&lock);
-  bool lacks = is_listed(lacked, entry);
-  pthread_mutex_unlock(&lock);
-  return lacks;
+  SIM_HOLD(lock);
+  return is_listed(lacked, entry);
 }
 
-bool sim_broken(const char *rule, const char *text, ...) {
+__attribute__((format(printf, 2, 0)))
+static bool note_broken(const char *rule, const char *text, va_list arguments) {
   char message[SIM_TEXT];
   int used = snprintf(message, sizeof message, "%s: ", rule);
-  va_list arguments;
-  va_start(arguments, text);
   vsnprintf(message + used, sizeof message - (size_t)used, text, arguments);
-  va_end(arguments);
-  pthread_mutex_lock(&lock);
+  SIM_HOLD(lock);
   bool counts = !is_listed(allowed, rule);
   if (counts && broken_count++ == 0) memcpy(first_broken, message, sizeof message);
   if (counts && strict == AT_ONCE) {
     fprintf(stderr, "simgpu: broken rule: %s\n", message);
     abort();
   }
-  pthread_mutex_unlock(&lock);
+  return counts;
+}
+
+__attribute__((format(printf, 2, 0)))
+static void note_refused(CUresult code, const char *text, va_list arguments) {
+  texts *own = own_texts();
+  vsnprintf(own->refused, sizeof own->refused, text, arguments);
+  if (getenv("SIMGPU_TRACE")) fprintf(stderr, "simgpu: refused (%d): %s\n", (int)code, own->refused);
+}
+
+bool sim_broken(const char *rule, const char *text, ...) {
+  va_list arguments;
+  va_start(arguments, text);
+  const bool counts = note_broken(rule, text, arguments);
+  va_end(arguments);
   return counts;
 }
 
 CUresult sim_refuse(CUresult code, const char *text, ...) {
   va_list arguments;
   va_start(arguments, text);
-  texts *own = own_texts();
-  vsnprintf(own->refused, sizeof own->refused, text, arguments);
+  note_refused(code, text, arguments);
   va_end(arguments);
-  if (getenv("SIMGPU_TRACE")) fprintf(stderr, "simgpu: refused (%d): %s\n", (int)code, own->refused);
+  return code;
+}
+
+CUresult sim_breaks(CUresult code, const char *rule, const char *text, ...) {
+  va_list arguments, again;
+  va_start(arguments, text);
+  va_copy(again, arguments);
+  note_broken(rule, text, arguments);
+  note_refused(code, text, again);
+  va_end(again);
+  va_end(arguments);
   return code;
 }
 
@@ -106,38 +120,25 @@ void sim_rules_read(void) {
 
 /* ---- for simgpu_control ---- */
 
-void sim_answer_no(const char *probes);
-void sim_allow(const char *rules);
-void sim_lack(const char *entries);
-unsigned sim_broken_count(void);
-const char *sim_first_broken(void);
-void sim_forgive(void);
-const char *sim_last_refused(void);
-
 void sim_answer_no(const char *probes) { set_list(&says_no, probes); }
 void sim_lack(const char *entries) { set_list(&lacked, entries); }
 void sim_allow(const char *rules) { set_list(&allowed, rules); }
 
 unsigned sim_broken_count(void) {
-  pthread_mutex_lock(&lock);
-  unsigned count = broken_count;
-  pthread_mutex_unlock(&lock);
-  return count;
+  SIM_HOLD(lock);
+  return broken_count;
 }
 
 const char *sim_first_broken(void) {
   char *copy = own_texts()->broken;
-  pthread_mutex_lock(&lock);
-  memcpy(copy, first_broken, sizeof first_broken);
-  pthread_mutex_unlock(&lock);
-  return copy;
+  SIM_HOLD(lock);
+  return memcpy(copy, first_broken, sizeof first_broken);
 }
 
 void sim_forgive(void) {
-  pthread_mutex_lock(&lock);
+  SIM_HOLD(lock);
   broken_count = 0;
   first_broken[0] = '\0';
-  pthread_mutex_unlock(&lock);
 }
 
 const char *sim_last_refused(void) { return own_texts()->refused; }
@@ -145,8 +146,8 @@ const char *sim_last_refused(void) { return own_texts()->refused; }
 /* ---- at the end ---- */
 
 static void report_leaks(void) {
-  for (int ordinal = 0; ordinal < sim_device_count; ++ordinal)
-    if (sim_devices[ordinal].hung) return; /* giving back would have hung, too */
+  SIM_EACH_DEVICE(each)
+    if (each->hung) return; /* giving back would have hung, too */
   static const char *const kinds[SIMGPU_KINDS] = {"", "context retains", "streams", "events", "modules", "graphs",
                                                   "graph execs", "blocks of device memory", "blocks of pinned memory",
                                                   "blocks of managed memory", "contexts"};

@@ -59,7 +59,11 @@ typedef struct run {
   const sim_program *program;
   simgpu_counts *counts;
   unsigned *values;    /* of handles */
-  setting *last, *earlier; /* by handle; earlier: of another kernel than that of the last */
+  struct handle_state { /* of each */
+    setting last, earlier; /* earlier: of another kernel than that of the last */
+    uint64_t passes;       /* of a WHILE node */
+    bool late, cut;        /* P7: has made a pass too many; P8: another loop ended */
+  } *states;
   unsigned *entered;   /* by flow: how often */
   ready *ready;
   size_t ready_count;
@@ -69,9 +73,6 @@ typedef struct run {
   setter *before[REMEMBERED]; /* those before it, if anybody asks */
   unsigned before_count;
   uint64_t random, pauses;
-  uint64_t *passes;    /* of WHILE nodes, by handle */
-  bool *late;          /* P7, by handle: has made a pass too many */
-  bool *cut;           /* P8, by handle: another loop ended */
   frame *all;
   answers no;
   bool failed;
@@ -191,7 +192,7 @@ static bool is_set_beside(const run *r, const setting *last, unsigned value) {
 
 static void set_handle(run *r, unsigned number, unsigned value, unsigned long long thread) {
   const sim_handle *handle = &r->program->handles[number];
-  setting *last = &r->last[number], *earlier = &r->earlier[number];
+  setting *last = &r->states[number].last, *earlier = &r->states[number].earlier;
   flight *now = r->now;
   if (!now->has_set) begin_setting(r, thread);
   if (thread != now->thread) sim_broken("threads", "conditional handles were set by two threads of a kernel");
@@ -256,7 +257,6 @@ static void reset_in(run *r, const sim_flow *flow) {
 }
 
 static void finish(run *r, frame *f);
-static void enter(run *r, const sim_flow *flow, frame *around);
 
 static void frame_end(frame *f) {
   *f->link = f->next;
@@ -297,8 +297,9 @@ static void finish(run *r, frame *f) {
   if (!around) return;
   const sim_step *node = &around->flow->steps[step];
   bool loop = node->type == CU_GRAPH_NODE_TYPE_CONDITIONAL && node->condition_type == CU_GRAPH_COND_TYPE_WHILE;
-  if (loop && last_closed && r->no.P7 && r->last[node->condition].from_within && !r->late[node->condition]) {
-    r->late[node->condition] = true; /* the end comes a pass too late */
+  struct handle_state *state = loop ? &r->states[node->condition] : NULL;
+  if (loop && last_closed && r->no.P7 && state->last.from_within && !state->late) {
+    state->late = true; /* the end comes a pass too late */
     ++r->counts->passes;
     enter(r, node->bodies[0], around);
     return;
@@ -310,15 +311,11 @@ static void finish(run *r, frame *f) {
 /* Which body runs; the size: none. */
 static unsigned chosen_body(run *r, const sim_step *step) {
   unsigned value = r->values[step->condition];
-  if (r->cut[step->condition]) {
-    r->cut[step->condition] = false;
+  if (r->states[step->condition].cut) {
+    r->states[step->condition].cut = false;
     return step->size;
   }
-  switch (step->condition_type) {
-    case CU_GRAPH_COND_TYPE_IF: return value ? 0 : 1;
-    case CU_GRAPH_COND_TYPE_WHILE: return value ? 0 : 1;
-    case CU_GRAPH_COND_TYPE_SWITCH: break;
-  }
+  if (step->condition_type != CU_GRAPH_COND_TYPE_SWITCH) return value ? 0 : 1;
   if (value >= step->size && r->no.P9a) return step->size - 1;
   return value < step->size ? value : step->size;
 }
@@ -328,7 +325,7 @@ static void end_beside(run *r, sim_place loop) {
   for (unsigned k = 0; k < r->program->handle_count; ++k) {
     sim_place other = r->program->handles[k].at;
     bool is_loop = other.flow->steps[other.step].condition_type == CU_GRAPH_COND_TYPE_WHILE;
-    if (is_loop && r->passes[k] && !sim_places_ordered(loop, other)) r->cut[k] = true;
+    if (is_loop && r->states[k].passes && !sim_places_ordered(loop, other)) r->states[k].cut = true;
   }
 }
 
@@ -345,7 +342,7 @@ static void decide(run *r, frame *f, unsigned number) {
   }
   if (loop) {
     ++r->counts->passes;
-    if (++r->passes[step->condition] > r->device->passes_most) {
+    if (++r->states[step->condition].passes > r->device->passes_most) {
       sim_broken("endless", "a WHILE node made more than %llu passes in one launch",
                  (unsigned long long)r->device->passes_most);
       run_fails(r, "a WHILE node never ended");
@@ -436,15 +433,11 @@ static void run_end(run *r) {
   while (r->flight_count > 0) flight_ends(r, r->flights);
   while (r->all) frame_end(r->all);
   for (unsigned k = 0; k < r->program->handle_count; ++k) {
-    setter_release(r->last[k].setter);
-    setter_release(r->earlier[k].setter);
+    setter_release(r->states[k].last.setter);
+    setter_release(r->states[k].earlier.setter);
   }
   for (unsigned k = 0; k < REMEMBERED; ++k) setter_release(r->before[k]);
-  free(r->last);
-  free(r->earlier);
-  free(r->passes);
-  free(r->late);
-  free(r->cut);
+  free(r->states);
   free(r->entered);
   free(r->ready);
 }
@@ -457,11 +450,7 @@ bool sim_run_program(sim_device *device, sim_program *program, sim_exec *exec, s
   PROBES(ASK)
 #undef ASK
   r.values = sim_obtain(program->handle_count * sizeof *r.values);
-  r.last = sim_obtain(program->handle_count * sizeof *r.last);
-  r.earlier = sim_obtain(program->handle_count * sizeof *r.earlier);
-  r.passes = sim_obtain(program->handle_count * sizeof *r.passes);
-  r.late = sim_obtain(program->handle_count * sizeof *r.late);
-  r.cut = sim_obtain(program->handle_count * sizeof *r.cut);
+  r.states = sim_obtain(program->handle_count * sizeof *r.states);
   r.entered = sim_obtain(program->flow_count * sizeof *r.entered);
   set_defaults(&r, r.no.P1a ? exec->kept : NULL);
   running = &r;

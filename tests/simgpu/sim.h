@@ -7,13 +7,8 @@
 #include <stdbool.h>
 
 /* Error codes that gk doesn't tell apart. */
-enum {
-  SIM_ERROR_CAPTURE_MERGE = 902,
-  SIM_ERROR_CAPTURE_UNMATCHED = 903,
-  SIM_ERROR_CAPTURE_ISOLATION = 905,
-  SIM_ERROR_CAPTURE_WRONG_THREAD = 908,
-  SIM_ERROR_REGISTERED = 712
-};
+enum { SIM_ERROR_CAPTURE_MERGE = 902, SIM_ERROR_CAPTURE_UNMATCHED = 903, SIM_ERROR_CAPTURE_ISOLATION = 905,
+       SIM_ERROR_CAPTURE_WRONG_THREAD = 908, SIM_ERROR_REGISTERED = 712 };
 
 /* Larger parameters crash drivers when a node gets them. */
 enum { SIM_NODE_BYTES = 4096, SIM_LAUNCH_BYTES = 32764, SIM_BLOCK = 1024, SIM_SHARED = 49152 };
@@ -26,10 +21,33 @@ bool sim_broken(const char *rule, const char *text, ...);
 /* Notes why, and answers the code: what a driver refuses. */
 __attribute__((format(printf, 2, 3)))
 CUresult sim_refuse(CUresult code, const char *text, ...);
+/* Both, with one text. */
+__attribute__((format(printf, 3, 4)))
+CUresult sim_breaks(CUresult code, const char *rule, const char *text, ...);
+/* Leaves the function with what the call answers, unless that is success. */
+#define SIM_TRY(call) \
+  do { \
+    const CUresult sim_result = (call); \
+    if (sim_result != CUDA_SUCCESS) return sim_result; \
+  } while (0)
+/* Declares the object that the caller named, or leaves the function with the reason why it can't be used. */
+#define SIM_FIND_CONTEXT(found) \
+  sim_context *found; \
+  SIM_TRY(sim_current(&found))
+#define SIM_FIND_STREAM(found, handle, entry) \
+  sim_stream *found; \
+  SIM_TRY(sim_stream_find(handle, entry, &found))
+#define SIM_FIND_GRAPH(found, handle) \
+  sim_graph *found; \
+  SIM_TRY(sim_graph_find(handle, &found))
 bool sim_says_no(const char *probe);
 bool sim_allows(const char *rule);
 bool sim_lacks(const char *entry);
 void sim_rules_read(void); /* the environment */
+/* Members of simgpu_control. */
+void sim_answer_no(const char *probes), sim_allow(const char *rules), sim_lack(const char *entries), sim_forgive(void);
+unsigned sim_broken_count(void);
+const char *sim_first_broken(void), *sim_last_refused(void);
 
 /* ---- control (control.c) ----------------------------------------------------------------------------------------- */
 
@@ -47,11 +65,20 @@ SIM_ALL_ENTRIES(SIM_PROTOTYPE)
 #undef SIM_PROTOTYPE
 
 extern pthread_mutex_t sim_lock;
+/* Holds a lock until the block is left. */
+static inline pthread_mutex_t *sim_hold(pthread_mutex_t *lock) {
+  pthread_mutex_lock(lock);
+  return lock;
+}
+static inline void sim_let_go(pthread_mutex_t *const *lock) { pthread_mutex_unlock(*lock); }
+#define SIM_HOLD(lock) \
+  __attribute__((cleanup(sim_let_go), unused)) pthread_mutex_t *const sim_held_here = sim_hold(&(lock))
+#define SIM_EACH_DEVICE(each) \
+  for (sim_device *each = sim_devices; each < sim_devices + sim_device_count; ++each)
 extern int sim_version, sim_device_count, sim_arch;
 int sim_shared_most(void); /* shared memory of a block, if it is asked for */
 extern uint64_t sim_seed, sim_passes, sim_memory_bytes;
-extern bool sim_held, sim_lazy, sim_settles;
-extern bool sim_launch_blocking; /* CUDA_LAUNCH_BLOCKING */
+extern bool sim_held, sim_lazy, sim_settles, sim_launch_blocking; /* the last: CUDA_LAUNCH_BLOCKING */
 extern uint64_t sim_busy; /* questions left until kernels of this process run */
 extern simgpu_counts sim_count; /* device's counts are added up by it under the lock */
 
@@ -67,25 +94,27 @@ void sim_leave(const CUresult *entered);
   const CUresult sim_asked = sim_enter_back(SIM_##name); \
   __attribute__((cleanup(sim_leave), unused)) const CUresult sim_entered = CUDA_SUCCESS
 #define SIM_LEAVE(result) return sim_asked != CUDA_SUCCESS ? ((void)(result), sim_asked) : (result)
+/* An entry that does nothing else than to answer a result. */
+#define SIM_DEFINE(name, parameters, ...) \
+  CUresult sim_##name parameters { \
+    SIM_ENTER(name); \
+    return __VA_ARGS__; \
+  }
+#define SIM_DEFINE_BACK(name, parameters, ...) \
+  CUresult sim_##name parameters { \
+    SIM_ENTER_BACK(name); \
+    SIM_LEAVE(__VA_ARGS__); \
+  }
 
 void *sim_obtain(size_t bytes); /* zeroed; ends the process where there is none */
 void *sim_grow(void *array, size_t count, size_t element); /* for one more; NULL for count 0 */
+void *sim_duplicate(const void *from, size_t bytes); /* NULL stays NULL */
 uint64_t sim_random(uint64_t *state);
 
 /* ---- objects (objects.c) ----------------------------------------------------------------------------------------- */
 
-typedef enum sim_kind {
-  SIM_CONTEXT = 1,
-  SIM_MODULE,
-  SIM_FUNCTION,
-  SIM_STREAM,
-  SIM_EVENT,
-  SIM_GRAPH,
-  SIM_NODE,
-  SIM_EXEC,
-  SIM_CONDITION,
-  SIM_KIND_COUNT
-} sim_kind;
+typedef enum sim_kind { SIM_CONTEXT = 1, SIM_MODULE, SIM_FUNCTION, SIM_STREAM, SIM_EVENT, SIM_GRAPH, SIM_NODE, SIM_EXEC,
+                        SIM_CONDITION, SIM_KIND_COUNT } sim_kind;
 
 /* What a caller holds is a number that no memory has. It is never given out again, but for that of a stream, which the
  * next stream gets. */
@@ -101,6 +130,8 @@ void sim_object_end(sim_object *object); /* the memory is the caller's */
 void sim_object_forget(sim_object *object); /* it isn't waited for to be given back any more */
 /* NULL, and a broken rule, if it is no such thing or is destroyed. */
 void *sim_find(uint64_t handle, sim_kind kind);
+/* Into *found; refuses with the code what isn't there, and what belongs to another context than the current one. */
+CUresult sim_find_here(uint64_t handle, sim_kind kind, CUresult code, void *found);
 bool sim_is_alive(uint64_t handle, sim_kind kind);
 bool sim_is(uint64_t handle, const void *object); /* alive, and that one */
 size_t sim_alive(simgpu_kind kind);
@@ -123,7 +154,6 @@ typedef struct sim_block { /* of memory */
 } sim_block;
 
 typedef struct sim_freed { uintptr_t at; size_t bytes; } sim_freed;
-
 typedef struct sim_torn { const unsigned char *at; size_t bytes; } sim_torn;
 enum { SIM_TORN_MOST = 32 };
 
@@ -133,8 +163,7 @@ typedef struct sim_device {
   bool closing; /* it is ended just now */
   _Atomic bool hung; /* something on it didn't end for a while */
   unsigned char *range; /* reserved addresses: [range, range + used) were given out, and never are again */
-  size_t used;
-  size_t taken; /* bytes of live blocks */
+  size_t used, taken; /* taken: bytes of live blocks */
   sim_block *blocks;
   sim_freed *freed;
   size_t freed_count;
@@ -142,8 +171,7 @@ typedef struct sim_device {
   pthread_t thread;
   pthread_cond_t work, done;
   bool ending;
-  struct sim_stream *streams;
-  struct sim_stream *running; /* whose item is carried out */
+  struct sim_stream *streams, *running; /* running: whose item is carried out */
   uint64_t random;         /* which stream goes on */
   uint64_t streams_random; /* where the next stream's own begins */
   uint64_t launch_random, passes_most; /* for the item that is carried out */
@@ -222,6 +250,7 @@ typedef struct sim_call { /* of a kernel; one allocation */
 
 /* Checks and copies; *call is by malloc. most: bytes of parameters. */
 CUresult sim_call_make(const CUDA_KERNEL_NODE_PARAMS_v3 *asked, size_t most, sim_call **call);
+sim_call *sim_call_copy(const sim_call *call);
 
 typedef struct sim_copy { /* or a fill */
   unsigned char *to;
@@ -247,8 +276,7 @@ typedef struct sim_item { /* of work for a stream */
 typedef struct sim_stream {
   sim_object base;
   struct sim_stream *next;
-  bool blocking; /* waits for the default stream, and that for it */
-  bool is_default;
+  bool is_default, blocking; /* blocking: waits for the default stream, and that for it */
   uint64_t id; /* never given out again */
   uint64_t random; /* of its items: what other streams do, and when, doesn't matter to them */
   sim_item *first, *last;
@@ -284,11 +312,9 @@ void sim_wake_devices(void); /* what keeps them from going on has changed */
 /* Others' work on the device ends before what waits, and a question is one step of its clock. */
 void sim_busy_over(void);
 void sim_busy_step(void);
-void sim_wait_begin(void); /* around each wait for the device's thread */
-void sim_wait_end(void);
+void sim_wait_begin(void), sim_wait_end(void); /* around each wait for the device's thread */
 size_t sim_queued(void);
-void sim_worker_start(sim_device *device);
-void sim_worker_stop(sim_device *device);
+void sim_worker_start(sim_device *device), sim_worker_stop(sim_device *device);
 /* Waits made the context's late failure known. */
 CUresult sim_state(sim_context *context);
 
@@ -331,8 +357,7 @@ typedef struct sim_graph {
   sim_condition **conditions; /* of a root */
   size_t condition_count;
   uint64_t exec;  /* the one that lives, of a graph with conditional nodes */
-  bool poisoned;  /* by a capture that went wrong */
-  bool capturing;
+  bool poisoned, capturing; /* poisoned: by a capture that went wrong */
   unsigned captures; /* of a root: into it and what is in it */
 } sim_graph;
 
@@ -348,6 +373,10 @@ bool sim_graph_copy(sim_graph *to, const sim_graph *from); /* nodes of all kinds
 CUresult sim_condition_add(sim_graph *graph, const CUgraphNode *after, size_t count,
                            CUDA_CONDITIONAL_NODE_PARAMS *asked, sim_node **node);
 const char *sim_node_name(CUgraphNodeType type);
+bool sim_node_is_behind(const sim_node *node, const sim_node *other); /* at any distance, or the same */
+CUgraphNodeParams sim_kernel_node(const void *asked, size_t bytes); /* parameters of any version */
+/* Of a fill node's parameters; the context is for those that name none. */
+CUresult sim_fill_of(const sim_context *context, const CUgraphNodeParams *asked, sim_copy *fill);
 
 /* ---- graphs ready to run (program.c, exec.c, run.c) -------------------------------------------------------------- */
 
@@ -356,21 +385,18 @@ typedef struct sim_flow sim_flow;
 typedef struct sim_step {
   CUgraphNodeType type;
   uint64_t node;
-  unsigned *next; /* steps behind it */
-  unsigned next_count, after_count;
+  unsigned *next, next_count, after_count; /* steps behind it; how many are before it */
   sim_call *call;
   sim_copy copy;
   CUDA_HOST_NODE_PARAMS host;
   CUgraphConditionalNodeType condition_type;
-  unsigned condition; /* number */
-  unsigned size;
+  unsigned condition, size; /* condition: its number */
   sim_flow **bodies; /* of a child node: one */
 } sim_step;
 
 struct sim_flow {
   sim_step *steps;
-  unsigned count;
-  unsigned number; /* among the program's */
+  unsigned count, number; /* number: among the program's */
   sim_flow *around; /* NULL: the root */
   unsigned around_step, depth;
   bool is_body; /* false: a child graph's, or the root */
@@ -401,9 +427,8 @@ typedef struct sim_exec {
   sim_object base;
   sim_program *program;
   uint64_t graph;
-  bool conditional;
+  bool conditional, gone;
   unsigned queued; /* launches not over */
-  bool gone;
   uint64_t checked; /* sim_unloads when its kernels were last found alive */
   unsigned *kept;   /* handle values at the end of the last launch, for P1a */
 } sim_exec;

@@ -96,10 +96,7 @@ extern const simgpu simgpu_control;
 /* Entries that gk never calls, but programs and libraries beside it, rules, or tests; found by cuGetProcAddress as the
  * others. tests/cuda/abi.py compares them, too. */
 typedef void (*CUhostFn)(void *data);
-typedef struct CUDA_HOST_NODE_PARAMS_st {
-  CUhostFn fn;
-  void *userData;
-} CUDA_HOST_NODE_PARAMS;
+typedef struct CUDA_HOST_NODE_PARAMS_st { CUhostFn fn; void *userData; } CUDA_HOST_NODE_PARAMS;
 typedef struct CUgraphExecUpdateResultInfo_st CUgraphExecUpdateResultInfo;
 typedef enum CUmemAttach_flags_enum { CU_MEM_ATTACH_GLOBAL = 1 } CUmemAttach_flags;
 

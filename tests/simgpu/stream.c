@@ -98,10 +98,6 @@ static void add_counts(const simgpu_counts *counts) {
   sim_count.dropped += counts->dropped;
 }
 
-static void reach_event(const sim_item *item) {
-  if (item->event->reached < item->event_record) item->event->reached = item->event_record;
-}
-
 static void stream_free(sim_stream *stream) {
   sim_stream **link = &stream->base.context->device->streams;
   while (*link != stream) link = &(*link)->next;
@@ -129,7 +125,8 @@ static void work_on(sim_device *device, sim_stream *stream) {
     add_counts(&counts);
     if (!right) sim_fail_context(context, CUDA_ERROR_ILLEGAL_ADDRESS, why);
   }
-  if (item->kind == SIM_ITEM_EVENT) reach_event(item);
+  if (item->kind == SIM_ITEM_EVENT && item->event->reached < item->event_record)
+    item->event->reached = item->event_record;
   device->running = NULL;
   stream->first = item->next;
   if (!stream->first) stream->last = NULL;
@@ -190,8 +187,8 @@ void sim_wait_stream(sim_stream *stream) {
 }
 
 void sim_wake_devices(void) {
-  for (int ordinal = 0; ordinal < sim_device_count; ++ordinal)
-    if (sim_devices[ordinal].contexts) pthread_cond_broadcast(&sim_devices[ordinal].work);
+  SIM_EACH_DEVICE(each)
+    if (each->contexts) pthread_cond_broadcast(&each->work);
 }
 
 void sim_busy_over(void) {
@@ -215,8 +212,8 @@ void sim_wait_end(void) { --waiting; }
 
 size_t sim_queued(void) {
   size_t count = 0;
-  for (int ordinal = 0; ordinal < sim_device_count; ++ordinal)
-    for (const sim_stream *each = sim_devices[ordinal].streams; each; each = each->next)
+  SIM_EACH_DEVICE(device)
+    for (const sim_stream *each = device->streams; each; each = each->next)
       for (const sim_item *item = each->first; item; item = item->next) count += !item->event;
   return count;
 }
@@ -258,37 +255,29 @@ void sim_stream_drop(sim_stream *stream) {
 }
 
 /* NULL and 1 are names of the default stream of the current context. */
-static sim_stream *find(CUstream handle, const sim_context *current) {
-  if ((uintptr_t)handle <= GKI_CU_STREAM_LEGACY) return current->default_stream;
-  return SIM_OF(sim_stream, handle, SIM_STREAM);
+static CUresult find(CUstream handle, const char *entry, sim_stream **stream) {
+  SIM_FIND_CONTEXT(context);
+  *stream = (uintptr_t)handle <= GKI_CU_STREAM_LEGACY ? context->default_stream
+                                                      : SIM_OF(sim_stream, handle, SIM_STREAM);
+  return *stream ? CUDA_SUCCESS : sim_refuse(CUDA_ERROR_INVALID_HANDLE, "%s: no stream", entry);
 }
 
 CUresult sim_stream_asked(CUstream handle, const char *entry, sim_stream **stream) {
-  sim_context *context;
-  CUresult result = sim_current(&context);
-  if (result != CUDA_SUCCESS) return result;
-  *stream = find(handle, context);
-  if (!*stream) return sim_refuse(CUDA_ERROR_INVALID_HANDLE, "%s: no stream", entry);
+  SIM_TRY(find(handle, entry, stream));
   if (!sim_capture_implicit(*stream)) return CUDA_SUCCESS;
   return sim_refuse(CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, "%s: a blocking stream of the context is being captured",
                     entry);
 }
 
 CUresult sim_stream_find(CUstream handle, const char *entry, sim_stream **stream) {
-  sim_context *context;
-  CUresult result = sim_current(&context);
-  if (result != CUDA_SUCCESS) return result;
-  *stream = find(handle, context);
-  if (!*stream) return sim_refuse(CUDA_ERROR_INVALID_HANDLE, "%s: no stream", entry);
-  result = sim_check_context(&(*stream)->base, "stream");
-  return result == CUDA_SUCCESS ? sim_capture_unusable(*stream, entry) : result;
+  SIM_TRY(find(handle, entry, stream));
+  SIM_TRY(sim_check_context(&(*stream)->base, "stream"));
+  return sim_capture_unusable(*stream, entry);
 }
 
 CUresult sim_cuStreamCreate(CUstream *stream, unsigned int flags) {
   SIM_ENTER(cuStreamCreate);
-  sim_context *context;
-  CUresult result = sim_current(&context);
-  if (result != CUDA_SUCCESS) return result;
+  SIM_FIND_CONTEXT(context);
   if (!stream || flags > CU_STREAM_NON_BLOCKING) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "cuStreamCreate: flags");
   *stream = SIM_HANDLE(CUstream, sim_stream_make(context, false, flags == CU_STREAM_DEFAULT));
   return CUDA_SUCCESS;
@@ -304,19 +293,13 @@ static CUresult stream_destroy(CUstream handle) {
   return state;
 }
 
-CUresult sim_cuStreamDestroy(CUstream stream) {
-  SIM_ENTER_BACK(cuStreamDestroy);
-  SIM_LEAVE(stream_destroy(stream));
-}
+SIM_DEFINE_BACK(cuStreamDestroy, (CUstream stream), stream_destroy(stream))
 
 CUresult sim_cuStreamSynchronize(CUstream handle) {
   SIM_ENTER(cuStreamSynchronize);
-  sim_stream *stream;
-  CUresult result = sim_stream_find(handle, "cuStreamSynchronize", &stream);
-  if (result != CUDA_SUCCESS) return result;
+  SIM_FIND_STREAM(stream, handle, "cuStreamSynchronize");
   if (stream->capture) return sim_capture_refuses(stream, "cuStreamSynchronize");
-  result = sim_capture_unsafe("cuStreamSynchronize");
-  if (result != CUDA_SUCCESS) return result;
+  SIM_TRY(sim_capture_unsafe("cuStreamSynchronize"));
   sim_context *context = stream->base.context;
   ++sim_count.waits;
   sim_wait_stream(stream);
@@ -325,76 +308,51 @@ CUresult sim_cuStreamSynchronize(CUstream handle) {
 
 CUresult sim_cuStreamQuery(CUstream handle) {
   SIM_ENTER(cuStreamQuery);
-  sim_stream *stream;
-  CUresult result = sim_stream_find(handle, "cuStreamQuery", &stream);
-  if (result == CUDA_SUCCESS && sim_settles) {
+  SIM_FIND_STREAM(stream, handle, "cuStreamQuery");
+  if (sim_settles) {
     sim_device *device = stream->base.context->device;
     while (!is_at_rest(device)) pthread_cond_wait(&device->done, &sim_lock);
-    result = sim_stream_find(handle, "cuStreamQuery", &stream); /* another thread may have destroyed it */
+    SIM_TRY(sim_stream_find(handle, "cuStreamQuery", &stream)); /* another thread may have destroyed it */
   }
-  if (result != CUDA_SUCCESS) return result;
   if (stream->capture) return sim_capture_refuses(stream, "cuStreamQuery");
-  result = sim_capture_unsafe("cuStreamQuery");
-  if (result != CUDA_SUCCESS) return result;
+  SIM_TRY(sim_capture_unsafe("cuStreamQuery"));
   if (!stream->first) return sim_state(stream->base.context);
   sim_busy_step();
   return CUDA_ERROR_NOT_READY;
 }
 
+static CUresult find_uncaptured(CUstream handle, const char *entry, sim_stream **stream) {
+  SIM_TRY(find(handle, entry, stream));
+  return (*stream)->capture ? sim_capture_refuses(*stream, entry) : CUDA_SUCCESS;
+}
+
 CUresult sim_cuStreamGetCtx(CUstream handle, CUcontext *context) {
   SIM_ENTER(cuStreamGetCtx);
-  sim_context *current;
+  sim_stream *stream;
   if (!context) return CUDA_ERROR_INVALID_VALUE;
-  CUresult result = sim_current(&current);
-  if (result != CUDA_SUCCESS) return result;
-  sim_stream *stream = find(handle, current);
-  if (!stream) return sim_refuse(CUDA_ERROR_INVALID_HANDLE, "cuStreamGetCtx: no stream");
-  if (stream->capture) return sim_capture_refuses(stream, "cuStreamGetCtx");
+  SIM_TRY(find_uncaptured(handle, "cuStreamGetCtx", &stream));
   *context = SIM_HANDLE(CUcontext, stream->base.context);
   return CUDA_SUCCESS;
 }
 
 CUresult sim_cuStreamGetId(CUstream handle, unsigned long long *id) {
   SIM_ENTER(cuStreamGetId);
-  sim_context *current;
-  if (!id) return CUDA_ERROR_INVALID_VALUE;
-  CUresult result = sim_current(&current);
-  if (result != CUDA_SUCCESS) return result;
-  sim_stream *stream = find(handle, current);
-  if (!stream) return sim_refuse(CUDA_ERROR_INVALID_HANDLE, "cuStreamGetId: no stream");
-  if (stream->capture) return sim_capture_refuses(stream, "cuStreamGetId");
-  *id = stream->id;
-  return CUDA_SUCCESS;
-}
-
-CUresult sim_cuStreamIsCapturing(CUstream handle, CUstreamCaptureStatus *status) {
-  SIM_ENTER(cuStreamIsCapturing);
   sim_stream *stream;
-  if (!status) return CUDA_ERROR_INVALID_VALUE;
-  CUresult result = sim_stream_asked(handle, "cuStreamIsCapturing", &stream);
-  if (result != CUDA_SUCCESS) return result;
-  *status = !stream->capture          ? CU_STREAM_CAPTURE_STATUS_NONE
-            : stream->capture->invalid ? CU_STREAM_CAPTURE_STATUS_INVALIDATED
-                                       : CU_STREAM_CAPTURE_STATUS_ACTIVE;
+  if (!id) return CUDA_ERROR_INVALID_VALUE;
+  SIM_TRY(find_uncaptured(handle, "cuStreamGetId", &stream));
+  *id = stream->id;
   return CUDA_SUCCESS;
 }
 
 /* ---- events ---- */
 
 static CUresult event_find(CUevent handle, sim_event **event) {
-  sim_context *context;
-  CUresult result = sim_current(&context);
-  if (result != CUDA_SUCCESS) return result;
-  *event = SIM_OF(sim_event, handle, SIM_EVENT);
-  if (!*event) return sim_refuse(CUDA_ERROR_INVALID_HANDLE, "no event");
-  return sim_check_context(&(*event)->base, "event");
+  return sim_find_here((uint64_t)(uintptr_t)handle, SIM_EVENT, CUDA_ERROR_INVALID_HANDLE, event);
 }
 
 CUresult sim_cuEventCreate(CUevent *event, unsigned int flags) {
   SIM_ENTER(cuEventCreate);
-  sim_context *context;
-  CUresult result = sim_current(&context);
-  if (result != CUDA_SUCCESS) return result;
+  SIM_FIND_CONTEXT(context);
   if (!event || flags > 3) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "cuEventCreate: flags");
   sim_event *made = sim_obtain(sizeof *made);
   sim_object_begin(&made->base, SIM_EVENT, context);
@@ -415,9 +373,8 @@ CUresult sim_cuEventRecord(CUevent handle, CUstream where) {
   SIM_ENTER(cuEventRecord);
   sim_event *event;
   sim_stream *stream;
-  CUresult result = event_find(handle, &event);
-  if (result == CUDA_SUCCESS) result = sim_stream_find(where, "cuEventRecord", &stream);
-  if (result != CUDA_SUCCESS) return result;
+  SIM_TRY(event_find(handle, &event));
+  SIM_TRY(sim_stream_find(where, "cuEventRecord", &stream));
   if (stream->capture && stream->capture->invalid)
     return sim_refuse(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, "cuEventRecord: the capture is invalid");
   if (stream->capture) {
@@ -435,9 +392,8 @@ CUresult sim_cuStreamWaitEvent(CUstream where, CUevent handle, unsigned int flag
   sim_event *event;
   sim_stream *stream;
   if (flags != 0) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "cuStreamWaitEvent: flags must be 0");
-  CUresult result = event_find(handle, &event);
-  if (result == CUDA_SUCCESS) result = sim_stream_find(where, "cuStreamWaitEvent", &stream);
-  if (result != CUDA_SUCCESS) return result;
+  SIM_TRY(event_find(handle, &event));
+  SIM_TRY(sim_stream_find(where, "cuStreamWaitEvent", &stream));
   if (stream->capture || event->capture) return sim_capture_wait(stream, event);
   post_event(stream, SIM_ITEM_WAIT, event);
   return CUDA_SUCCESS;
@@ -452,10 +408,8 @@ static CUresult check_asked(const sim_event *event, const char *entry) {
 CUresult sim_cuEventQuery(CUevent handle) {
   SIM_ENTER(cuEventQuery);
   sim_event *event;
-  CUresult result = event_find(handle, &event);
-  if (result != CUDA_SUCCESS) return result;
-  result = check_asked(event, "cuEventQuery");
-  if (result != CUDA_SUCCESS) return result;
+  SIM_TRY(event_find(handle, &event));
+  SIM_TRY(check_asked(event, "cuEventQuery"));
   if (event->reached >= event->recorded) return sim_state(event->base.context);
   sim_busy_step();
   return CUDA_ERROR_NOT_READY;
@@ -464,10 +418,8 @@ CUresult sim_cuEventQuery(CUevent handle) {
 CUresult sim_cuEventSynchronize(CUevent handle) {
   SIM_ENTER(cuEventSynchronize);
   sim_event *event;
-  CUresult result = event_find(handle, &event);
-  if (result != CUDA_SUCCESS) return result;
-  result = check_asked(event, "cuEventSynchronize");
-  if (result != CUDA_SUCCESS) return result;
+  SIM_TRY(event_find(handle, &event));
+  SIM_TRY(check_asked(event, "cuEventSynchronize"));
   uint64_t until = event->recorded, number = event->base.handle;
   sim_context *context = event->base.context;
   ++sim_count.waits;
@@ -488,7 +440,4 @@ CUresult sim_event_end(CUevent handle) {
   return state;
 }
 
-CUresult sim_cuEventDestroy(CUevent event) {
-  SIM_ENTER_BACK(cuEventDestroy);
-  SIM_LEAVE(sim_event_end(event));
-}
+SIM_DEFINE_BACK(cuEventDestroy, (CUevent event), sim_event_end(event))

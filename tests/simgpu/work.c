@@ -13,9 +13,9 @@ static const sim_block *pinned_block(const sim_context *context, const void *at,
   return block && block->kind != SIMGPU_MEMORY ? block : NULL;
 }
 
-static CUresult check_device_range(const sim_context *context, CUdeviceptr at, size_t bytes, const char *entry) {
+static CUresult check_device_range(const sim_context *context, const void *at, size_t bytes, const char *entry) {
   if (sim_block_of(context, (uintptr_t)at, bytes)) return CUDA_SUCCESS;
-  return sim_refuse(CUDA_ERROR_INVALID_VALUE, "%s: %zu bytes at %#llx aren't within one block of this context's memory",
+  return sim_refuse(CUDA_ERROR_INVALID_VALUE, "%s: %zu bytes at %p aren't within one block of this context's memory",
                     entry, bytes, at);
 }
 
@@ -37,22 +37,15 @@ static void post_copy(sim_stream *stream, sim_copy copy, unsigned char *staged, 
 
 /* host: the side that may be pageable, NULL: none. */
 static CUresult hand_over_copy(CUstream where, sim_copy copy, const void *host, const char *entry) {
-  sim_stream *stream;
-  CUresult result = sim_stream_find(where, entry, &stream);
-  if (result != CUDA_SUCCESS) return result;
+  SIM_FIND_STREAM(stream, where, entry);
   sim_context *context = stream->base.context;
   if (copy.bytes == 0) return CUDA_SUCCESS;
-  if (host != copy.to) result = check_device_range(context, (CUdeviceptr)(uintptr_t)copy.to, copy.bytes, entry);
-  if (result == CUDA_SUCCESS && copy.from && host != copy.from)
-    result = check_device_range(context, (CUdeviceptr)(uintptr_t)copy.from, copy.bytes, entry);
-  if (result != CUDA_SUCCESS) return result;
+  if (host != copy.to) SIM_TRY(check_device_range(context, copy.to, copy.bytes, entry));
+  if (copy.from && host != copy.from) SIM_TRY(check_device_range(context, copy.from, copy.bytes, entry));
   bool pageable = host && !pinned_block(context, host, copy.bytes);
-  if (stream->capture) {
-    if (!pageable) return sim_capture_add(stream, NULL, &copy, NULL);
-    return sim_capture_refuses(stream, entry);
-  }
-  if (pageable) result = sim_capture_unsafe(entry);
-  if (result != CUDA_SUCCESS) return result;
+  if (stream->capture)
+    return pageable ? sim_capture_refuses(stream, entry) : sim_capture_add(stream, NULL, &copy, NULL);
+  if (pageable) SIM_TRY(sim_capture_unsafe(entry));
   ++sim_count.copies;
   if (!pageable) {
     post_copy(stream, copy, NULL, host == copy.from ? copy.from : NULL);
@@ -76,26 +69,15 @@ static CUresult hand_over_copy(CUstream where, sim_copy copy, const void *host, 
   return sim_state(context);
 }
 
-CUresult sim_cuMemcpyHtoDAsync(CUdeviceptr to, const void *from, size_t bytes, CUstream stream) {
-  SIM_ENTER(cuMemcpyHtoDAsync);
-  return hand_over_copy(stream, (sim_copy){(void *)(uintptr_t)to, from, bytes, 0}, from, "cuMemcpyHtoDAsync");
-}
-
-CUresult sim_cuMemcpyDtoHAsync(void *to, CUdeviceptr from, size_t bytes, CUstream stream) {
-  SIM_ENTER(cuMemcpyDtoHAsync);
-  return hand_over_copy(stream, (sim_copy){to, (void *)(uintptr_t)from, bytes, 0}, to, "cuMemcpyDtoHAsync");
-}
-
-CUresult sim_cuMemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream) {
-  SIM_ENTER(cuMemcpyDtoDAsync);
-  return hand_over_copy(stream, (sim_copy){(void *)(uintptr_t)to, (void *)(uintptr_t)from, bytes, 0}, NULL,
-                        "cuMemcpyDtoDAsync");
-}
-
-CUresult sim_cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t bytes, CUstream stream) {
-  SIM_ENTER(cuMemsetD8Async);
-  return hand_over_copy(stream, (sim_copy){(void *)(uintptr_t)to, NULL, bytes, value}, NULL, "cuMemsetD8Async");
-}
+SIM_DEFINE(cuMemcpyHtoDAsync, (CUdeviceptr to, const void *from, size_t bytes, CUstream stream),
+           hand_over_copy(stream, (sim_copy){(void *)(uintptr_t)to, from, bytes, 0}, from, "cuMemcpyHtoDAsync"))
+SIM_DEFINE(cuMemcpyDtoHAsync, (void *to, CUdeviceptr from, size_t bytes, CUstream stream),
+           hand_over_copy(stream, (sim_copy){to, (void *)(uintptr_t)from, bytes, 0}, to, "cuMemcpyDtoHAsync"))
+SIM_DEFINE(cuMemcpyDtoDAsync, (CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream),
+           hand_over_copy(stream, (sim_copy){(void *)(uintptr_t)to, (void *)(uintptr_t)from, bytes, 0}, NULL,
+                          "cuMemcpyDtoDAsync"))
+SIM_DEFINE(cuMemsetD8Async, (CUdeviceptr to, unsigned char value, size_t bytes, CUstream stream),
+           hand_over_copy(stream, (sim_copy){(void *)(uintptr_t)to, NULL, bytes, value}, NULL, "cuMemsetD8Async"))
 
 static void carry_out_copy(void *data) {
   const sim_copy *copy = data;
@@ -138,13 +120,12 @@ CUresult sim_cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned in
   SIM_ENTER(cuModuleLoadDataEx);
   sim_context *context;
   char log[1024] = "";
-  CUresult result = sim_current(&context);
-  if (result == CUDA_SUCCESS) result = sim_capture_unsafe("cuModuleLoadDataEx");
-  if (result != CUDA_SUCCESS) return result;
+  SIM_TRY(sim_current(&context));
+  SIM_TRY(sim_capture_unsafe("cuModuleLoadDataEx"));
   if (!module || !image || (count && (!options || !values)))
     return sim_refuse(CUDA_ERROR_INVALID_VALUE, "cuModuleLoadDataEx: a bad argument");
   sim_module *loaded = NULL;
-  result = sim_module_load(image, sim_version, sim_arch, &loaded, log, sizeof log);
+  CUresult result = sim_module_load(image, sim_version, sim_arch, &loaded, log, sizeof log);
   write_log(count, options, values, log);
   if (result != CUDA_SUCCESS) return sim_refuse(result, "cuModuleLoadDataEx: %s", log);
   sim_module_object *made = sim_obtain(sizeof *made);
@@ -157,9 +138,8 @@ CUresult sim_cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned in
 CUresult sim_unload(CUmodule handle) {
   sim_module_object *module = SIM_OF(sim_module_object, handle, SIM_MODULE);
   if (!module) return sim_refuse(CUDA_ERROR_INVALID_HANDLE, "cuModuleUnload: no module");
-  CUresult state = sim_capture_unsafe("cuModuleUnload");
-  if (state != CUDA_SUCCESS) return state;
-  state = sim_check_context(&module->base, "module");
+  SIM_TRY(sim_capture_unsafe("cuModuleUnload"));
+  CUresult state = sim_check_context(&module->base, "module");
   sim_wait_idle(module->base.context);
   for (sim_function *next, *each = module->functions; each; each = next) {
     next = each->next;
@@ -174,10 +154,7 @@ CUresult sim_unload(CUmodule handle) {
   return state;
 }
 
-CUresult sim_cuModuleUnload(CUmodule module) {
-  SIM_ENTER_BACK(cuModuleUnload);
-  SIM_LEAVE(sim_unload(module));
-}
+SIM_DEFINE_BACK(cuModuleUnload, (CUmodule module), sim_unload(module))
 
 static sim_function *function_make(sim_module_object *module, const sim_kernel *kernel, const char *name) {
   sim_function *function = sim_obtain(sizeof *function);
@@ -201,8 +178,7 @@ CUresult sim_cuModuleGetFunction(CUfunction *function, CUmodule handle, const ch
   SIM_ENTER(cuModuleGetFunction);
   sim_module_object *module = SIM_OF(sim_module_object, handle, SIM_MODULE);
   if (!function || !name || !module) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "cuModuleGetFunction: a bad argument");
-  CUresult result = sim_check_context(&module->base, "module");
-  if (result != CUDA_SUCCESS) return result;
+  SIM_TRY(sim_check_context(&module->base, "module"));
   sim_function *found = module->functions;
   while (found && strcmp(found->name, name) != 0) found = found->next;
   const sim_kernel *kernel = found ? found->kernel : sim_module_kernel(module->module, name);
@@ -211,12 +187,15 @@ CUresult sim_cuModuleGetFunction(CUfunction *function, CUmodule handle, const ch
   return CUDA_SUCCESS;
 }
 
+/* Declares it. */
+#define FIND_FUNCTION(found, handle) \
+  sim_function *found; \
+  SIM_TRY(sim_find_here((uint64_t)(uintptr_t)(handle), SIM_FUNCTION, CUDA_ERROR_INVALID_HANDLE, &found))
+
 CUresult sim_cuFuncGetAttribute(int *value, CUfunction_attribute attribute, CUfunction handle) {
   SIM_ENTER(cuFuncGetAttribute);
-  sim_function *function = SIM_OF(sim_function, handle, SIM_FUNCTION);
-  if (!value || !function) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "cuFuncGetAttribute: a bad argument");
-  CUresult result = sim_check_context(&function->base, "function");
-  if (result != CUDA_SUCCESS) return result;
+  FIND_FUNCTION(function, handle);
+  if (!value) return CUDA_ERROR_INVALID_VALUE;
   if (attribute == CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK) *value = (int)sim_kernel_threads(function->kernel);
   else if (attribute == CU_FUNC_ATTRIBUTE_NUM_REGS) *value = 32;
   else if (attribute == CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES) *value = 0;
@@ -227,10 +206,7 @@ CUresult sim_cuFuncGetAttribute(int *value, CUfunction_attribute attribute, CUfu
 
 CUresult sim_cuFuncSetAttribute(CUfunction handle, CUfunction_attribute attribute, int value) {
   SIM_ENTER(cuFuncSetAttribute);
-  sim_function *function = SIM_OF(sim_function, handle, SIM_FUNCTION);
-  if (!function) return sim_refuse(CUDA_ERROR_INVALID_HANDLE, "cuFuncSetAttribute: no such kernel");
-  CUresult result = sim_check_context(&function->base, "function");
-  if (result != CUDA_SUCCESS) return result;
+  FIND_FUNCTION(function, handle);
   if (attribute != CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES || value < 0 || value > sim_shared_most())
     return sim_refuse(CUDA_ERROR_INVALID_VALUE, "cuFuncSetAttribute: attribute %d can't be %d", (int)attribute, value);
   function->dynamic_most = (unsigned)value;
@@ -239,24 +215,19 @@ CUresult sim_cuFuncSetAttribute(CUfunction handle, CUfunction_attribute attribut
 
 CUresult sim_cuFuncGetParamInfo(CUfunction handle, size_t parameter, size_t *offset, size_t *bytes) {
   SIM_ENTER(cuFuncGetParamInfo);
-  sim_function *function = SIM_OF(sim_function, handle, SIM_FUNCTION);
+  FIND_FUNCTION(function, handle);
   size_t size;
-  if (!function || !offset) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "cuFuncGetParamInfo: a bad argument");
-  CUresult result = sim_check_context(&function->base, "function");
-  if (result != CUDA_SUCCESS) return result;
-  if (parameter >= sim_kernel_parameter_count(function->kernel))
+  if (!offset || parameter >= sim_kernel_parameter_count(function->kernel))
     return sim_refuse(CUDA_ERROR_INVALID_VALUE, "cuFuncGetParamInfo: there is no parameter %zu", parameter);
   sim_kernel_parameter(function->kernel, parameter, offset, bytes ? bytes : &size);
   return CUDA_SUCCESS;
 }
 
 CUresult sim_cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction handle, int threads,
-                                                         size_t shared_bytes) {
+                                                         __attribute__((unused)) size_t shared_bytes) {
   SIM_ENTER(cuOccupancyMaxActiveBlocksPerMultiprocessor);
-  sim_function *function = SIM_OF(sim_function, handle, SIM_FUNCTION);
-  if (!blocks || !function || threads <= 0 || threads > SIM_BLOCK)
+  if (!blocks || !SIM_OF(sim_function, handle, SIM_FUNCTION) || threads <= 0 || threads > SIM_BLOCK)
     return sim_refuse(CUDA_ERROR_INVALID_VALUE, "cuOccupancyMaxActiveBlocksPerMultiprocessor: a bad argument");
-  (void)shared_bytes;
   *blocks = 2 * SIM_BLOCK / threads;
   return CUDA_SUCCESS;
 }
@@ -279,9 +250,7 @@ static CUresult check_shape(const sim_function *function, const CUDA_KERNEL_NODE
 }
 
 static CUresult find_function(const CUDA_KERNEL_NODE_PARAMS_v3 *asked, sim_function **out) {
-  sim_context *context;
-  CUresult result = sim_current(&context);
-  if (result != CUDA_SUCCESS) return result;
+  SIM_FIND_CONTEXT(context);
   if (asked->kern || asked->extra) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "kern and extra aren't simulated");
   sim_function *function = SIM_OF(sim_function, asked->func, SIM_FUNCTION);
   if (!function) return sim_refuse(CUDA_ERROR_INVALID_HANDLE, "no such kernel");
@@ -289,23 +258,20 @@ static CUresult find_function(const CUDA_KERNEL_NODE_PARAMS_v3 *asked, sim_funct
   if (!asked->ctx) return sim_check_context(&function->base, "kernel");
   context = SIM_OF(sim_context, asked->ctx, SIM_CONTEXT);
   if (context && function->base.context == context) return CUDA_SUCCESS;
-  sim_broken("foreign", "a kernel is of another context than was said");
-  return sim_refuse(CUDA_ERROR_INVALID_CONTEXT, "a kernel is of another context than was said");
+  return sim_breaks(CUDA_ERROR_INVALID_CONTEXT, "foreign", "a kernel is of another context than was said");
 }
 
 CUresult sim_call_make(const CUDA_KERNEL_NODE_PARAMS_v3 *asked, size_t most, sim_call **out) {
   sim_function *function = NULL;
-  CUresult result = find_function(asked, &function);
-  if (result == CUDA_SUCCESS) result = check_shape(function, asked);
-  if (result != CUDA_SUCCESS) return result;
+  SIM_TRY(find_function(asked, &function));
+  SIM_TRY(check_shape(function, asked));
   const sim_kernel *kernel = function->kernel;
   size_t count = sim_kernel_parameter_count(kernel);
   if (count && !asked->kernelParams)
     return sim_refuse(CUDA_ERROR_INVALID_VALUE, "%s: %zu parameters are missing", function->name, count);
-  if (function->bytes > most) {
-    sim_broken("parameters", "%s: %zu bytes of parameters, more than %zu", function->name, function->bytes, most);
-    return sim_refuse(CUDA_ERROR_INVALID_VALUE, "%s: %zu bytes of parameters", function->name, function->bytes);
-  }
+  if (function->bytes > most)
+    return sim_breaks(CUDA_ERROR_INVALID_VALUE, "parameters", "%s: %zu bytes of parameters, more than %zu",
+                      function->name, function->bytes, most);
   sim_call *call = sim_obtain(sizeof *call + function->bytes);
   *call = (sim_call){.function = function->base.handle, .context = function->base.context, .kernel = kernel,
                      .name = function->name, .grid = {asked->gridDimX, asked->gridDimY, asked->gridDimZ},
@@ -319,13 +285,13 @@ CUresult sim_call_make(const CUDA_KERNEL_NODE_PARAMS_v3 *asked, size_t most, sim
   return CUDA_SUCCESS;
 }
 
+sim_call *sim_call_copy(const sim_call *call) { return sim_duplicate(call, call ? sizeof *call + call->bytes : 0); }
+
 static CUresult launch(const CUDA_KERNEL_NODE_PARAMS_v3 *asked, bool cooperative, CUstream where, const char *entry) {
   sim_stream *stream;
   sim_call *call;
-  CUresult result = sim_stream_find(where, entry, &stream);
-  if (result != CUDA_SUCCESS) return result;
-  result = sim_call_make(asked, sim_version >= 12010 && !stream->capture ? SIM_LAUNCH_BYTES : SIM_NODE_BYTES, &call);
-  if (result != CUDA_SUCCESS) return result;
+  SIM_TRY(sim_stream_find(where, entry, &stream));
+  SIM_TRY(sim_call_make(asked, sim_version >= 12010 && !stream->capture ? SIM_LAUNCH_BYTES : SIM_NODE_BYTES, &call));
   call->cooperative = cooperative;
   if (stream->capture) return sim_capture_add(stream, call, NULL, NULL);
   ++sim_count.kernels;
@@ -341,10 +307,8 @@ CUresult sim_cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigned i
                             unsigned int block_x, unsigned int block_y, unsigned int block_z,
                             unsigned int shared_bytes, CUstream where, void **parameters, void **extra) {
   SIM_ENTER(cuLaunchKernel);
-  const CUDA_KERNEL_NODE_PARAMS_v3 asked = {.func = function, .gridDimX = grid_x, .gridDimY = grid_y,
-                                            .gridDimZ = grid_z, .blockDimX = block_x, .blockDimY = block_y,
-                                            .blockDimZ = block_z, .sharedMemBytes = shared_bytes,
-                                            .kernelParams = parameters, .extra = extra};
+  const CUDA_KERNEL_NODE_PARAMS_v3 asked = {function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes,
+                                            parameters, extra, NULL, NULL};
   return launch(&asked, false, where, "cuLaunchKernel");
 }
 
@@ -353,10 +317,8 @@ CUresult sim_cuLaunchCooperativeKernel(CUfunction function, unsigned int grid_x,
                                        unsigned int block_z, unsigned int shared_bytes, CUstream where,
                                        void **parameters) {
   SIM_ENTER(cuLaunchCooperativeKernel);
-  const CUDA_KERNEL_NODE_PARAMS_v3 asked = {.func = function, .gridDimX = grid_x, .gridDimY = grid_y,
-                                            .gridDimZ = grid_z, .blockDimX = block_x, .blockDimY = block_y,
-                                            .blockDimZ = block_z, .sharedMemBytes = shared_bytes,
-                                            .kernelParams = parameters};
+  const CUDA_KERNEL_NODE_PARAMS_v3 asked = {function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes,
+                                            parameters, NULL, NULL, NULL};
   return launch(&asked, true, where, "cuLaunchCooperativeKernel");
 }
 
