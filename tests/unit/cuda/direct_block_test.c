@@ -52,53 +52,129 @@ static void count_down(CUgraph body, CUgraphNode after, const int *flag) {
   hand_add(body, after, "hand_add", flag, (uint64_t)-1);
 }
 
-/* ---- each by itself ---------------------------------------------------------------------------------------------- */
+/* ---- programs ---------------------------------------------------------------------------------------------------- */
 
-static void check_loop(gk_device *device, gk_op op, uint32_t bound, int passes, const char *letters) {
+/* Blocks are written as text. A letter is logged. D3{x}: a DO_WHILE whose flag is 3 and counts down; W3<2{x}: a WHILE
+ * with a bound; I1{x}: an IF; E0{x|y}: an IF with an ELSE; in these, ! sets the flag to 0. */
+typedef struct block { gk_op op; int value; uint32_t bound; const char *body, *other, *end; } block;
+
+static bool is_loop(gk_op op) { return op == GK_OP_DO_WHILE || op == GK_OP_WHILE; }
+static bool goes_on(const char *text) { return *text && *text != '}' && *text != '|'; }
+
+static block read_block(const char *text) {
+  char *at;
+  block b = {.op = *text == 'D' ? GK_OP_DO_WHILE : *text == 'W' ? GK_OP_WHILE : *text == 'I' ? GK_OP_IF : GK_OP_ELSE};
+  b.value = (int)strtol(text + 1, &at, 10);
+  if (*at == '<') b.bound = (uint32_t)strtol(at + 1, &at, 10);
+  b.body = b.end = at + 1;
+  for (int depth = 1; depth > 0; ++b.end) {
+    if (*b.end == '|' && depth == 1) b.other = b.end + 1;
+    depth += (*b.end == '{') - (*b.end == '}');
+  }
+  return b;
+}
+
+static int *flags, used_flags; /* one for each block */
+
+static CUgraphNode build(gk_device *device, const char *text, CUgraph into, CUgraphNode after, const int *around) {
+  while (goes_on(text)) {
+    if (*text == '!' || (*text >= 'a' && *text <= 'z')) {
+      after = *text == '!' ? hand_add(into, after, "hand_put", around, 0) : log_letter(into, after, *text);
+      ++text;
+      continue;
+    }
+    const block b = read_block(text);
+    const int *flag = flags + used_flags++;
+    after = hand_add(into, after, "hand_put", flag, (uint64_t)b.value);
+    gk_cuda_block made = block_after(device, b.op, flag, b.bound, into, after);
+    const CUgraphNode last = build(device, b.body, made.body[0], NULL, flag);
+    if (is_loop(b.op)) count_down(made.body[0], last, flag);
+    if (b.op == GK_OP_ELSE) build(device, b.other, made.body[1], NULL, flag);
+    else assert_null(made.body[1]);
+    assert_ok(gk_cuda_end(device, &made));
+    after = made.node;
+    text = b.end;
+  }
+  return after;
+}
+
+/* The program logs this, twice: nothing is left of the launch before. */
+static void check_program(gk_device *device, const char *text, const char *letters) {
   begin_graph(device);
-  int *left = int_on(device, passes);
-  gk_cuda_block loop = block_after(device, op, left, bound, whole, log_letter(whole, NULL, 'a'));
-  count_down(loop.body[0], log_letter(loop.body[0], NULL, 'x'), left);
-  assert_ok(gk_cuda_end(device, &loop));
-  log_letter(whole, loop.node, 'z');
-  CUgraphExec exec = check_graph(device, letters);
-  set_int(device, left, passes);
-  hand_launch(exec); /* nothing is left of the launch before */
+  flags = ints_on(device, NULL, 64);
+  used_flags = 0;
+  build(device, text, whole, NULL, NULL);
+  const CUgraphExec exec = check_graph(device, letters);
+  hand_launch(exec);
   assert_traced(device, letters);
+  discard(exec);
+  discard(whole);
+  gk_free(device, flags);
+  gk_free(device, trace);
 }
 
-TEST_ON_HAND(test_loops) {
-  check_loop(device, GK_OP_DO_WHILE, 0, 3, "axxxz");
-  check_loop(device, GK_OP_DO_WHILE, 0, 1, "axz");
-  check_loop(device, GK_OP_DO_WHILE, 2, 9, "axxz");
-  check_loop(device, GK_OP_DO_WHILE, 1, 9, "axz");
-  check_loop(device, GK_OP_WHILE, 0, 3, "axxxz");
-  check_loop(device, GK_OP_WHILE, 0, 0, "az");
-  check_loop(device, GK_OP_WHILE, 4, 9, "axxxxz");
-  check_loop(device, GK_OP_WHILE, 4, 4, "axxxxz");
-  check_loop(device, GK_OP_WHILE, 4, 2, "axxz");
+TEST_ON_HAND(test_each_by_itself) {
+  static const char *const programs[][2] = {
+      {"aD3{x}z", "axxxz"}, {"aD1{x}z", "axz"}, {"aD9<2{x}z", "axxz"}, {"aD9<1{x}z", "axz"}, {"aW3{x}z", "axxxz"},
+      {"aW0{x}z", "az"}, {"aW9<4{x}z", "axxxxz"}, {"aW4<4{x}z", "axxxxz"}, {"aW2<4{x}z", "axxz"},
+      {"I0{i!}z", "z"}, {"I1{i!}z", "iz"}, {"I-5{i!}z", "iz"}, {"E0{i!|e}z", "ez"}, {"E2{i!|e}z", "iz"}};
+  for (size_t k = 0; k < GK_COUNT(programs); ++k) check_program(device, programs[k][0], programs[k][1]);
 }
 
-static void check_branch(gk_device *device, gk_op op, int value, const char *letters) {
-  begin_graph(device);
-  int *flag = int_on(device, value);
-  gk_cuda_block branch = block_after(device, op, flag, 0, whole, NULL);
-  CUgraphNode in = log_letter(branch.body[0], NULL, 'i');
-  hand_add(branch.body[0], in, "hand_put", flag, 0); /* what it decided on is read once */
-  if (op == GK_OP_ELSE) log_letter(branch.body[1], NULL, 'e');
-  else assert_null(branch.body[1]);
-  assert_ok(gk_cuda_end(device, &branch));
-  log_letter(whole, branch.node, 'z');
-  check_graph(device, letters);
+typedef struct program { uint64_t random; int left; char text[1024], letters[4096]; size_t length, logged; } program;
+
+static void write_blocks(program *p, int depth) {
+  for (uint32_t count = pick(&p->random, 4) + (depth == 0); count > 0 && p->left > 0; --count) {
+    const uint32_t what = depth < 3 ? pick(&p->random, 5) : 0;
+    --p->left;
+    if (what == 0) {
+      p->text[p->length++] = (char)('a' + p->left % 26);
+      continue;
+    }
+    const uint32_t bound = what <= 2 && pick(&p->random, 2) ? 1 + pick(&p->random, 3) : 0;
+    uint32_t value = pick(&p->random, 4);
+    if (what == 1 && !value && !bound) value = 1;
+    p->length += (size_t)snprintf(p->text + p->length, 32, "%c%u<%u{", "DWIE"[what - 1], value, bound);
+    write_blocks(p, depth + 1);
+    if (what == 4) p->text[p->length++] = '|';
+    if (what == 4) write_blocks(p, depth + 1);
+    p->text[p->length++] = '}';
+  }
 }
 
-TEST_ON_HAND(test_branches) {
-  check_branch(device, GK_OP_IF, 0, "z");
-  check_branch(device, GK_OP_IF, 1, "iz");
-  check_branch(device, GK_OP_IF, -5, "iz");
-  check_branch(device, GK_OP_ELSE, 0, "ez");
-  check_branch(device, GK_OP_ELSE, 2, "iz");
+static void carry_out(program *p, const char *text) {
+  while (goes_on(text)) {
+    if (*text >= 'a' && *text <= 'z') {
+      assert_true(p->logged < sizeof p->letters - 1);
+      p->letters[p->logged++] = *text++;
+      continue;
+    }
+    const block b = read_block(text);
+    int flag = b.value;
+    text = b.end;
+    if (!is_loop(b.op)) carry_out(p, flag ? b.body : b.other ? b.other : "");
+    for (uint32_t passes = 0; is_loop(b.op) && (flag || (b.op == GK_OP_DO_WHILE && !passes)); --flag) {
+      carry_out(p, b.body);
+      if (++passes == b.bound) break;
+    }
+  }
 }
+
+TEST_ON_HAND(test_random) {
+  size_t longest = 0;
+  for (uint64_t seed = first_seed(), end = seed + scaled(60); seed < end; ++seed) {
+    static program p;
+    p = (program){.random = seed, .left = 30};
+    write_blocks(&p, 0);
+    carry_out(&p, p.text);
+    if (p.logged > longest) longest = p.logged;
+    sim->set_seed(seed);
+    check_program(device, p.text, p.letters);
+  }
+  if (longest < 40) fail_msg("at most %zu letters", longest);
+}
+
+/* ---- the body's end ---------------------------------------------------------------------------------------------- */
 
 TEST_ON_HAND(test_empty_bodies) {
   begin_graph(device);
@@ -180,119 +256,6 @@ TEST_ON_HAND(test_own_do_while_in_a_loop) {
   check_graph(device, "xx.xx.xx.");
 }
 
-/* ---- in one another ---------------------------------------------------------------------------------------------- */
-
-enum { FLAGS = 64 };
-
-/* A random program, built as a graph and carried out here. */
-typedef struct program {
-  gk_device *device;
-  uint64_t random;
-  int *flags;      /* on the device */
-  int model[FLAGS];
-  int used;
-  char text[4096]; /* what is to be logged */
-  size_t length;
-} program;
-
-typedef struct part {
-  gk_op op;          /* GK_OP_KERNEL: logs a letter */
-  char letter;
-  int flag, value;   /* set before it */
-  uint32_t bound;
-  struct part *in[2], *next;
-} part;
-
-static bool is_loop(gk_op op) { return op == GK_OP_DO_WHILE || op == GK_OP_WHILE; }
-
-static part *make_parts(program *p, int depth, part *pool, size_t *used) {
-  part *first = NULL, **last = &first;
-  for (uint32_t count = pick(&p->random, 4) + (depth == 0); count > 0 && *used < 30; --count) {
-    part *made = *last = &pool[(*used)++];
-    static const gk_op ops[] = {GK_OP_KERNEL, GK_OP_DO_WHILE, GK_OP_WHILE, GK_OP_IF, GK_OP_ELSE};
-    last = &made->next;
-    made->op = ops[depth < 3 ? pick(&p->random, 5) : 0];
-    made->letter = (char)('a' + *used % 26);
-    if (made->op == GK_OP_KERNEL) continue;
-    made->flag = p->used++;
-    made->value = (int)pick(&p->random, 4);
-    if (is_loop(made->op) && pick(&p->random, 2)) made->bound = 1 + pick(&p->random, 3);
-    if (made->op == GK_OP_DO_WHILE && !made->value && !made->bound) made->value = 1;
-    made->in[0] = make_parts(p, depth + 1, pool, used);
-    if (made->op == GK_OP_ELSE) made->in[1] = make_parts(p, depth + 1, pool, used);
-  }
-  return first;
-}
-
-static void carry_out(program *p, const part *at) {
-  for (; at; at = at->next) {
-    if (at->op == GK_OP_KERNEL) {
-      assert_true(p->length < sizeof p->text - 1);
-      p->text[p->length++] = at->letter;
-      continue;
-    }
-    int *flag = &p->model[at->flag];
-    *flag = at->value;
-    if (at->op == GK_OP_IF || at->op == GK_OP_ELSE) {
-      carry_out(p, at->in[*flag ? 0 : 1]);
-      continue;
-    }
-    for (uint32_t passes = 0; at->op == GK_OP_DO_WHILE ? !passes || *flag : *flag;) {
-      carry_out(p, at->in[0]);
-      --*flag;
-      if (at->bound && ++passes >= at->bound) break;
-      passes += !at->bound && !passes;
-    }
-  }
-}
-
-static CUgraphNode build(program *p, const part *at, CUgraph into, CUgraphNode after) {
-  for (; at; at = at->next) {
-    if (at->op == GK_OP_KERNEL) {
-      after = log_letter(into, after, at->letter);
-      continue;
-    }
-    int *flag = p->flags + at->flag;
-    after = hand_add(into, after, "hand_put", flag, (uint64_t)at->value);
-    gk_cuda_block block = block_after(p->device, at->op, flag, at->bound, into, after);
-    const bool stays_empty = pick(&p->random, 2) && !at->in[0] && !at->in[1] && !is_loop(at->op);
-    if (!stays_empty) {
-      CUgraphNode last = build(p, at->in[0], block.body[0], NULL);
-      if (is_loop(at->op)) count_down(block.body[0], last, flag);
-      if (at->op == GK_OP_ELSE) build(p, at->in[1], block.body[1], NULL);
-    }
-    assert_ok(gk_cuda_end(p->device, &block));
-    after = block.node;
-  }
-  return after;
-}
-
-TEST_ON_HAND(test_random) {
-  static const int zeros[FLAGS];
-  static program p;
-  int *flags = ints_on(device, zeros, FLAGS);
-  size_t longest = 0;
-  for (uint64_t seed = first_seed(), end = seed + scaled(60); seed < end; ++seed) {
-    static part pool[32];
-    size_t used = 0;
-    memset(pool, 0, sizeof pool);
-    p = (program){.device = device, .random = seed, .flags = flags};
-    const part *parts = make_parts(&p, 0, pool, &used);
-    carry_out(&p, parts);
-    if (p.length > longest) longest = p.length;
-    sim->set_seed(seed);
-    begin_graph(device);
-    build(&p, parts, whole, NULL);
-    CUgraphExec exec = check_graph(device, p.text);
-    hand_launch(exec);
-    assert_traced(device, p.text);
-    discard(exec);
-    discard(whole);
-    gk_free(device, trace);
-  }
-  if (longest < 40) fail_msg("at most %zu letters", longest);
-}
-
 /* ---- what is refused --------------------------------------------------------------------------------------------- */
 
 TEST_ON_HAND(test_refused) {
@@ -344,7 +307,7 @@ TEST_ON_HAND(test_on_a_shared_stream) {
   gk_device *other = NULL;
   assert_ok(gk_device_open(&(gk_device_desc){.backend = "cuda", .next = &sharing.base}, &other));
   const size_t before = sim->alive(SIMGPU_MEMORY);
-  check_loop(other, GK_OP_DO_WHILE, 2, 9, "axxz");
+  check_program(other, "aD9<2{x}z", "axxz");
   assert_true(sim->alive(SIMGPU_MEMORY) > before);
   gk_device_close(other);
   assert_int_equal(sim->alive(SIMGPU_MEMORY), before);
