@@ -94,10 +94,9 @@ TEST_ON_CUDA(test_in_bodies) {
   int *x = int_on(device, 0);
   called = 0;
   gk_graph *graph = NEW_GRAPH(device, &list, 0, {X, x}, {FLAG, int_on(device, 3)});
-  gk_bind_int(graph, BYTE, 0);
   assert_int_equal(run_to_end(graph, 0)->loops[0].passes, 3);
   assert_int_equal(called, 3); /* recorded once each */
-  assert_int_equal(int_at(device, x), 1);
+  assert_int_equal(int_at(device, x), 0x03030304);
 }
 
 TEST_ON_CUDA(test_known_when_made) {
@@ -132,7 +131,6 @@ TEST_ON_CUDA(test_call_fails) {
       {-3, GK_ERROR_INVALID, "task 0 (fill_bytes)"}};
   int *x = int_on(device, 7);
   gk_graph *graph = NEW_GRAPH(device, &list, 0, {X, x});
-  gk_bind_int(graph, BYTE, 0);
   for (size_t k = 0; k < GK_COUNT(turns); ++k) {
     call_answer = (gk_result)turns[k].answer;
     assert_fails(turns[k].result, turns[k].words, waited_for(graph, 0));
@@ -140,7 +138,7 @@ TEST_ON_CUDA(test_call_fails) {
   }
   call_answer = GK_OK;
   run_to_end(graph, 0);
-  assert_int_equal(int_at(device, x), 1);
+  assert_int_equal(int_at(device, x), 0x03030304);
 }
 
 static gk_device *own_device;
@@ -159,39 +157,29 @@ TEST_IN_MODES(test_call_of_its_own_device) {
   assert_int_equal(int_at(device, x), 7);
 }
 
-TEST_ON_CUDA(test_capture_fails) {
-  LIST(list, GK_IF(FLAG), GK_CALL(wait_there, X), GK_END);
-  gk_graph *graph = NEW_GRAPH(device, &list, 0, {X, int_on(device, 7)}, {FLAG, int_on(device, 1)});
-  assert_fails(GK_ERROR_INVALID, "task 1 (wait_there)", waited_for(graph, 0));
-}
-
 /* What the creation comes to whose first call of that entry fails so. */
+static const gk_list *created;
+static gk_result create(gk_device *device, gk_graph **graph) { return gk_graph_create(device, created, 0, graph); }
 static gk_result create_failing(gk_device *device, const gk_list *list, const char *entry, CUresult code,
                                 gk_graph **graph) {
-  for (uint64_t k = 1;; ++k) {
-    fail_call(k, code);
-    const gk_result result = gk_graph_create(device, list, 0, graph);
-    const char *failed = failed_call();
-    if (!failed) fail_msg("nothing calls %s", entry);
-    if (strcmp(failed, entry) == 0) return result;
-    gk_graph_destroy(*graph);
-  }
+  created = list;
+  return fail_entry(device, entry, code, create, graph);
 }
 
 /* In a body, and the driver says it only in the end: these codes are of what was done to the capture, others aren't. */
 TEST_ON_CUDA(test_capture_ends_badly) {
   LIST(list, GK_IF(FLAG), GK_CALL(do_nothing, A), GK_END);
-  static const int of_call[] = {CUDA_ERROR_ILLEGAL_STATE, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED,
-                                CUDA_ERROR_STREAM_CAPTURE_UNJOINED, CUDA_ERROR_CAPTURED_EVENT};
-  static const int others[] = {CUDA_ERROR_LAUNCH_FAILED, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED - 1,
-                               CUDA_ERROR_CAPTURED_EVENT + 1, CUDA_ERROR_UNKNOWN};
+  static const int codes[2][4] = {
+      {CUDA_ERROR_ILLEGAL_STATE, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, CUDA_ERROR_STREAM_CAPTURE_UNJOINED,
+       CUDA_ERROR_CAPTURED_EVENT},
+      {CUDA_ERROR_LAUNCH_FAILED, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED - 1, CUDA_ERROR_CAPTURED_EVENT + 1,
+       CUDA_ERROR_UNKNOWN}};
   gk_graph *graph = NULL;
-  for (size_t k = 0; k < GK_COUNT(of_call); ++k)
-    assert_fails(GK_ERROR_INVALID, "task 1 (do_nothing): what the call did can't be recorded",
-                 create_failing(device, &list, "cuStreamEndCapture", (CUresult)of_call[k], &graph));
-  for (size_t k = 0; k < GK_COUNT(others); ++k)
-    assert_fails(GK_ERROR_DEVICE, "cuStreamEndCapture for task 1 (do_nothing) of graph list: ",
-                 create_failing(device, &list, "cuStreamEndCapture", (CUresult)others[k], &graph));
+  for (int k = 0; k < 8; ++k)
+    assert_fails(k < 4 ? GK_ERROR_INVALID : GK_ERROR_DEVICE,
+                 k < 4 ? "task 1 (do_nothing): what the call did can't be recorded"
+                       : "cuStreamEndCapture for task 1 (do_nothing) of graph list: ",
+                 create_failing(device, &list, "cuStreamEndCapture", (CUresult)codes[k / 4][k % 4], &graph));
 }
 
 /* Another stream is drawn into the capture; without `joins` it is left there. */
@@ -217,12 +205,11 @@ TEST_IN_MODES(test_forked) {
   for (int k = 0; k < 2; ++k) events[k] = new_event();
   int *x = int_on(device, 5);
   gk_graph *graph = NEW_GRAPH(device, &list, mode_bits, {X, x}, {FLAG, int_on(device, 3)});
-  gk_bind_int(graph, BYTE, 2);
   joins = false;
   assert_fails(GK_ERROR_INVALID, "task 0 (fork_there): what the call did can't be recorded", waited_for(graph, 0));
   joins = true;
   run_to_end(graph, 0);
-  assert_int_equal(int_at(device, x), 0x02020202);
+  assert_int_equal(int_at(device, x), 0x03030303);
 }
 
 /* What a library makes of its own beside what it puts on the stream: no child graph can hold a conditional node, a
@@ -252,7 +239,6 @@ TEST_IN_MODES(test_in_no_child) {
   LIST(list, GK_RUN(add, N, X, A), GK_CALL(add_condition, X, BYTE), GK_RUN(add, N, X, A));
   int *x = int_on(device, 5);
   gk_graph *graph = NEW_GRAPH(device, &list, mode_bits, {X, x});
-  gk_bind_int(graph, BYTE, 1);
   for (spoils = 1; spoils <= 2; ++spoils) { /* the second time the driver frees the graph that it went into */
     added = 0;
     assert_fails(GK_ERROR_INVALID, "task 1 (add_condition): what the call did can't be recorded",
@@ -262,15 +248,7 @@ TEST_IN_MODES(test_in_no_child) {
   added = 0;
   run_to_end(graph, 0);
   assert_int_equal(added, 2);
-  assert_int_equal(int_at(device, x), 0x01010102);
-}
-
-TEST_ON_CUDA(test_in_no_body) {
-  LIST(list, GK_IF(FLAG), GK_CALL(add_condition, X, BYTE), GK_END);
-  spoils = 0;
-  gk_graph *graph = NEW_GRAPH(device, &list, 0, {X, int_on(device, 1)}, {FLAG, int_on(device, 1)});
-  assert_fails(GK_ERROR_UNSUPPORTED, "task 1 (add_condition) recorded a conditional node, which no body",
-               waited_for(graph, 0));
+  assert_int_equal(int_at(device, x), 0x03030304);
 }
 
 static int *known;
@@ -279,7 +257,7 @@ static gk_result fill_known(const gk_value *args, void *native) {
 }
 
 /* What only the driver knows: the host gates the list. */
-TEST_ON_CUDA(test_refused_in_a_body) {
+TEST_ON_CUDA(test_refused_by_the_driver) {
   LIST(list, GK_IF(FLAG), GK_CALL(fill_known, A), GK_END);
   LIST(flat, GK_CALL(fill_known, A));
   static const CUresult codes[] = {CUDA_ERROR_NOT_SUPPORTED, CUDA_ERROR_INVALID_VALUE};
@@ -346,18 +324,25 @@ TEST_ON_CUDA(test_unfit_and_each_call_fails) {
   }
 }
 
+LIST(waiting, GK_IF(FLAG), GK_CALL(wait_there, X), GK_END);
+LIST(adding, GK_IF(FLAG), GK_CALL(add_condition, X, BYTE), GK_END);
+LIST(asking, GK_IF(FLAG), GK_CALL(ask_host, X), GK_END);
+
 /* Where values come late, so does the refusal. */
-TEST_IN_MODES(test_unfit_at_launch) {
-  LIST(list, GK_IF(FLAG), GK_CALL(ask_host, X), GK_END);
-  int *flag = int_on(device, 1);
-  gk_graph *graph = NEW_GRAPH(device, &list, mode_bits, {X, flag}, {FLAG, flag});
-  on_host = 0;
-  if (mode_bits) run_to_end(graph, 0);
-  else {
-    assert_fails(GK_ERROR_UNSUPPORTED, "task 1 (ask_host) recorded", waited_for(graph, 0));
-    assert_says("create it with GK_HOST_GATED");
+TEST_ON_CUDA(test_unfit_at_launch) {
+  static const struct { const gk_list *list; gk_result result; const char *words, *also; } turns[] = {
+      {&waiting, GK_ERROR_INVALID, "task 1 (wait_there)", ""},
+      {&adding, GK_ERROR_UNSUPPORTED, "task 1 (add_condition) recorded a conditional node, which no body", ""},
+      {&asking, GK_ERROR_UNSUPPORTED, "task 1 (ask_host) recorded", "create it with GK_HOST_GATED"}};
+  spoils = 0;
+  for (size_t k = 0; k < GK_COUNT(turns); ++k) {
+    gk_graph *graph = NEW_GRAPH(device, turns[k].list, 0, {X, int_on(device, 7)}, {FLAG, int_on(device, 1)});
+    assert_fails(turns[k].result, turns[k].words, waited_for(graph, 0));
+    assert_says(turns[k].also);
   }
-  assert_int_equal(on_host, mode_bits ? 1 : 0);
+  on_host = 0;
+  run_to_end(NEW_GRAPH(device, &asking, GK_HOST_GATED, {X, int_on(device, 7)}, {FLAG, int_on(device, 1)}), 0);
+  assert_int_equal(on_host, 1);
 }
 
 /* What only the driver knows to be unfit: it says at which node. */
