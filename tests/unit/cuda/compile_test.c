@@ -13,7 +13,6 @@ GK_KERNEL(total, (in(float, y), sum(float, s), value(int, n))) {
 }
 GK_SOURCE_END
 enum { SCALE_LINE = __LINE__ - 6 };
-#define UNUSED __attribute__((unused))
 
 /* ---- which one is chosen ----------------------------------------------------------------------------------------- */
 

@@ -7,12 +7,13 @@
 
 /* ---- in the process of a case ------------------------------------------------------------------------------------ */
 
-static int get(const gki_cuda_driver **driver) {
+static const gki_cuda_driver *driver; /* that this process found */
+
+static bool finds(const gki_cuda_driver **found) {
   gki_begin();
-  gk_result result = gki_cuda_driver_get(driver);
-  if (result == GK_OK) return 0;
-  printf("%s: %s%s", gk_result_name(result), gk_error(), *driver ? " (and a driver)" : "");
-  return 1;
+  gk_result result = gki_cuda_driver_get(found);
+  if (result != GK_OK) printf("%s: %s%s", gk_result_name(result), gk_error(), *found ? " (and a driver)" : "");
+  return result == GK_OK;
 }
 
 static int starts(void) {
@@ -23,8 +24,7 @@ static int starts(void) {
 
 /* The version, then the entries that aren't there. */
 static int say(void) {
-  const gki_cuda_driver *driver;
-  if (get(&driver)) return 0;
+  if (!finds(&driver)) return 0;
   printf("%d", driver->version);
 #define ENTRY(name, version, since, parameters) \
   if (!driver->name) printf(" " #name);
@@ -33,65 +33,56 @@ static int say(void) {
   return 0;
 }
 
-static void print_line(void *user, gk_log_level level, const char *line) {
-  (void)user;
-  (void)level;
-  printf("%s | ", line);
-}
+static void print_line(UNUSED void *user, UNUSED gk_log_level level, const char *line) { printf("%s | ", line); }
 static int logged(void) {
-  const gki_cuda_driver *driver;
   gk_set_log(GK_LOG_INFO, print_line, NULL);
-  return get(&driver);
+  return !finds(&driver);
 }
 
 /* What failed is tried again; what went well isn't. */
 static int again(void) {
-  const gki_cuda_driver *driver, *second;
-  get(&driver);
+  const gki_cuda_driver *second;
+  (void)finds(&driver);
   unsetenv("FAKE_CUDA_INIT");
-  if (get(&driver)) return 0;
+  if (!finds(&driver)) return 0;
   setenv("FAKE_CUDA_INIT", "100", 1);
-  if (get(&second)) return 0;
+  if (!finds(&second)) return 0;
   printf(" | %d, %s, %d starts", driver->version, driver == second ? "the same" : "another", starts());
   return 0;
 }
 
 static int forked(void) {
-  const gki_cuda_driver *driver;
-  if (get(&driver)) return 0;
+  if (!finds(&driver)) return 0;
   fflush(stdout);
   if (fork() == 0) {
-    get(&driver);
+    (void)finds(&driver);
     exit(0);
   }
   wait(NULL);
-  if (!get(&driver)) printf(" | %d", driver->version);
+  if (finds(&driver)) printf(" | %d", driver->version);
   return 0;
 }
 
-static void *get_in_thread(void *at) {
-  const gki_cuda_driver *driver;
-  get(&driver);
-  *(const gki_cuda_driver **)at = driver;
+static void *find_in_thread(void *found) {
+  (void)finds(found);
   return NULL;
 }
 static int threads(void) {
   enum { THREADS = 8 };
   pthread_t thread[THREADS];
-  const gki_cuda_driver *driver[THREADS];
-  int equal = 1;
+  const gki_cuda_driver *found[THREADS];
+  bool equal = true;
   for (int k = 0; k < THREADS; ++k)
-    if (pthread_create(&thread[k], NULL, get_in_thread, &driver[k]) != 0) return 1;
+    if (pthread_create(&thread[k], NULL, find_in_thread, &found[k]) != 0) return 1;
   for (int k = 0; k < THREADS; ++k) pthread_join(thread[k], NULL);
-  for (int k = 0; k < THREADS; ++k) equal &= driver[k] && driver[k] == driver[0];
+  for (int k = 0; k < THREADS; ++k) equal = equal && found[k] && found[k] == found[0];
   printf("%s, %d starts", equal ? "one driver" : "several", starts());
   return 0;
 }
 
 /* What would use or give back anything of a context that is gone doesn't reach the driver, which answers 801 here. */
 static int gone(void) {
-  const gki_cuda_driver *driver;
-  if (get(&driver)) return 0;
+  if (!finds(&driver)) return 0;
   const gki_cuda_driver *g = gki_cuda_driver_of_gone();
   const CUresult answers[] = {
       g->cuCtxSynchronize(), g->cuStreamDestroy(NULL), g->cuStreamSynchronize(NULL), g->cuStreamQuery(NULL),
@@ -109,8 +100,7 @@ static int gone(void) {
 }
 
 static int judge(void) {
-  const gki_cuda_driver *driver;
-  if (get(&driver)) return 0;
+  if (!finds(&driver)) return 0;
   static const CUresult results[] = {CUDA_SUCCESS, CUDA_ERROR_OUT_OF_MEMORY, CUDA_ERROR_LAUNCH_FAILED,
                                      CUDA_ERROR_UNKNOWN, CUDA_ERROR_ILLEGAL_ADDRESS, CUDA_ERROR_INVALID_CONTEXT,
                                      CUDA_ERROR_CONTEXT_IS_DESTROYED, CUDA_ERROR_DEINITIALIZED};
@@ -130,67 +120,66 @@ static int judge(void) {
 #define FIRST "fake_cuda/first"
 #define OLD "fake_cuda/old"
 #define REFUSED "GK_ERROR_NO_DEVICE: "
+#define SAYS(library, setting, ...) {library, {setting}, "say", {__VA_ARGS__}}
+#define REFUSES(library, setting, ...) SAYS(library, setting, REFUSED, __VA_ARGS__)
+#define VERSION "FAKE_CUDA_VERSION="
+#define LACKS "FAKE_CUDA_LACKS="
+#define INIT "FAKE_CUDA_INIT="
 static const elsewhere_case no_driver[] = {
-    {"fake_cuda/other", {0}, "say",
-     {REFUSED, "other/libcuda.so.1 is no CUDA driver, it has no cuDriverGetVersion; install"}},
-    {"fake_cuda/broken", {0}, "say",
-     {REFUSED "there is no CUDA driver (", "broken/libcuda.so.1", "or use another backend", "$"}},
-    {OLD, {"FAKE_CUDA_VERSION=10020"}, "say",
-     {REFUSED, "old/libcuda.so.1 is for CUDA 10.2 and gk needs one for 11.4 or newer; update"}},
-    {OLD, {"FAKE_CUDA_VERSION=12020"}, "say", {REFUSED, "has no cuGetProcAddress; install"}},
-    {FIRST, {"FAKE_CUDA_VERSION=11030"}, "say", {REFUSED, "is for CUDA 11.3 and gk needs one for 11.4"}},
-    {BOTH, {"FAKE_CUDA_VERSION_ANSWER=34"}, "say",
-     {REFUSED, "can't be started, cuDriverGetVersion: error 34; ", "it is the toolkit's stub"}},
-    {BOTH, {"FAKE_CUDA_LACKS=cuGraphLaunch"}, "say",
-     {REFUSED, "both/libcuda.so.1 is for CUDA 13.0 but has no cuGraphLaunch of 10.0; install"}},
-    {BOTH, {"FAKE_CUDA_LACKS=cuStreamGetCtx"}, "say", {REFUSED, "has no cuStreamGetCtx of 9.2; install"}},
-    {FIRST, {"FAKE_CUDA_VERSION=11080", "FAKE_CUDA_LACKS=cuInit"}, "say", {REFUSED, "11.8 but has no cuInit of 2.0"}},
-};
+    REFUSES("fake_cuda/other", 0, "other/libcuda.so.1 is no CUDA driver, it has no cuDriverGetVersion; install"),
+    SAYS("fake_cuda/broken", 0, REFUSED "there is no CUDA driver (", "broken/libcuda.so.1", "or use another backend",
+         "$"),
+    REFUSES(OLD, VERSION "10020", "old/libcuda.so.1 is for CUDA 10.2 and gk needs one for 11.4 or newer; update"),
+    REFUSES(OLD, VERSION "12020", "has no cuGetProcAddress; install"),
+    REFUSES(FIRST, VERSION "11030", "is for CUDA 11.3 and gk needs one for 11.4"),
+    REFUSES(BOTH, "FAKE_CUDA_VERSION_ANSWER=34", "can't be started, cuDriverGetVersion: error 34; ",
+            "it is the toolkit's stub"),
+    REFUSES(BOTH, LACKS "cuGraphLaunch",
+            "both/libcuda.so.1 is for CUDA 13.0 but has no cuGraphLaunch of 10.0; install"),
+    REFUSES(BOTH, LACKS "cuStreamGetCtx", "has no cuStreamGetCtx of 9.2; install"),
+    {FIRST, {VERSION "11080", LACKS "cuInit"}, "say", {REFUSED, "11.8 but has no cuInit of 2.0"}}};
 
 static const elsewhere_case not_started[] = {
-    {BOTH, {"FAKE_CUDA_INIT=100"}, "say",
-     {REFUSED, "both/libcuda.so.1 can't be started, cuInit: a text (NAME, 100); ", "$CUDA_VISIBLE_DEVICES"}},
-    {BOTH, {"FAKE_CUDA_INIT=34"}, "say", {REFUSED, "34); it is the toolkit's stub"}},
-    {BOTH, {"FAKE_CUDA_INIT=803"}, "say", {REFUSED, "803); it and the kernel's module are of different releases"}},
-    {BOTH, {"FAKE_CUDA_INIT=804"}, "say", {REFUSED, "804); it is from a compatibility package"}},
-    {BOTH, {"FAKE_CUDA_INIT=802"}, "say", {REFUSED, "802); a service"}},
-    {BOTH, {"FAKE_CUDA_INIT=800"}, "say", {REFUSED, "800); this user or container may not use the GPU"}},
-    {BOTH, {"FAKE_CUDA_INIT=304"}, "say", {REFUSED, "304); see who may open"}},
-    {BOTH, {"FAKE_CUDA_INIT=101"}, "say", {REFUSED, "101); see which GPUs"}},
-    {BOTH, {"FAKE_CUDA_INIT=3"}, "say", {REFUSED, "3); this process may have been forked"}},
-    {BOTH, {"FAKE_CUDA_INIT=2"}, "say", {REFUSED, "2); free memory"}},
-    {BOTH, {"FAKE_CUDA_INIT=999"}, "say", {REFUSED, "error 999; see what nvidia"}},
-    {BOTH, {"FAKE_CUDA_INIT=205", "FAKE_CUDA_LACKS=cuGetErrorName"}, "say", {REFUSED, "cuInit: error 205; see what"}},
-    {BOTH, {"FAKE_CUDA_INIT=205", "FAKE_CUDA_LACKS=cuGetErrorString"}, "say", {REFUSED, "cuInit: error 205; see what"}},
-    {BOTH, {"FAKE_CUDA_INIT=205"}, "say", {REFUSED, "(NAME, 205); see what nvidia-smi says", "$"}},
-    {BOTH, {"FAKE_CUDA_DEVICES=0"}, "say", {REFUSED, "cuDeviceGetCount: a text (NAME, 100); see whether"}},
-    {BOTH, {"FAKE_CUDA_COUNT_ANSWER=3"}, "say", {REFUSED, "cuDeviceGetCount: a text (NAME, 3)"}},
-};
+    REFUSES(BOTH, INIT "100", "both/libcuda.so.1 can't be started, cuInit: a text (NAME, 100); ",
+            "$CUDA_VISIBLE_DEVICES"),
+    REFUSES(BOTH, INIT "34", "34); it is the toolkit's stub"),
+    REFUSES(BOTH, INIT "803", "803); it and the kernel's module are of different releases"),
+    REFUSES(BOTH, INIT "804", "804); it is from a compatibility package"),
+    REFUSES(BOTH, INIT "802", "802); a service"),
+    REFUSES(BOTH, INIT "800", "800); this user or container may not use the GPU"),
+    REFUSES(BOTH, INIT "304", "304); see who may open"),
+    REFUSES(BOTH, INIT "101", "101); see which GPUs"),
+    REFUSES(BOTH, INIT "3", "3); this process may have been forked"),
+    REFUSES(BOTH, INIT "2", "2); free memory"),
+    REFUSES(BOTH, INIT "999", "error 999; see what nvidia"),
+    {BOTH, {INIT "205", LACKS "cuGetErrorName"}, "say", {REFUSED, "cuInit: error 205; see what"}},
+    {BOTH, {INIT "205", LACKS "cuGetErrorString"}, "say", {REFUSED, "cuInit: error 205; see what"}},
+    REFUSES(BOTH, INIT "205", "(NAME, 205); see what nvidia-smi says", "$"),
+    REFUSES(BOTH, "FAKE_CUDA_DEVICES=0", "cuDeviceGetCount: a text (NAME, 100); see whether"),
+    REFUSES(BOTH, "FAKE_CUDA_COUNT_ANSWER=3", "cuDeviceGetCount: a text (NAME, 3)")};
 
 /* What a driver is too old for is NULL, and it isn't asked for it. */
 #define OF_12_3 \
   " cuStreamBeginCaptureToGraph cuStreamGetCaptureInfo cuGraphAddNode cuGraphConditionalHandleCreate cuGraphGetEdges" \
   " cuGraphNodeGetDependencies"
 static const elsewhere_case found[] = {
-    {BOTH, {0}, "say", {"13000", "$"}},
-    {BOTH, {"FAKE_CUDA_VERSION=12040"}, "say", {"12040", "$"}},
+    SAYS(BOTH, 0, "13000", "$"),
+    SAYS(BOTH, VERSION "12040", "12040", "$"),
     /* Without one that conditional nodes need there is none of those. */
-    {BOTH, {"FAKE_CUDA_LACKS=cuGraphGetEdges"}, "say",
-     {"13000 cuStreamBeginCaptureToGraph cuStreamGetCaptureInfo cuGraphAddNode cuGraphConditionalHandleCreate "
-      "cuGraphGetEdges cuGraphNodeGetDependencies cuGraphInstantiateWithParams cuGraphExecNodeSetParams", "$"}},
-    {BOTH, {"FAKE_CUDA_LACKS=cuGraphUpload"}, "say", {"13000", "$"}}, /* something stands in for these */
-    {BOTH, {"FAKE_CUDA_LACKS=cuDeviceGraphMemTrim"}, "say", {"13000", "$"}},
-    {BOTH, {"FAKE_CUDA_LACKS=cuFuncGetParamInfo"}, "say", {"13000 cuFuncGetParamInfo", "$"}},
-    {BOTH, {"FAKE_CUDA_LACKS=cuStreamEndCapture"}, "say", {"13000 cuStreamEndCapture", "$"}},
-    {BOTH, {"FAKE_CUDA_VERSION=12030"}, "say", {"12030 cuFuncGetParamInfo", "$"}},
-    {BOTH, {"FAKE_CUDA_VERSION=12020"}, "say", {"12020" OF_12_3 " cuFuncGetParamInfo", "$"}},
-    {BOTH, {"FAKE_CUDA_VERSION=12000"}, "say", {"12000" OF_12_3 " cuGraphExecNodeSetParams cuFuncGetParamInfo", "$"}},
-    {FIRST, {"FAKE_CUDA_VERSION=11040"}, "say",
-     {"11040 cuStreamGetId" OF_12_3 " cuGraphInstantiateWithParams cuGraphExecNodeSetParams cuFuncGetParamInfo", "$"}},
-};
+    SAYS(BOTH, LACKS "cuGraphGetEdges",
+         "13000" OF_12_3 " cuGraphInstantiateWithParams cuGraphExecNodeSetParams", "$"),
+    SAYS(BOTH, LACKS "cuGraphUpload", "13000", "$"), /* something stands in for these */
+    SAYS(BOTH, LACKS "cuDeviceGraphMemTrim", "13000", "$"),
+    SAYS(BOTH, LACKS "cuFuncGetParamInfo", "13000 cuFuncGetParamInfo", "$"),
+    SAYS(BOTH, LACKS "cuStreamEndCapture", "13000 cuStreamEndCapture", "$"),
+    SAYS(BOTH, VERSION "12030", "12030 cuFuncGetParamInfo", "$"),
+    SAYS(BOTH, VERSION "12020", "12020" OF_12_3 " cuFuncGetParamInfo", "$"),
+    SAYS(BOTH, VERSION "12000", "12000" OF_12_3 " cuGraphExecNodeSetParams cuFuncGetParamInfo", "$"),
+    SAYS(FIRST, VERSION "11040", "11040 cuStreamGetId" OF_12_3 " cuGraphInstantiateWithParams cuGraphExecNodeSetParams "
+         "cuFuncGetParamInfo", "$")};
 
 #define WITHOUT(entry, what) \
-  {BOTH, {"FAKE_CUDA_VERSION=12040", "FAKE_CUDA_LACKS=" entry}, "logged", \
+  {BOTH, {VERSION "12040", LACKS entry}, "logged", \
    {"the CUDA driver ", "both/libcuda.so.1 is for CUDA 12.4 but has no " entry "; gk does without: " what " | ", \
     "both/libcuda.so.1 for CUDA 12.4 | ", "$"}}
 static const elsewhere_case left_out[] = {
@@ -201,7 +190,7 @@ static const elsewhere_case left_out[] = {
 };
 
 static const elsewhere_case kept[] = {
-    {BOTH, {"FAKE_CUDA_INIT=100"}, "again", {REFUSED, " | 13000, the same, 2 starts", "$"}},
+    {BOTH, {INIT "100"}, "again", {REFUSED, " | 13000, the same, 2 starts", "$"}},
     {BOTH, {0}, "forked", {REFUSED "this process was forked from one that had started CUDA", " | 13000", "$"}},
     {BOTH, {0}, "threads", {"one driver, 1 starts", "$"}},
 };
@@ -232,16 +221,15 @@ TEST(a_machine_without_driver_says_so) {
     print_message("this machine has a CUDA driver\n");
     skip();
   }
-  static const elsewhere_case c = {NULL, {0}, "say",
-                              {REFUSED "there is no CUDA driver (libcuda.so.1: ",
-                               "); install NVIDIA's, or use another backend", "$"}};
-  elsewhere_check(&c, 1);
+  static const elsewhere_case without[] = {
+      SAYS(NULL, 0, REFUSED "there is no CUDA driver (libcuda.so.1: ", "); install NVIDIA's, or use another backend",
+           "$")};
+  ELSEWHERE(without);
 }
 
 int main(int count, char **words) {
-  static const elsewhere_word known[] = {
-      {"say", say}, {"again", again}, {"forked", forked}, {"threads", threads}, {"judge", judge},
-      {"logged", logged}, {"gone", gone}};
+  static const elsewhere_word known[] = {{"say", say}, {"again", again}, {"forked", forked}, {"threads", threads},
+                                         {"judge", judge}, {"logged", logged}, {"gone", gone}};
   int code;
   if (elsewhere_is_here(count, words, known, GK_COUNT(known), &code)) return code;
   return run_all_tests();

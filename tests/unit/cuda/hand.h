@@ -89,12 +89,4 @@ static inline int setup_hand(void **state) {
 
 #define TEST_ON_HAND(test) DEVICE_TEST(test, setup_hand, teardown_cuda)
 
-/* For trace_test. */
-static inline void release_nothing(UNUSED void *what) {}
-static inline void hand_find_entries(void) {}
-static inline CUgraphExec hand_instantiate(CUgraph graph) {
-  CUgraphExec exec = new_exec(graph);
-  kept_things[kept_count - 1].discard = release_nothing;
-  return exec;
-}
 #endif

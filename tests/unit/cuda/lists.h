@@ -8,8 +8,7 @@ enum { X = 1, Y, N, A, LEFT, FLAG, BYTE, LINE, COUNT, SLOTS };
 enum { HERE = 5, THERE };
 static const gk_slot_desc slots[] = {
     GK_BUFFER(X, int), GK_BUFFER(Y, int), GK_DEFAULT(N, int, 1), GK_DEFAULT(A, int, 1), GK_BUFFER(LEFT, int),
-    GK_BUFFER(FLAG, int), GK_DEFAULT(BYTE, int, 3), GK_STRUCT_VALUE(LINE, line),
-    GK_BUFFER(COUNT, int)};
+    GK_BUFFER(FLAG, int), GK_DEFAULT(BYTE, int, 3), GK_STRUCT_VALUE(LINE, line), GK_BUFFER(COUNT, int)};
 
 LIST(straight, GK_RUN(add, N, X, A));
 LIST(looping, GK_DO_WHILE(LEFT), GK_RUN(add, N, X, A), GK_RUN(decrease, GK_ONE, LEFT), GK_END);

@@ -8,8 +8,6 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
-#define UNUSED __attribute__((unused))
-
 static const simgpu *sim;
 
 /* The same driver by entries that the test finds itself, as a program does that uses CUDA beside gk. An entry that the

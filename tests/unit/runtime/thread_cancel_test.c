@@ -2,7 +2,7 @@
  * wait and a log's sink too, would otherwise leave locks and graphs taken. */
 #include "unit/support/await.h"
 #include "unit/support/runtime_kernels.h"
-#include "unit/cuda/user_driver.h"
+#include "unit/cuda/world.h"
 #include "unit/support/waits.h"
 
 static atomic_bool shut; /* a kernel waits before it ends */
@@ -264,5 +264,5 @@ TEST_ON_CUDA(added_call_is_finished) {
 int main(int argc, char **argv) {
   (void)argc;
   with_simgpu(argv);
-  return run_all_tests_with(find_user_driver, NULL);
+  return run_all_tests();
 }

@@ -11,6 +11,8 @@
 #include <string.h>
 #include <cmocka.h>
 
+#define UNUSED __attribute__((unused))
+
 enum { MOST_TESTS = 256 };
 static struct CMUnitTest listed_tests[MOST_TESTS];
 static unsigned listed_lines[MOST_TESTS], listed_count;
@@ -43,7 +45,7 @@ static inline void list_test_on(unsigned at_line, const char *words, struct CMUn
 #define LISTED_TEST(test, list) \
   static void test(void **state); \
   __attribute__((constructor)) static void list_##test(void) { list; } \
-  static void test(__attribute__((unused)) void **state)
+  static void test(UNUSED void **state)
 
 #define TEST_WITH(test, setup, teardown) \
   LISTED_TEST(test, list_test(__LINE__, (struct CMUnitTest){#test, test, setup, teardown, NULL}))
@@ -55,7 +57,7 @@ static inline void list_test_on(unsigned at_line, const char *words, struct CMUn
 #define DEVICE_TEST_(test, list) \
   static void test##_on(gk_device *device, void **state); \
   LISTED_TEST(test, list) { test##_on(*state, state); } \
-  static void test##_on(__attribute__((unused)) gk_device *device, __attribute__((unused)) void **state)
+  static void test##_on(UNUSED gk_device *device, UNUSED void **state)
 #define DEVICE_TEST(test, setup, teardown) \
   DEVICE_TEST_(test, list_test(__LINE__, (struct CMUnitTest){#test, test, setup, teardown, NULL}))
 #define DEVICE_TEST_ON(backends, test, setup, teardown) \
@@ -74,9 +76,9 @@ static inline int run_all_tests(void) { return run_all_tests_with(NULL, NULL); }
 
 /* A library call, and a kernel's function on the host. */
 #define CALLED(name) \
-  static gk_result name(__attribute__((unused)) const gk_value *args, __attribute__((unused)) void *stream)
+  static gk_result name(UNUSED const gk_value *args, UNUSED void *stream)
 #define HOST_KERNEL(name) \
-  static void name(__attribute__((unused)) const gk_value *args, __attribute__((unused)) gk_range range)
+  static void name(UNUSED const gk_value *args, UNUSED gk_range range)
 
 #define assert_ok(call) \
   do { \
