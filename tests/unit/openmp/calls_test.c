@@ -5,8 +5,6 @@
 #include "openmp/runner.h"
 #include "unit/support/set_clock.h"
 
-/* ---- when the team is called ------------------------------------------------------------------------------------- */
-
 enum { ITEM_NS = 1000000 };
 
 static bool together; /* the test expects that others take part: each waits until they are there */
@@ -25,12 +23,11 @@ static void come_together(void) {
   if (together) await(atomic_load(leads ? &others_came : &leader_came));
 }
 
-static void toil(const gk_value *args, gk_range range) {
-  touch(args, range);
+HAND_KERNEL(toiling, INOUT(uint8_t)) {
+  touching_host(args, range);
   come_together();
   let_pass_here((range.end - range.begin) * ITEM_NS);
 }
-static const gk_kernel toiling = {.name = "toiling", .params = touch_params, .param_count = 1, .host = toil};
 LIST_OVER(item_slots, toil_list, GK_RUN(toiling, N, X));
 
 enum { TOIL_ITEMS = 8, READING_NS = 100 /* and so what a dispatch takes as it is measured */ };
@@ -61,8 +58,8 @@ static int launches_until_started(world *w) {
 }
 
 /* A task is believed to grow eightfold each time, from 8 ns on: in the sixth launch it takes long enough. */
-static void begin_toil(world *w) {
-  begin_list(w, &toil_list, TOIL_ITEMS);
+static void begin_toil(world *w, int items) {
+  begin_list(w, &toil_list, items);
   for (int k = 1; k <= 5; ++k) {
     assert_runs(w);
     assert_int_equal(atomic_load(&other_threads), 0);
@@ -84,19 +81,14 @@ static void begin_toil(world *w) {
 }
 
 TEST(test_large_tasks_are_shared) {
-  world w;
-  begin_toil(&w);
-  char *text = gki_openmp.dump(&w.program, "text");
-  assert_non_null(strstr(text, "task 0 (toiling): kernel, 8 items, 1e+06 ns each"));
-  free(text);
+  WORLD_BY(begin_toil, w, TOIL_ITEMS);
+  assert_dumps(&w, "task 0 (toiling): kernel, 8 items, 1e+06 ns each");
   assert_null(gki_openmp.dump(&w.program, "json"));
-  world_end(&w);
 }
 
 /* A dispatch that took very long when it was measured isn't held against the team for ever. */
 TEST(test_a_slow_moment_is_forgotten) {
-  world w;
-  begin_toil(&w);
+  WORLD_BY(begin_toil, w, TOIL_ITEMS);
   begin_slow_moment(&w.device, 1e12f, gki_now_ns() + 100 * ITEM_NS);
   const uint32_t calibrated = w.device.calibrations;
   int launches = 0;
@@ -109,36 +101,29 @@ TEST(test_a_slow_moment_is_forgotten) {
   assert_int_equal(w.device.calibrations, calibrated + 1);
   assert_true(atomic_load(&other_threads) > 0);
   assert_true(w.device.dispatch_floor_ns == READING_NS);
-  world_end(&w);
 }
 
 /* Nor is a waking: a sixteenth of it is forgotten by each launch, until it is less than what is to be gained. */
 TEST(test_a_slow_waking_is_forgotten) {
-  world w;
-  begin_toil(&w);
+  WORLD_BY(begin_toil, w, TOIL_ITEMS);
   const float least_ns = 1e7f;
   w.device.wake_ns = 1e9f;
   int launches = 0;
   for (float wake_ns = 1e9f; wake_ns > least_ns; ++launches) wake_ns *= 15 / 16.0f;
   w.program.eager = false;
   assert_in_range(launches_until_started(&w), launches, launches + 30);
-  world_end(&w);
 }
 
 /* What is forgotten ends at what is usual: else every task would come to look large, and call the team for nothing. */
 TEST(test_small_tasks_stay_small) {
   LIST_OVER(item_slots, list, GK_RUN(touching, N, X));
-  world w;
-  begin_list(&w, &list, 3);
+  WORLD_BY(begin_list, w, &list, 3);
   float begun_with = w.device.dispatch_ns;
   for (int k = 0; k < 2000; ++k) assert_runs(&w);
   assert_true(w.device.dispatch_ns >= begun_with);
   assert_int_equal(w.device.calibrations, 0);
   assert_int_equal(atomic_load(&other_threads), 0);
-  world_end(&w);
 }
-
-/* ---- within one launch ------------------------------------------------------------------------------------------- */
 
 static world *looping;
 static uint32_t passes, met_at, again_at;
@@ -155,12 +140,10 @@ CALLED(doubt_in_time) {
 
 enum { LITTLE_NS = 20000 };
 
-static void toil_a_little(const gk_value *args, gk_range range) {
-  touch(args, range);
+HAND_KERNEL(toiling_little, INOUT(uint8_t)) {
+  touching_host(args, range);
   let_pass_here((range.end - range.begin) * LITTLE_NS);
 }
-static const gk_kernel toiling_little = {
-  .name = "toiling_little", .params = touch_params, .param_count = 1, .host = toil_a_little};
 
 static void begin_loop(world *w, const gk_list *list, int *count) {
   begin_list(w, list, 2);
@@ -172,15 +155,13 @@ static void begin_loop(world *w, const gk_list *list, int *count) {
 
 /* A slow moment is doubted in the middle of a launch, too, the next time that the task is timed. */
 TEST(test_a_slow_moment_is_forgotten_in_a_loop) {
-  LIST_OVER(item_slots, list, GK_DO_WHILE(COUNT), GK_RUN(toiling_little, N, X), GK_CALL(doubt_in_time, COUNT), GK_END);
+  LIST_OVER(item_slots, list, LOOP(COUNT, GK_RUN(toiling_little, N, X), GK_CALL(doubt_in_time, COUNT)));
   int again;
-  world w;
-  begin_loop(&w, &list, &again);
+  WORLD_BY(begin_loop, w, &list, &again);
   begin_slow_moment(&w.device, 1e12f, gki_now_ns() + 1000 * ITEM_NS);
   assert_runs(&w);
   assert_in_range(met_at, DOUBTED_PASS + 1, DOUBTED_PASS + 2 * 64);
   assert_true(w.device.dispatch_floor_ns == READING_NS);
-  world_end(&w);
 }
 
 /* Ends the loop when it was measured once more after a moment that was slow while the team was there. */
@@ -200,17 +181,13 @@ CALLED(slow_down) {
 /* Likewise where the team is there: it is measured again, rather than shared for as long as the launch may take with
  * what has become of the machine. */
 TEST(test_a_team_is_measured_again) {
-  LIST_OVER(item_slots, list, GK_DO_WHILE(COUNT), GK_RUN(toiling_little, N, X), GK_CALL(slow_down, COUNT), GK_END);
+  LIST_OVER(item_slots, list, LOOP(COUNT, GK_RUN(toiling_little, N, X), GK_CALL(slow_down, COUNT)));
   int again;
-  world w;
-  begin_loop(&w, &list, &again);
+  WORLD_BY(begin_loop, w, &list, &again);
   assert_runs(&w);
   assert_true(met_at > 0);
   assert_in_range(again_at, met_at + 1, met_at + 2 * 64);
-  world_end(&w);
 }
-
-/* ---- waking ------------------------------------------------------------------------------------------------------ */
 
 CALLED(await_sleep) {
   if (looping->device.team.size > 1) await(gki_team_sleeps(&looping->device.team, 1));
@@ -227,17 +204,14 @@ CALLED(note_help) {
 
 /* On all threads' clock, so that a waking is seen to take nothing, or on their own, so that each is seen to take as
  * long as it does. */
-static void toil_for_all(const gk_value *args, gk_range range) {
-  touch(args, range);
+HAND_KERNEL(small_for_all, INOUT(uint8_t)) {
+  touching_host(args, range);
   let_pass((range.end - range.begin) * 1000);
 }
-static void toil_by_oneself(const gk_value *args, gk_range range) {
-  touch(args, range);
+HAND_KERNEL(small, INOUT(uint8_t)) {
+  touching_host(args, range);
   let_pass_here((range.end - range.begin) * 1000);
 }
-static const gk_kernel small_for_all = {
-  .name = "small_for_all", .params = touch_params, .param_count = 1, .host = toil_for_all};
-static const gk_kernel small = {.name = "small", .params = touch_params, .param_count = 1, .host = toil_by_oneself};
 
 /* Costs are known, and a dispatch takes what it takes usually: of 10 us of work it saves 4, a fifth of a waking. */
 static void begin_waking(world *w, const gk_list *list) {
@@ -273,8 +247,7 @@ TEST(test_starts_are_earned) {
   LIST_OVER(item_slots, list, SMALL, SMALL, SMALL, SMALL, SMALL, SMALL);
   static const struct { float wake_ns; int first; } launches[] = {
     {GKI_WAKE_NS, 4}, {GKI_WAKE_NS, 0}, {20001, 0}, {30000, 6}, {GKI_WAKE_NS, 4}};
-  world w;
-  begin_waking(&w, &list);
+  WORLD_BY(begin_waking, w, &list);
   for (size_t l = 0; l < GK_COUNT(launches); ++l) {
     run_waking(&w, launches[l].wake_ns);
     assert_int_equal(task_count, 6);
@@ -282,20 +255,17 @@ TEST(test_starts_are_earned) {
       if (tasks_done[k].started != (k >= launches[l].first)) fail_msg("launch %zu, task %d", l, k);
     if (l == 2) w.program.eager = false;
   }
-  world_end(&w);
 }
 
 /* What takes as long alone as with a dispatch is shared, and nothing that takes less. */
 TEST(test_what_is_worth_a_dispatch) {
   LIST_OVER(item_slots, list, SMALL, GK_CALL(note_help, 0));
   for (int less = 0; less < 2; ++less) {
-    world w;
-    begin_waking(&w, &list);
+    WORLD_BY(begin_waking, w, &list);
     w.program.ops[0].cost_ns = less ? 199 : 200;
     w.program.ops[0].alone_ns = 10 * w.program.ops[0].cost_ns; /* of two, each has half: twice a dispatch is saved */
     run_waking(&w, 0);
     assert_int_equal(tasks_done[1].started, !less);
-    world_end(&w);
   }
 }
 
@@ -309,32 +279,28 @@ CALLED(begin_anew) {
 /* Each time that it has gone to sleep, too. The first task is worth it by itself, and too long to learn from it what a
  * dispatch takes. */
 TEST(test_wakings_are_earned) {
-  static const gk_task tasks[] = {GK_RUN(toiling_little, N, X), GK_CALL(begin_anew, 0), SLEEP_SMALL, SLEEP_SMALL,
-                                  SLEEP_SMALL, SLEEP_SMALL, SLEEP_SMALL, SLEEP_SMALL};
+  LIST_OVER(item_slots, list, GK_RUN(toiling_little, N, X), GK_CALL(begin_anew, 0), SLEEP_SMALL, SLEEP_SMALL,
+                              SLEEP_SMALL, SLEEP_SMALL, SLEEP_SMALL, SLEEP_SMALL);
   static const bool wanted[] = {false, false, false, false, true, false};
-  static const gk_list list = GK_LIST(list, tasks, item_slots);
-  world w;
-  begin_waking(&w, &list);
+  WORLD_BY(begin_waking, w, &list);
   w.program.ops[0].cost_ns = LITTLE_NS;
   run_waking(&w, GKI_WAKE_NS);
   assert_int_equal(task_count, GK_COUNT(wanted));
   for (size_t k = 0; k < GK_COUNT(wanted); ++k)
     if (tasks_done[k].helped != wanted[k]) fail_msg("task %zu: %d", k, tasks_done[k].helped);
-  world_end(&w);
 }
 
-static void assert_near(float seen, float wanted) {
-  if (fabsf(seen / wanted - 1) > 1e-4f) fail_msg("%g, not %g", (double)seen, (double)wanted);
+static void assert_near(size_t at, float seen, float wanted) {
+  if (fabsf(seen / wanted - 1) > 1e-4f) fail_msg("case %zu: %g, not %g", at, (double)seen, (double)wanted);
 }
 
 static atomic_bool were_asleep;
 
-static void note_asleep(const gk_value *args, gk_range range) {
-  touch(args, range);
+HAND_KERNEL(noting, INOUT(uint8_t)) {
+  touching_host(args, range);
   if (pthread_equal(pthread_self(), worker)) return;
   atomic_store(&were_asleep, atomic_load(&looping->device.team.slots[1].job->woken_at) != 0);
 }
-static const gk_kernel noting = {.name = "noting", .params = touch_params, .param_count = 1, .host = note_asleep};
 
 enum { MOST_TRIES = 10000 /* until others are awake still when an order comes, so that they aren't woken */ };
 
@@ -343,8 +309,7 @@ TEST(test_a_start_is_timed) {
   static const uint64_t readings[][2] = {{(uint64_t)GKI_WAKE_NS / 2, 0}, {(uint64_t)GKI_WAKE_NS * 2, 0}};
   LIST_OVER(item_slots, list, GK_RUN(noting, N, X));
   for (size_t k = 0; k < GK_COUNT(readings); ++k) {
-    world w;
-    begin_waking(&w, &list);
+    WORLD_BY(begin_waking, w, &list);
     atomic_store(&were_asleep, true);
     for (int tries = 0; tries < MOST_TRIES && atomic_load(&were_asleep); ++tries) {
       w.program.ops[0].cost_ns = 3000;
@@ -353,19 +318,18 @@ TEST(test_a_start_is_timed) {
       run_waking(&w, GKI_WAKE_NS);
     }
     assert_false(atomic_load(&were_asleep));
-    assert_near(w.device.wake_ns, GKI_WAKE_NS * (k ? 1.5f : 1 / 1.5f));
-    world_end(&w);
+    assert_near(k, w.device.wake_ns, GKI_WAKE_NS * (k ? 1.5f : 1 / 1.5f));
   }
 }
 
 /* On whoever helps an item takes longer. Nobody works before all are awake. */
-static void toil_unevenly(const gk_value *args, gk_range range) {
-  touch(args, range);
+HAND_KERNEL(uneven, INOUT(uint8_t)) {
+  touching_host(args, range);
   come_together();
   let_pass(pthread_equal(pthread_self(), worker) ? 4 * ITEM_NS : 10 * ITEM_NS);
 }
 
-static gk_result sleep_first(const gk_value *args, void *stream) {
+CALLED(sleep_first) {
   const gk_result result = await_sleep(args, stream);
   expect_others(true);
   return result;
@@ -373,41 +337,32 @@ static gk_result sleep_first(const gk_value *args, void *stream) {
 
 /* Waking is timed by those who wake: if they work longer then, it wasn't waking that took so long. */
 TEST(test_uneven_work_is_no_waking) {
-  static const gk_kernel uneven = {
-    .name = "uneven", .params = touch_params, .param_count = 1, .host = toil_unevenly};
 #define UNEVEN GK_CALL(sleep_first, 0), GK_RUN(uneven, N, X)
   LIST_OVER(item_slots, list, GK_RUN(touching, N, X), UNEVEN, UNEVEN, UNEVEN, UNEVEN);
-  world w;
-  begin_waking(&w, &list);
+  WORLD_BY(begin_waking, w, &list);
   for (uint32_t k = 0; k < w.program.op_count; ++k) w.program.ops[k].cost_ns = 1e6f;
   w.device.wake_ns = 1e6f;
   assert_runs(&w);
   float wake_ns = 1e6f + (GKI_WAKE_NS - 1e6f) / 16; /* a launch forgets a little, */
   for (int k = 0; k < 4 + 1; ++k) wake_ns /= 1.5f;  /* four wakings at least and the start took no time */
   assert_true(w.device.wake_ns < 1.01f * wake_ns);
-  world_end(&w);
 }
-
-/* ---- dispatches -------------------------------------------------------------------------------------------------- */
 
 static uint64_t own_ns, late_ns; /* what its part takes the leader, and others beyond that */
 
 /* Others let time pass when the leader is through and sleeps. */
-static void end_apart(const gk_value *args, gk_range range) {
-  note_asleep(args, range);
+HAND_KERNEL(apart, INOUT(uint8_t)) {
+  noting_host(args, range);
   const bool leads = pthread_equal(pthread_self(), worker);
   if (!leads) await(atomic_load(&looping->device.team.slots[1].job->pending) >> 31);
   let_pass(leads ? own_ns : late_ns);
 }
-static const gk_kernel apart = {.name = "apart", .params = touch_params, .param_count = 1, .host = end_apart};
-static const gk_task apart_tasks[] = {GK_RUN(apart, N, X)};
-static const gk_list apart_list = GK_LIST(list, apart_tasks, item_slots);
+LIST_OVER(item_slots, apart_list, GK_RUN(apart, N, X));
 
 /* A task that is believed to take long, with the team awake: if it was asleep by then nothing is learned of dispatches,
  * and it is done again. @return what a dispatch is taken to take then, of what it was taken to take before */
 static float dispatch(float dispatch_ns, float floor_ns, uint64_t own, uint64_t late) {
-  world w;
-  begin_waking(&w, &apart_list);
+  WORLD_BY(begin_waking, w, &apart_list);
   bind_i32(&w, N, 2);
   own_ns = own;
   late_ns = late;
@@ -423,24 +378,19 @@ static float dispatch(float dispatch_ns, float floor_ns, uint64_t own, uint64_t 
   }
   assert_false(atomic_load(&were_asleep));
   dispatch_ns += (floor_ns - dispatch_ns) / 16; /* a launch forgets a little */
-  const float times = device->dispatch_ns / dispatch_ns;
-  world_end(&w);
-  return times;
+  return device->dispatch_ns / dispatch_ns;
 }
 
-/* What is lost beside the leader's own part: a step up or down, for it varies. */
+/* What is lost beside the leader's own part: a step up or down, for it varies. It isn't learned from work that takes
+ * longer: how unevenly that ends is all that one would see. */
 TEST(test_a_dispatch_is_timed) {
-  assert_near(dispatch(1000, 200, 900, 1001), 1.1f);
-  assert_near(dispatch(1000, 200, 900, 500), 1 / 1.1f);
-  assert_near(dispatch(1000, 200, 1500, 1001), 1.1f); /* eight times the least that was measured */
-  assert_near(dispatch(7000, 200, 6000, 28000), 1.1f);
-  assert_near(dispatch(1000, 1900, 500, 100), 1900 / 2 / 1056.25f); /* not below half of that */
-}
-
-/* It isn't learned from work that takes longer: how unevenly that ends is all that one would see. */
-TEST(test_uneven_work_is_no_dispatch) {
-  assert_near(dispatch(1000, 200, 1700, 28000), 1);
-  assert_near(dispatch(7000, 200, 21000, 28000), 1);
+  static const struct { float dispatch_ns, floor_ns; uint64_t own, late; float times; } cases[] = {
+    {1000, 200, 900, 1001, 1.1f}, {1000, 200, 900, 500, 1 / 1.1f}, {7000, 200, 6000, 28000, 1.1f},
+    {1000, 200, 1500, 1001, 1.1f},              /* eight times the least that was measured */
+    {1000, 1900, 500, 100, 1900 / 2 / 1056.25f} /* not below half of that */,
+    {1000, 200, 1700, 28000, 1}, {7000, 200, 21000, 28000, 1}};
+  for (size_t k = 0; k < GK_COUNT(cases); ++k)
+    assert_near(k, dispatch(cases[k].dispatch_ns, cases[k].floor_ns, cases[k].own, cases[k].late), cases[k].times);
 }
 
 /* A checkpoint behind another one calls the team: each task runs once, and each flag is read for its own. */
@@ -448,10 +398,8 @@ TEST(test_a_checkpoint_behind_another_calls) {
   enum { FLAG = 4, OTHER, ITEMS = 64 };
   static const gk_slot_desc own_slots[] = {GK_BUFFER(X, uint8_t), GK_BUFFER(Y, uint8_t), GK_SCALAR(N, int),
                                            GK_BUFFER(FLAG, int), GK_BUFFER(OTHER, int)};
-  LIST_OVER(own_slots, list, {.op = GK_OP_CHECKPOINT, .name = "first", .flag = FLAG, .label = 1},
-                             GK_RUN(touching, GK_ONE, X), GK_END,
-                             {.op = GK_OP_CHECKPOINT, .name = "second", .flag = OTHER, .label = 2},
-                             GK_RUN(touching, N, Y), GK_END);
+  LIST_OVER(own_slots, list, CHECKPOINT("first", FLAG, 1, GK_RUN(touching, GK_ONE, X)),
+                             CHECKPOINT("second", OTHER, 2, GK_RUN(touching, N, Y)));
   needs_threads(2);
   for (int raised = 0; raised <= 2; ++raised) {
     unsigned char x[1] = {0}, y[ITEMS] = {0};
@@ -468,24 +416,16 @@ TEST(test_a_checkpoint_behind_another_calls) {
   }
 }
 
-static void sum_nothing(const gk_value *args, gk_range range) { (void)args, (void)range; }
+HOST_KERNEL(sum_nothing) {}
 
 /* Of each task its own, also behind one that has others. */
 TEST(test_a_dump_counts_sums) {
-  static const gk_param params[] = {{"i", "int", 4, 4, GK_PTR, GK_ACCESS_SUM},
-                                    {"j", "int", 4, 4, GK_PTR, GK_ACCESS_SUM}};
   static const gk_slot_desc own_slots[] = {GK_BUFFER(X, int), GK_BUFFER(Y, int), GK_SCALAR(N, int)};
-  static const gk_kernel one = {
-    .name = "one", .params = params, .param_count = 1, .dimensions = 1, .host = sum_nothing};
-  static const gk_kernel two = {
-    .name = "two", .params = params, .param_count = 2, .dimensions = 1, .host = sum_nothing};
+  KERNEL_OF(one, sum_nothing, SUM(int));
+  KERNEL_OF(two, sum_nothing, SUM(int), SUM(int));
   LIST_OVER(own_slots, list, GK_RUN(one, N, X), GK_RUN(two, N, X, Y), GK_RUN(one, N, Y));
   WORLD(w, &list, 1, AS_MEASURED);
-  char *text = gki_openmp.dump(&w.program, "text");
-  assert_non_null(strstr(text, "task 0 (one): kernel, 1 sum,"));
-  assert_non_null(strstr(text, "task 1 (two): kernel, 2 sums,"));
-  assert_non_null(strstr(text, "task 2 (one): kernel, 1 sum,"));
-  free(text);
+  assert_dumps(&w, "task 0 (one): kernel, 1 sum,", "task 1 (two): kernel, 2 sums,", "task 2 (one): kernel, 1 sum,");
 }
 
 int main(void) { return run_all_tests(); }

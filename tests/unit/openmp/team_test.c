@@ -3,15 +3,8 @@
 #include "items.h"
 #include "gk_kernel.h"
 #include "base/thread.h"
+#include "unit/support/child.h"
 #include <dirent.h>
-#include <stdio.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-static const int thread_counts[] = {1, 2, 3, 8};
-static const costs all_costs[] = {AS_MEASURED, SHARE_ALL, SHARE_NOTHING};
-
-/* ---- sums -------------------------------------------------------------------------------------------------------- */
 
 GK_SOURCE(openmp_team_test)
 GK_KERNEL(add_all, (in(float, x), sum(float, f), sum(double, d), sum(int, n), sum(uint, u))) {
@@ -24,9 +17,10 @@ GK_SOURCE_END
 
 typedef struct totals { float f; double d; int n; uint32_t u; } totals;
 enum { XS = 1, SF, SD, SI, SU, SN, RUNS = 50 };
-static const gk_slot_desc sum_slots[] = {GK_BUFFER(XS, float), GK_BUFFER(SF, float), GK_BUFFER(SD, double),
-                                         GK_BUFFER(SI, int),   GK_BUFFER(SU, uint),  GK_SCALAR(SN, int)};
-LIST_OVER(sum_slots, sum_list, GK_RUN(add_all, SN, XS, SF, SD, SI, SU));
+static const gk_slot_desc slots[] = {GK_BUFFER(XS, float), GK_BUFFER(SF, float), GK_BUFFER(SD, double),
+                                     GK_BUFFER(SI, int),   GK_BUFFER(SU, uint),  GK_SCALAR(SN, int)};
+#define ADD_ALL GK_RUN(add_all, SN, XS, SF, SD, SI, SU)
+LIST(sum_list, ADD_ALL);
 
 static float *numbers(void) {
   static float x[ITEMS_MAX];
@@ -34,17 +28,26 @@ static float *numbers(void) {
   return x;
 }
 
+static const totals there = {.f = 0.5f, .d = 0.25, .n = -7, .u = 3};
+
 static totals sum_up(world *w, int count) {
-  totals t = {.f = 0.5f, .d = 0.25, .n = -7, .u = 3};
+  totals t = there;
   BIND(w, {XS, {.ptr = numbers()}}, {SF, {.ptr = &t.f}}, {SD, {.ptr = &t.d}}, {SI, {.ptr = &t.n}}, {SU, {.ptr = &t.u}},
           {SN, {.i32 = count}});
   assert_runs(w);
   return t;
 }
 
+static void assert_same_bits(const totals *these, const totals *those) {
+  assert_memory_equal(&these->f, &those->f, sizeof these->f);
+  assert_memory_equal(&these->d, &those->d, sizeof these->d);
+  assert_int_equal(these->n, those->n);
+  assert_int_equal(these->u, those->u);
+}
+
 /* As it is said: cut by the number of items and threads, and added to what was there in the order of the cuts. */
 static totals sum_by_the_book(int count, int threads) {
-  totals t = {.f = 0.5f, .d = 0.25, .n = -7, .u = 3};
+  totals t = there;
   const size_t items = (size_t)count, most = items / 32 ? items / 32 : 1;
   const size_t partials = most < (size_t)threads ? most : (size_t)threads;
   for (size_t k = 0; k < partials; ++k) {
@@ -62,18 +65,12 @@ static totals sum_by_the_book(int count, int threads) {
 TEST(test_sums_are_the_same_bits) {
   static const int counts[] = {1, 31, 32, 33, 64, 100, 1000, ITEMS_MAX};
   const float *x = numbers();
-  for (size_t t = 0; t < GK_COUNT(thread_counts); ++t)
-    for (size_t k = 0; k < GK_COUNT(counts); ++k) {
-      const totals first = sum_by_the_book(counts[k], thread_counts[t]);
-      for (size_t c = 0; c < GK_COUNT(all_costs); ++c) {
-        WORLD(w, &sum_list, thread_counts[t], all_costs[c]);
-        for (int run = 0; run < RUNS; ++run) {
-          totals now = sum_up(&w, counts[k]);
-          assert_memory_equal(&now.f, &first.f, sizeof now.f);
-          assert_memory_equal(&now.d, &first.d, sizeof now.d);
-          assert_int_equal(now.n, first.n);
-          assert_int_equal(now.u, first.u);
-        }
+  for (size_t k = 0; k < GK_COUNT(counts); ++k)
+    FOR_EACH_WORLD(w, &sum_list, 1, 2, 3, 8) {
+      const totals first = sum_by_the_book(counts[k], w.threads);
+      for (int run = 0; run < RUNS; ++run) {
+        const totals now = sum_up(&w, counts[k]);
+        assert_same_bits(&now, &first);
       }
       double f = 0.5, d = 0.25;
       int n = -7;
@@ -86,55 +83,39 @@ TEST(test_sums_are_the_same_bits) {
 }
 
 enum { MANY_SUMS = 12 };
-static void add_to_all(const gk_value *args, gk_range range) {
+HOST_KERNEL(add_to_all) {
   for (uint32_t k = 0; k < MANY_SUMS; ++k) *(float *)args[k].ptr += (float)((range.end - range.begin) * (k + 1));
 }
-static void add_to_one(const gk_value *args, gk_range range) {
-  *(float *)args[0].ptr += (float)(range.end - range.begin);
-}
+HOST_KERNEL(add_to_one) { *(float *)args[0].ptr += (float)(range.end - range.begin); }
 
 /* Room for a partial sum is that of the task with the most of them, wherever in the list it is. */
 TEST(test_tasks_of_many_and_few_sums) {
-  enum { ITEMS = 3001 /* cut unevenly */ };
-  static gk_param params[MANY_SUMS];
-  static gk_slot_desc many_slots[MANY_SUMS + 1];
-  for (int k = 0; k < MANY_SUMS; ++k) {
-    params[k] = (gk_param){"sum", "float", 4, 4, GK_PTR, GK_ACCESS_SUM};
-    many_slots[k] = (gk_slot_desc)GK_BUFFER(k + 1, float);
+  enum { ITEMS = 3001 /* cut unevenly */, COUNT_SLOT = MANY_SUMS + 1 };
+#define FOUR_SUMS SUM(float), SUM(float), SUM(float), SUM(float)
+  KERNEL_OF(many, add_to_all, FOUR_SUMS, FOUR_SUMS, FOUR_SUMS);
+  KERNEL_OF(one, add_to_one, SUM(float));
+  KERNEL_OF(none, add_to_one, INOUT(float));
+  gk_slot_desc many_slots[COUNT_SLOT] = {[MANY_SUMS] = GK_SCALAR(COUNT_SLOT, int)};
+  for (int k = 0; k < MANY_SUMS; ++k) many_slots[k] = (gk_slot_desc)GK_BUFFER(k + 1, float);
+  const gk_task tasks[] = {GK_RUN(one, COUNT_SLOT, 1), GK_RUN(many, COUNT_SLOT, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12),
+                           GK_RUN(one, COUNT_SLOT, 1), GK_RUN(none, GK_ONE, 2)};
+  const gk_list list = GK_LIST(many, tasks, many_slots);
+  FOR_EACH_WORLD(w, &list, 1, 2, 3, 8) {
+    float sums[MANY_SUMS] = {0};
+    for (int k = 0; k < MANY_SUMS; ++k) bind_ptr(&w, k + 1, &sums[k]);
+    bind_i32(&w, COUNT_SLOT, ITEMS);
+    assert_runs(&w);
+    assert_runs(&w);
+    for (int k = 0; k < MANY_SUMS; ++k)
+      assert_true(sums[k] == (float)(2 * (ITEMS * (k + 1) + (k == 0 ? 2 * ITEMS : k == 1 ? 1 : 0))));
   }
-  many_slots[MANY_SUMS] = (gk_slot_desc)GK_SCALAR(MANY_SUMS + 1, int);
-  const gk_param plain[] = {{"x", "float", 4, 4, GK_PTR, GK_ACCESS_INOUT}};
-  const gk_kernel many = {.name = "many", .params = params, .param_count = MANY_SUMS, .host = add_to_all};
-  const gk_kernel one = {.name = "one", .params = params, .param_count = 1, .host = add_to_one};
-  const gk_kernel none = {.name = "none", .params = plain, .param_count = 1, .host = add_to_one};
-  gk_task tasks[] = {
-    {.op = GK_OP_KERNEL, .name = "one", .kernel = &one, .items = {MANY_SUMS + 1}, .args = {1}},
-    {.op = GK_OP_KERNEL, .name = "many", .kernel = &many, .items = {MANY_SUMS + 1}},
-    {.op = GK_OP_KERNEL, .name = "one", .kernel = &one, .items = {MANY_SUMS + 1}, .args = {1}},
-    {.op = GK_OP_KERNEL, .name = "none", .kernel = &none, .args = {2}},
-  };
-  for (gk_slot k = 0; k < MANY_SUMS; ++k) tasks[1].args[k] = k + 1;
-  const gk_list list = {GK_ABI, "many", tasks, GK_COUNT(tasks), many_slots, GK_COUNT(many_slots)};
-  for (size_t t = 0; t < GK_COUNT(thread_counts); ++t)
-    for (size_t c = 0; c < GK_COUNT(all_costs); ++c) {
-      float sums[MANY_SUMS] = {0};
-      WORLD(w, &list, thread_counts[t], all_costs[c]);
-      for (int k = 0; k < MANY_SUMS; ++k) bind_ptr(&w, k + 1, &sums[k]);
-      bind_i32(&w, MANY_SUMS + 1, ITEMS);
-      assert_runs(&w);
-      assert_runs(&w);
-      for (int k = 0; k < MANY_SUMS; ++k)
-        assert_true(sums[k] == (float)(2 * (ITEMS * (k + 1) + (k == 0 ? 2 * ITEMS : k == 1 ? 1 : 0))));
-    }
 }
 
 TEST(test_sum_of_no_items) {
   WORLD(w, &sum_list, 2, SHARE_ALL);
-  totals t = sum_up(&w, 0);
-  assert_true(t.f == 0.5f && t.d == 0.25 && t.n == -7 && t.u == 3);
+  const totals t = sum_up(&w, 0);
+  assert_same_bits(&t, &there);
 }
-
-/* ---- how many threads -------------------------------------------------------------------------------------------- */
 
 static int threads_of_process(void) {
   int count = 0;
@@ -172,40 +153,32 @@ static void child_thread_limit(void) {
     for (int run = 0; run < 5; ++run) {
       const totals these = sum_up(&w, ITEMS_MAX);
       if (k == 0 && run == 0) first = these;
-      assert_memory_equal(&these.f, &first.f, sizeof first.f);
-      assert_memory_equal(&these.d, &first.d, sizeof first.d);
-      assert_int_equal(these.n, first.n);
+      assert_same_bits(&these, &first);
     }
     assert_true(threads_of_process() - before <= atoi(getenv("OMP_THREAD_LIMIT")));
   }
 }
 
-static void run_child(const char *what, const char *variable, const char *value) {
-  fflush(NULL);
-  pid_t child = fork();
-  assert_true(child >= 0);
-  if (child == 0) {
-    if (variable) setenv(variable, value, 1);
-    execl("/proc/self/exe", "openmp_team_test", what, (char *)NULL);
-    _exit(127);
-  }
-  int status;
-  assert_int_equal(waitpid(child, &status, 0), child);
-  assert_true(WIFEXITED(status));
-  assert_int_equal(WEXITSTATUS(status), 0);
+/* What to do there, and OMP_THREAD_LIMIT. */
+static int begin_again(const void *data) {
+  const char *const *words = data;
+  if (words[1]) setenv("OMP_THREAD_LIMIT", words[1], 1);
+  execl("/proc/self/exe", "openmp_team_test", words[0], (char *)NULL);
+  return 127;
+}
+static void run_child(const char *what, const char *limit) {
+  assert_int_equal(code_of_child(begin_again, (const char *[]){what, limit}, NULL, 0), 0);
 }
 
-TEST(test_small_tasks_wake_nobody) {
-  run_child("small", NULL, NULL);
+TEST(test_small_tasks_wake_no_thread) {
+  run_child("small", NULL);
 }
 
 TEST(test_thread_limit) {
-  run_child("limit", "OMP_THREAD_LIMIT", "1");
-  run_child("limit", "OMP_THREAD_LIMIT", "2");
-  run_child("limit", "OMP_THREAD_LIMIT", "100");
+  run_child("limit", "1");
+  run_child("limit", "2");
+  run_child("limit", "100");
 }
-
-/* ---- signals ----------------------------------------------------------------------------------------------------- */
 
 static void *look_at_mask(void *mask) {
   pthread_sigmask(SIG_BLOCK, NULL, mask);
@@ -214,19 +187,19 @@ static void *look_at_mask(void *mask) {
 
 /* All but what a thread raises by what it does; and the caller's mask is as it was. */
 TEST(test_signals_of_threads) {
-  sigset_t none, before, there, after;
+  sigset_t none, before, of_thread, after;
   pthread_t thread;
   sigemptyset(&none);
   pthread_sigmask(SIG_SETMASK, &none, &before);
-  assert_int_equal(gki_thread_start(&thread, NULL, look_at_mask, &there), 0);
+  assert_int_equal(gki_thread_start(&thread, NULL, look_at_mask, &of_thread), 0);
   look_at_mask(&after);
   pthread_join(thread, NULL);
   pthread_sigmask(SIG_SETMASK, &before, NULL);
   for (int k = 1; k <= SIGSYS; ++k) assert_false(sigismember(&after, k));
   static const int others[] = {SIGTERM, SIGINT, SIGHUP, SIGCHLD, SIGALRM, SIGUSR1, SIGPIPE},
                    own[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS};
-  for (size_t k = 0; k < GK_COUNT(others); ++k) assert_true(sigismember(&there, others[k]));
-  for (size_t k = 0; k < GK_COUNT(own); ++k) assert_false(sigismember(&there, own[k]));
+  for (size_t k = 0; k < GK_COUNT(others); ++k) assert_true(sigismember(&of_thread, others[k]));
+  for (size_t k = 0; k < GK_COUNT(own); ++k) assert_false(sigismember(&of_thread, own[k]));
 }
 
 /* The program blocks a signal to wait for it, after gk's threads were started: one that takes it ends the process. */
@@ -254,80 +227,61 @@ static void child_signals(bool of_team) {
 
 TEST(test_signals_of_program) {
   needs_threads(3);
-  run_child("signals of worker", NULL, NULL);
-  run_child("signals of team", NULL, NULL);
+  run_child("signals of worker", NULL);
+  run_child("signals of team", NULL);
 }
 
-/* ---- no memory --------------------------------------------------------------------------------------------------- */
-
+enum { PLENTY = 1 << 30 };
 static int calls_left;
 static void *scarce_alloc(void *user, size_t size) { return (void)user, calls_left-- > 0 ? malloc(size) : NULL; }
 static void *scarce_resize(void *user, void *at, size_t size) {
   return (void)user, calls_left-- > 0 ? realloc(at, size) : NULL;
 }
-static void scarce_free(void *user, void *at) {
-  (void)user;
-  free(at);
+static void scarce_free(void *user, void *at) { (void)user, free(at); }
+
+static int begin_scarce(void **state) {
+  static const gk_allocator scarce = {NULL, scarce_alloc, scarce_resize, scarce_free};
+  (void)state;
+  calls_left = PLENTY;
+  return gk_set_allocator(&scarce);
 }
+static int end_scarce(void **state) { return (void)state, gk_set_allocator(NULL); }
 
 /* Every allocation fails once. */
-TEST(test_out_of_memory) {
-  LIST_OVER(sum_slots, list, GK_PARALLEL, GK_SECTION, GK_RUN(add_all, SN, XS, SF, SD, SI, SU), GK_END, GK_SECTION,
-                             GK_RUN(add_all, SN, XS, SF, SD, SI, SU), GK_END, GK_END);
-  gk_allocator scarce = {NULL, scarce_alloc, scarce_resize, scarce_free};
+TEST_WITH(test_out_of_memory, begin_scarce, end_scarce) {
+  LIST(list, PARALLEL(SECTION(ADD_ALL), SECTION(ADD_ALL)));
   int failed = 0;
-  for (int k = 0; k < 100; ++k) {
+  for (gk_result result = GK_ERROR_MEMORY; result != GK_OK; ++failed) {
     gki_openmp_device device = {0};
     gki_program program = {0};
-    world w;
-    calls_left = 1 << 30;
-    assert_int_equal(gk_set_allocator(&scarce), GK_OK);
-    world_open(&w, 3);
-    assert_int_equal(world_lower(&w, &list, 0), GK_OK);
-    calls_left = k;
-    gki_begin();
     gk_mode mode;
-    gk_result result = gki_openmp.open(&device, &(gk_device_desc){.threads = 4});
+    WORLD(w, &list, 3, AS_MEASURED);
+    calls_left = failed;
+    gki_begin();
+    result = gki_openmp.open(&device, &(gk_device_desc){.threads = 4});
     if (result == GK_OK) result = gki_openmp.lower(&device, &program, w.plan, NULL, &mode);
-    calls_left = 1 << 30;
+    calls_left = PLENTY;
     gki_openmp.drop(&program);
     gki_openmp.close(&device);
-    world_end(&w);
-    assert_int_equal(gk_set_allocator(NULL), GK_OK);
-    if (result == GK_OK) break;
-    assert_int_equal(result, GK_ERROR_MEMORY);
-    assert_says("memory");
-    ++failed;
+    if (result != GK_OK) assert_fails(GK_ERROR_MEMORY, "memory", result);
   }
-  assert_true(failed > 2 && failed < 100);
+  assert_in_range(failed, 4, 100);
 }
 
 /* A dump's memory is the hook's, but for what is handed over. */
-TEST(test_no_room_for_a_dump) {
-  gk_allocator scarce = {NULL, scarce_alloc, scarce_resize, scarce_free};
-  calls_left = 1 << 30;
-  assert_int_equal(gk_set_allocator(&scarce), GK_OK);
-  world w;
-  world_begin(&w, &sum_list, 3, SHARE_NOTHING);
+TEST_WITH(test_no_room_for_a_dump, begin_scarce, end_scarce) {
+  WORLD(w, &sum_list, 3, SHARE_NOTHING);
   calls_left = 0;
   assert_null(gki_openmp.dump(&w.program, "text"));
-  calls_left = 1 << 30;
-  char *text = gki_openmp.dump(&w.program, "text");
-  assert_non_null(text);
-  free(text);
-  world_end(&w);
-  assert_int_equal(gk_set_allocator(NULL), GK_OK);
+  calls_left = PLENTY;
+  assert_dumps(&w, "");
 }
 
-static int takes_left = 1 << 30; /* until one finds no room */
-void *__real_gki_arena_alloc(gki_arena *arena, size_t count, size_t element_bytes);
-void *__wrap_gki_arena_alloc(gki_arena *arena, size_t count, size_t element_bytes);
-void *__wrap_gki_arena_alloc(gki_arena *arena, size_t count, size_t element_bytes) {
+static int takes_left = PLENTY; /* until one finds no room */
+WRAPPED(void *, gki_arena_alloc, gki_arena *arena, size_t count, size_t element_bytes) {
   return takes_left-- != 0 ? __real_gki_arena_alloc(arena, count, element_bytes) : NULL;
 }
-void *__real_gki_arena_alloc_aligned(gki_arena *arena, size_t bytes, size_t alignment);
-void *__wrap_gki_arena_alloc_aligned(gki_arena *arena, size_t bytes, size_t alignment);
-void *__wrap_gki_arena_alloc_aligned(gki_arena *arena, size_t bytes, size_t alignment) {
+WRAPPED(void *, gki_arena_alloc_aligned, gki_arena *arena, size_t bytes, size_t alignment) {
   return takes_left-- != 0 ? __real_gki_arena_alloc_aligned(arena, bytes, alignment) : NULL;
 }
 
@@ -335,35 +289,28 @@ void *__wrap_gki_arena_alloc_aligned(gki_arena *arena, size_t bytes, size_t alig
 TEST(test_no_room_for_an_array) {
   typedef struct pair { int a[2]; } pair;
   enum { PAIR = SN + 1 };
-  static const gk_task tasks[] = {GK_PARALLEL, GK_SECTION, GK_RUN(add_all, SN, XS, SF, SD, SI, SU), GK_END, GK_END};
-  static gk_slot_desc pair_slots[GK_COUNT(sum_slots) + 1];
-  memcpy(pair_slots, sum_slots, sizeof sum_slots);
-  pair_slots[GK_COUNT(sum_slots)] = (gk_slot_desc)GK_STRUCT_VALUE(PAIR, pair);
-  static const gk_list list = GK_LIST(list, tasks, pair_slots);
+  static gk_slot_desc pair_slots[GK_COUNT(slots) + 1] = {[PAIR - 1] = GK_STRUCT_VALUE(PAIR, pair)};
+  memcpy(pair_slots, slots, sizeof slots);
+  LIST_OVER(pair_slots, list, PARALLEL(SECTION(ADD_ALL)));
   int failed = 0;
   for (gk_result result = GK_ERROR_MEMORY; result != GK_OK; ++failed) {
     gki_program program = {0};
     gk_mode mode;
-    world w;
-    world_open(&w, 3);
-    assert_int_equal(world_lower(&w, &list, 0), GK_OK);
+    WORLD(w, &list, 3, AS_MEASURED);
     takes_left = failed;
     gki_begin();
     result = gki_openmp.lower(&w.device, &program, w.plan, NULL, &mode);
     assert_int_equal(result, takes_left < 0 ? GK_ERROR_MEMORY : GK_OK);
-    takes_left = 1 << 30;
+    takes_left = PLENTY;
     gki_openmp.drop(&program);
-    world_end(&w);
   }
   assert_in_range(failed, 10, 30);
 }
 
 int main(int argc, char **argv) {
-  if (argc > 1) {
-    if (strcmp(argv[1], "small") == 0) child_small_tasks();
-    else if (strcmp(argv[1], "limit") == 0) child_thread_limit();
-    else child_signals(strcmp(argv[1], "signals of team") == 0);
-    return 0;
-  }
-  return run_all_tests();
+  if (argc == 1) return run_all_tests();
+  if (strcmp(argv[1], "small") == 0) child_small_tasks();
+  else if (strcmp(argv[1], "limit") == 0) child_thread_limit();
+  else child_signals(strcmp(argv[1], "signals of team") == 0);
+  return 0;
 }

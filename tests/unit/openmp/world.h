@@ -18,11 +18,11 @@ typedef struct world {
   gki_planned planned;
   const gk_plan *plan;
   gk_value *values;
-  uint32_t *changed, changed_count;
+  uint32_t *changed, changed_count, tried; /* tried: worlds of a FOR_EACH_WORLD, with this one */
   gk_launch_result record;
-  uint64_t *entries;
+  uint64_t *entries, launches;
   int32_t cancel;
-  uint64_t launches;
+  int threads;
   costs costs;
 } world;
 
@@ -46,6 +46,7 @@ static inline gk_result world_lower(world *w, const gk_list *list, uint32_t bits
 
 static inline void world_open(world *w, int threads) {
   memset(w, 0, sizeof *w);
+  w->threads = threads;
   gki_begin();
   gk_result result = gki_openmp.open(&w->device, &(gk_device_desc){.backend = "openmp", .threads = threads});
   if (result != GK_OK) fail_msg("%s", gk_error());
@@ -86,11 +87,31 @@ static inline void world_end(world *w) {
   world_drop(w);
   gki_openmp.close(&w->device);
 }
+static inline void world_close(world *w) { gki_openmp.close(&w->device); }
 
-/* A world until the end of its block. */
-#define WORLD(w, list, threads, costs) \
+/* A world, also one that a test begins in its own way, or a device alone, until the end of its block. */
+#define WORLD_BY(begin, w, ...) \
   __attribute__((cleanup(world_end))) world w; \
-  world_begin(&(w), list, threads, costs)
+  begin(&(w), __VA_ARGS__)
+#define WORLD(w, list, threads, costs) WORLD_BY(world_begin, w, list, threads, costs)
+#define DEVICE(w, threads) \
+  __attribute__((cleanup(world_close))) world w; \
+  world_open(&(w), threads)
+
+static inline bool world_next(world *w, const gk_list *list, uint32_t ways, const int *threads, size_t count) {
+  const uint32_t tried = w->tried;
+  if (tried > 0) world_end(w);
+  if (tried == ways * count) return false;
+  world_begin(w, list, threads[tried / ways], ways == 1 ? SHARE_ALL : (costs)(tried % ways));
+  w->tried = tried + 1;
+  return true;
+}
+#define FOR_WORLDS_(w, list, ways, ...) \
+  for (world w = {.tried = 0}; world_next(&(w), list, ways, (const int[]){__VA_ARGS__}, \
+                                          GK_COUNT(((const int[]){__VA_ARGS__})));)
+/* For each of these numbers of threads, w.threads: a world for each w.costs, or one that shares all. */
+#define FOR_EACH_WORLD(w, list, ...) FOR_WORLDS_(w, list, 3, __VA_ARGS__)
+#define FOR_EACH_TEAM(w, list, ...) FOR_WORLDS_(w, list, 1, __VA_ARGS__)
 
 static inline void world_bind(world *w, gk_slot slot, gk_value value) {
   w->values[slot] = value;
@@ -134,6 +155,38 @@ static inline void begin_slow_moment(gki_openmp_device *device, float dispatch_n
   device->pause_ns = 1e6f;
   device->doubted_at = doubted_at;
 }
+
+/* The dump says all of these words. */
+#define assert_dumps(w, ...) world_dumps(w, (const char *const[]){__VA_ARGS__, NULL})
+static inline void world_dumps(world *w, const char *const *words) {
+  char *text = gki_openmp.dump(&w->program, "text");
+  for (; *words; ++words)
+    if (!strstr(text, *words)) fail_msg("not \"%s\" in\n%s", *words, text);
+  free(text);
+}
+
+/* Blocks of a list with the tasks in them. */
+#define PARALLEL(...) GK_PARALLEL, __VA_ARGS__, GK_END
+#define SECTION(...) GK_SECTION, __VA_ARGS__, GK_END
+#define LOOP(flag, ...) GK_DO_WHILE(flag), __VA_ARGS__, GK_END
+#define IF(flag, ...) GK_IF(flag), __VA_ARGS__, GK_END
+#define CHECKPOINT(called, its_flag, its_label, ...) \
+  {.op = GK_OP_CHECKPOINT, .name = called, .flag = its_flag, .label = its_label}, __VA_ARGS__, GK_END
+
+/* A kernel by hand, which sees the range: HAND_KERNEL(count_up, INOUT(int), SUM(float)) {...}, or of that function. */
+#define PARAM_(type, access) {#type, #type, sizeof(type), sizeof(type), GK_PTR, GK_ACCESS_##access}
+#define IN(type) PARAM_(type, IN)
+#define OUT(type) PARAM_(type, OUT)
+#define INOUT(type) PARAM_(type, INOUT)
+#define SUM(type) PARAM_(type, SUM)
+#define KERNEL_OF(id, function, ...) \
+  static const gk_param id##_params[] = {__VA_ARGS__}; \
+  static const gk_kernel id = {.name = #id, .params = id##_params, .param_count = GK_COUNT(id##_params), \
+                               .dimensions = 3, .host = function}
+#define HAND_KERNEL(id, ...) \
+  static void id##_host(const gk_value *args, gk_range range); \
+  KERNEL_OF(id, id##_host, __VA_ARGS__); \
+  HOST_KERNEL(id##_host)
 
 #define assert_runs(w) \
   do { \

@@ -80,6 +80,12 @@ static inline int run_all_tests(void) { return run_all_tests_with(NULL, NULL); }
 #define HOST_KERNEL(name) \
   static void name(UNUSED const gk_value *args, UNUSED gk_range range)
 
+/* A function that the linker's --wrap puts in place of that one, which is still there by its __real_ name. */
+#define WRAPPED(type, name, ...) \
+  type __real_##name(__VA_ARGS__); \
+  type __wrap_##name(__VA_ARGS__); \
+  type __wrap_##name(__VA_ARGS__)
+
 #define assert_ok(call) \
   do { \
     gk_result result_ = (call); \
