@@ -17,10 +17,6 @@ GK_KERNEL(halve, (inout(float, r))) { r[0] *= 0.5f; }
 GK_SOURCE_END
 
 enum { REPEATS = 14 }; /* in series, then side by side, then the better one */
-static const int thread_counts[] = {1, 2, 3, 8};
-static const costs all_costs[] = {AS_MEASURED, SHARE_ALL, SHARE_NOTHING};
-
-/* ---- straight sections ------------------------------------------------------------------------------------------- */
 
 enum { A = 1, B, C, D, E, N, ONE, TWO, FLAG, R, XF, ITEMS = 5000 };
 static const gk_slot_desc slots[] = {
@@ -31,9 +27,9 @@ static int cells[5][ITEMS], flag[1];
 static float sums[1], terms[ITEMS];
 
 static void bind_all(world *w, int items) {
-  for (int k = 0; k < 5; ++k) bind_ptr(w, A + k, cells[k]);
-  BIND(w, {N, {.i32 = items}}, {ONE, {.i32 = 1}}, {TWO, {.i32 = 2}}, {FLAG, {.ptr = flag}}, {R, {.ptr = sums}},
-          {XF, {.ptr = terms}});
+  BIND(w, {A, {.ptr = cells[0]}}, {B, {.ptr = cells[1]}}, {C, {.ptr = cells[2]}}, {D, {.ptr = cells[3]}},
+          {E, {.ptr = cells[4]}}, {N, {.i32 = items}}, {ONE, {.i32 = 1}}, {TWO, {.i32 = 2}}, {FLAG, {.ptr = flag}},
+          {R, {.ptr = sums}}, {XF, {.ptr = terms}});
 }
 
 static void reset(void) {
@@ -50,62 +46,40 @@ static int stepped(int x, const char *ids) {
 }
 
 /* Three sections, one of them with sections in it; what comes before and after sees all of it. */
-static const gk_task straight_tasks[] = {
-  GK_RUN(step, N, A, ONE),
-  GK_PARALLEL,
-    GK_SECTION, GK_RUN(step, N, A, TWO), GK_RUN(step, N, A, ONE), GK_END,
-    GK_SECTION,
-      GK_RUN(step, N, B, TWO),
-      GK_PARALLEL,
-        GK_SECTION, GK_RUN(step, N, B, ONE), GK_END,
-        GK_SECTION, GK_RUN(step, N, C, ONE), GK_RUN(step, GK_ONE, C, TWO), GK_END,
-      GK_END,
-      GK_RUN(step, N, C, TWO),
-    GK_END,
-    GK_SECTION, GK_RUN(step, N, D, ONE), GK_END,
-  GK_END,
-  GK_RUN(take_in, GK_ONE, E, A), GK_RUN(take_in, GK_ONE, E, B),
-  GK_RUN(take_in, GK_ONE, E, C), GK_RUN(take_in, GK_ONE, E, D),
-};
+LIST(straight, GK_RUN(step, N, A, ONE),
+  PARALLEL(
+    SECTION(GK_RUN(step, N, A, TWO), GK_RUN(step, N, A, ONE)),
+    SECTION(GK_RUN(step, N, B, TWO), PARALLEL(SECTION(GK_RUN(step, N, B, ONE)),
+                                              SECTION(GK_RUN(step, N, C, ONE), GK_RUN(step, GK_ONE, C, TWO))),
+            GK_RUN(step, N, C, TWO)),
+    SECTION(GK_RUN(step, N, D, ONE))),
+  GK_RUN(take_in, GK_ONE, E, A), GK_RUN(take_in, GK_ONE, E, B), GK_RUN(take_in, GK_ONE, E, C),
+  GK_RUN(take_in, GK_ONE, E, D));
 
 TEST(test_straight_sections) {
-  static const gk_list list = GK_LIST(list, straight_tasks, slots);
-  for (size_t t = 0; t < GK_COUNT(thread_counts); ++t)
-    for (size_t c = 0; c < GK_COUNT(all_costs); ++c)
-      for (int items = 1; items <= ITEMS; items += ITEMS - 1) {
-        WORLD(w, &list, thread_counts[t], all_costs[c]);
-        bind_all(&w, items);
-        for (int k = 0; k < REPEATS; ++k) {
-          reset();
-          assert_runs(&w);
-          int last = items - 1;
-          assert_int_equal(cells[0][last], stepped(0, "121"));
-          assert_int_equal(cells[1][last], stepped(1, "21"));
-          assert_int_equal(cells[2][last], stepped(2, last ? "12" : "122"));
-          assert_int_equal(cells[3][last], stepped(3, "1"));
-          unsigned e = 4;
-          for (int s = 0; s < 4; ++s) e = e * 5 + (unsigned)cells[s][0];
-          assert_int_equal(cells[4][0], (int)e);
+  for (int items = 1; items <= ITEMS; items += ITEMS - 1)
+    FOR_EACH_WORLD(w, &straight, 1, 2, 3, 8) {
+      bind_all(&w, items);
+      for (int k = 0; k < REPEATS; ++k) {
+        reset();
+        assert_runs(&w);
+        int last = items - 1;
+        const int wanted[] = {stepped(0, "121"), stepped(1, "21"), stepped(2, last ? "12" : "122"), stepped(3, "1")};
+        unsigned e = 4;
+        for (int s = 0; s < 4; ++s) {
+          assert_int_equal(cells[s][last], wanted[s]);
+          e = e * 5 + (unsigned)cells[s][0];
         }
+        assert_int_equal(cells[4][0], (int)e);
       }
+    }
 }
 
 /* What a dump says of a PARALLEL, at each stage of what was learned about it. */
 TEST(test_dump_of_sections) {
-  LIST(list,
-    GK_PARALLEL,
-      GK_SECTION, GK_RUN(step, N, A, ONE), GK_END,
-      GK_SECTION, GK_RUN(total, N, XF, R), GK_END,
-    GK_END,
-    GK_PARALLEL,
-      GK_SECTION, GK_DO_WHILE(FLAG), GK_RUN(step, N, A, ONE), GK_END, GK_END,
-      GK_SECTION, GK_RUN(step, N, B, TWO), GK_END,
-    GK_END);
-  static const struct {
-    int threads;
-    gki_fork fork;
-    const char *said;
-  } cases[] = {
+  LIST(list, PARALLEL(SECTION(GK_RUN(step, N, A, ONE)), SECTION(GK_RUN(total, N, XF, R))),
+             PARALLEL(SECTION(LOOP(FLAG, GK_RUN(step, N, A, ONE))), SECTION(GK_RUN(step, N, B, TWO))));
+  static const struct { int threads; gki_fork fork; const char *said; } cases[] = {
     {1, {.trial = {.series_samples = 9}}, "one after the other, as there is one thread\n"},
     {2, {.in_order = true}, "one after the other, as two of them add to one slot\n"},
     {2, {.trial = {.split_samples = 1}}, "not timed yet\n"},
@@ -120,24 +94,18 @@ TEST(test_dump_of_sections) {
       char said[160];
       WORLD(w, &list, cases[k].threads, AS_MEASURED);
       assert_int_equal(w.program.fork_count, 2);
-      gki_fork *fork = &w.program.forks[f], was = *fork;
-      *fork = cases[k].fork;
-      fork->node = was.node;
-      fork->first = was.first;
-      fork->count = was.count;
-      fork->straight = was.straight;
-      snprintf(said, sizeof said, "  parallel, 2 sections%s: %s", was.straight ? "" : " with blocks in them",
+      gki_fork *fork = &w.program.forks[f];
+      fork->trial = cases[k].fork.trial;
+      fork->in_order = cases[k].fork.in_order;
+      snprintf(said, sizeof said, "  parallel, 2 sections%s: %s", fork->straight ? "" : " with blocks in them",
                cases[k].said);
-      char *text = gki_openmp.dump(&w.program, "text");
-      if (!strstr(text, said)) fail_msg("not \"%s\" in\n%s", said, text);
-      assert_non_null(strstr(text, was.straight ? "    task 2 (step): kernel" : "\n  task 11 (step): kernel"));
-      free(text);
+      assert_dumps(&w, said, fork->straight ? "    task 2 (step): kernel" : "\n  task 11 (step): kernel");
     }
 }
 
 /* Sections of different PARALLELs that add to one slot don't need an order. */
 TEST(test_sums_of_two_parallels) {
-#define OF(first, second) GK_PARALLEL, GK_SECTION, first, GK_END, GK_SECTION, second, GK_END, GK_END
+#define OF(first, second) PARALLEL(SECTION(first), SECTION(second))
 #define FIRST OF(GK_RUN(total, N, XF, R), GK_RUN(step, N, A, ONE))
 #define SECOND OF(GK_RUN(step, N, A, ONE), GK_RUN(total, N, XF, R))
   LIST(list, FIRST, SECOND, SECOND, FIRST, FIRST);
@@ -167,30 +135,20 @@ TEST(test_which_sums_come_in_order) {
 
 /* Floats: 1/2 (r + a) + b is not 1/2 (r + b) + a, nor is r + a + b = r + b + a. */
 TEST(test_sums_into_one_slot) {
-  LIST(list,
-    GK_PARALLEL,
-      GK_SECTION, GK_RUN(total, N, XF, R), GK_RUN(total, ONE, XF, R), GK_END,
-      GK_SECTION, GK_DO_WHILE(FLAG), GK_RUN(total, TWO, XF, R), GK_RUN(less, GK_ONE, FLAG), GK_END, GK_END,
-      GK_SECTION, GK_RUN(total, N, XF, R), GK_END,
-    GK_END,
-    GK_RUN(halve, GK_ONE, R),
-    GK_PARALLEL,
-      GK_SECTION, GK_RUN(total, N, XF, R), GK_END,
-      GK_SECTION, GK_RUN(total, TWO, XF, R), GK_END,
-    GK_END);
-  for (size_t t = 0; t < GK_COUNT(thread_counts); ++t) {
-    float first = 0;
-    for (size_t c = 0; c < GK_COUNT(all_costs); ++c) {
-      WORLD(w, &list, thread_counts[t], all_costs[c]);
-      for (uint32_t f = 0; f < w.program.fork_count; ++f) assert_true(w.program.forks[f].in_order);
-      bind_all(&w, 3333);
-      for (int k = 0; k < 50; ++k) {
-        reset();
-        flag[0] = 3;
-        assert_runs(&w);
-        if (k == 0 && c == 0) first = sums[0];
-        assert_memory_equal(&sums[0], &first, sizeof first);
-      }
+#define TOTAL(items) GK_RUN(total, items, XF, R)
+  LIST(list, PARALLEL(SECTION(TOTAL(N), TOTAL(ONE)), SECTION(LOOP(FLAG, TOTAL(TWO), GK_RUN(less, GK_ONE, FLAG))),
+                      SECTION(TOTAL(N))),
+             GK_RUN(halve, GK_ONE, R), PARALLEL(SECTION(TOTAL(N)), SECTION(TOTAL(TWO))));
+  float first = 0;
+  FOR_EACH_WORLD(w, &list, 1, 2, 3, 8) {
+    for (uint32_t f = 0; f < w.program.fork_count; ++f) assert_true(w.program.forks[f].in_order);
+    bind_all(&w, 3333);
+    for (int k = 0; k < 50; ++k) {
+      reset();
+      flag[0] = 3;
+      assert_runs(&w);
+      if (k == 0 && w.costs == AS_MEASURED) first = sums[0]; /* of so many threads */
+      assert_memory_equal(&sums[0], &first, sizeof first);
     }
     double expected = 0;
     for (int k = 0; k < 3333; ++k) expected += (double)terms[k];
@@ -200,23 +158,14 @@ TEST(test_sums_into_one_slot) {
   }
 }
 
-/* ---- loops ------------------------------------------------------------------------------------------------------- */
-
 TEST(test_straight_loops) {
   LIST(list, GK_WHILE(FLAG, .max_iterations = 5), GK_RUN(step, N, A, ONE), GK_RUN(less, GK_ONE, FLAG), GK_END,
              GK_DO_WHILE(E, .max_iterations = 3), GK_RUN(step, N, B, ONE), GK_END, GK_DO_WHILE(D), GK_END);
-  static const struct {
-    int flag, e;
-    unsigned first, second;
-    bool hit_first, hit_second;
-    const char *a, *b;
-  } cases[] = {
-      {0, 0, 0, 1, false, false, "", "1"},       {1, 0, 1, 1, false, false, "1", "1"},
-      {5, 0, 5, 1, false, false, "11111", "1"},  {6, 0, 5, 1, true, false, "11111", "1"},
-      {-1, 7, 5, 3, true, true, "11111", "111"}, {2, 7, 2, 3, false, true, "11", "111"},
-  };
-  for (size_t c = 0; c < GK_COUNT(all_costs); ++c) {
-    WORLD(w, &list, 2, all_costs[c]);
+  static const struct { int flag, e; unsigned passes[3]; bool hit[3]; const char *a, *b; } cases[] = {
+    {0, 0, {0, 1, 1}, {false, false}, "", "1"},       {1, 0, {1, 1, 1}, {false, false}, "1", "1"},
+    {5, 0, {5, 1, 1}, {false, false}, "11111", "1"},  {6, 0, {5, 1, 1}, {true, false}, "11111", "1"},
+    {-1, 7, {5, 3, 1}, {true, true}, "11111", "111"}, {2, 7, {2, 3, 1}, {false, true}, "11", "111"}};
+  FOR_EACH_WORLD(w, &list, 2) {
     bind_all(&w, 700);
     for (size_t k = 0; k < GK_COUNT(cases); ++k) {
       reset();
@@ -224,13 +173,11 @@ TEST(test_straight_loops) {
       flag[0] = cases[k].flag;
       cells[4][0] = cases[k].e;
       assert_runs(&w);
-      assert_int_equal(w.record.passes[0], cases[k].first);
-      assert_int_equal(w.record.passes[1], cases[k].second);
-      assert_int_equal(w.record.passes[2], 1);
-      assert_int_equal(w.record.hit_bound[0], cases[k].hit_first);
-      assert_int_equal(w.record.hit_bound[1], cases[k].hit_second);
-      uint32_t limit = cases[k].hit_first ? w.plan->loops[0] : cases[k].hit_second ? w.plan->loops[1] : 0;
-      assert_int_equal(w.record.limit, limit);
+      for (int loop = 0; loop < 3; ++loop) {
+        assert_int_equal(w.record.passes[loop], cases[k].passes[loop]);
+        assert_int_equal(w.record.hit_bound[loop], cases[k].hit[loop]);
+      }
+      assert_int_equal(w.record.limit, cases[k].hit[0] ? w.plan->loops[0] : cases[k].hit[1] ? w.plan->loops[1] : 0);
       assert_int_equal(cells[0][699], stepped(0, cases[k].a));
       assert_int_equal(cells[1][699], stepped(1, cases[k].b));
     }
@@ -238,18 +185,15 @@ TEST(test_straight_loops) {
 }
 
 /* A task that is worth waking the team for, in the middle of a pass: the pass goes on where it was. */
-static void count_up(const gk_value *args, gk_range range) {
+HAND_KERNEL(counting, INOUT(int)) {
   int *x = args[0].ptr;
   for (size_t k = range.begin; k < range.end; ++k) ++x[k];
 }
-static const gk_param count_params[] = {{"x", "int", 4, 4, GK_PTR, GK_ACCESS_INOUT}};
-static const gk_kernel counting = {.name = "counting", .params = count_params, .param_count = 1, .host = count_up};
 
 TEST(test_team_called_in_a_pass) {
-  LIST(list, GK_DO_WHILE(FLAG), GK_RUN(step, GK_ONE, B, ONE), GK_RUN(counting, N, A), GK_RUN(step, GK_ONE, B, TWO),
-             GK_RUN(less, GK_ONE, FLAG), GK_END);
-  for (size_t c = 0; c < GK_COUNT(all_costs); ++c) {
-    WORLD(w, &list, 2, all_costs[c]);
+  LIST(list, LOOP(FLAG, GK_RUN(step, GK_ONE, B, ONE), GK_RUN(counting, N, A), GK_RUN(step, GK_ONE, B, TWO),
+                  GK_RUN(less, GK_ONE, FLAG)));
+  FOR_EACH_WORLD(w, &list, 2) {
     bind_all(&w, 16);
     for (int k = 0; k < 5; ++k) {
       reset();
@@ -263,18 +207,15 @@ TEST(test_team_called_in_a_pass) {
 }
 
 static world *cancelled_world;
-HOST_KERNEL(cancel_when_zero) {
+HAND_KERNEL(cancelling, INOUT(int)) {
   int *left = args[0].ptr;
   if (--*left == 0) __atomic_store_n(&cancelled_world->cancel, 1, __ATOMIC_RELAXED);
 }
-static const gk_kernel cancelling = {
-    .name = "cancelling", .params = count_params, .param_count = 1, .host = cancel_when_zero};
 
 TEST(test_cancel) {
-  LIST(list, GK_DO_WHILE(FLAG), GK_RUN(cancelling, GK_ONE, A), GK_RUN(step, N, B, ONE), GK_END,
-             GK_RUN(step, GK_ONE, C, ONE), GK_RUN_ALWAYS(step, GK_ONE, D, ONE));
-  for (size_t c = 0; c < GK_COUNT(all_costs); ++c) {
-    WORLD(w, &list, 2, all_costs[c]);
+  LIST(list, LOOP(FLAG, GK_RUN(cancelling, GK_ONE, A), GK_RUN(step, N, B, ONE)), GK_RUN(step, GK_ONE, C, ONE),
+             GK_RUN_ALWAYS(step, GK_ONE, D, ONE));
+  FOR_EACH_WORLD(w, &list, 2) {
     cancelled_world = &w;
     bind_all(&w, ITEMS);
     reset();
@@ -291,28 +232,11 @@ TEST(test_cancel) {
 
 /* A section that would loop for ever ends when another fails; the team parts, and the graph can be launched again. */
 TEST(test_failure_in_a_section) {
-  LIST(list,
-      GK_PARALLEL,
-      GK_SECTION,
-      {.op = GK_OP_KERNEL, .name = "too many", .kernel = &step, .items = {N, TWO, TWO}, .args = {B, ONE}},
-      GK_END,
-      GK_SECTION,
-      GK_DO_WHILE(FLAG),
-      GK_RUN(step, GK_ONE, A, ONE),
-      GK_END,
-      GK_END,
-      GK_SECTION,
-      GK_DO_WHILE(FLAG),
-      GK_RUN(step, GK_ONE, C, ONE),
-      GK_IF(FLAG),
-      GK_RUN(step, GK_ONE, C, TWO),
-      GK_END,
-      GK_END,
-      GK_END,
-      GK_END,
-      GK_RUN(step, GK_ONE, D, ONE));
-  for (size_t t = 0; t < GK_COUNT(thread_counts); ++t) {
-    WORLD(w, &list, thread_counts[t], SHARE_ALL);
+#define TOO_MANY {.op = GK_OP_KERNEL, .name = "too many", .kernel = &step, .items = {N, TWO, TWO}, .args = {B, ONE}}
+  LIST(list, PARALLEL(SECTION(TOO_MANY), SECTION(LOOP(FLAG, GK_RUN(step, GK_ONE, A, ONE))),
+                      SECTION(LOOP(FLAG, GK_RUN(step, GK_ONE, C, ONE), IF(FLAG, GK_RUN(step, GK_ONE, C, TWO))))),
+             GK_RUN(step, GK_ONE, D, ONE));
+  FOR_EACH_TEAM(w, &list, 1, 2, 3, 8) {
     bind_all(&w, 1);
     for (int k = 0; k < REPEATS; ++k) {
       reset();
@@ -323,8 +247,7 @@ TEST(test_failure_in_a_section) {
       reset();
       flag[0] = 1;
       bind_i32(&w, N, INT32_MAX);
-      assert_int_equal(world_launch(&w, 0), GK_ERROR_INVALID);
-      assert_says("too many");
+      assert_fails(GK_ERROR_INVALID, "too many", world_launch(&w, 0));
       assert_int_equal(cells[3][0], 3);
       bind_i32(&w, N, 1);
       flag[0] = 0;
@@ -351,7 +274,6 @@ static void put(generator *g, gk_task task) {
   g->tasks[g->count++] = task;
 }
 static void put_end(generator *g) { put(g, (gk_task)GK_END); }
-
 static gk_slot new_cell(generator *g) {
   assert_true(g->next < MAX_SLOTS);
   return g->next++;
@@ -469,10 +391,9 @@ static void one_list(uint64_t seed) {
   for (gk_slot k = 1; k < g.next; ++k)
     table[k - 1] = k < CHAIN ? (gk_slot_desc)GK_SCALAR(k, int) : (gk_slot_desc)GK_BUFFER(k, int);
   const gk_list list = {GK_ABI, "random", g.tasks, g.count, table, (size_t)g.next - 1};
-  WORLD(w, &list, thread_counts[seed % GK_COUNT(thread_counts)], all_costs[seed / 4 % GK_COUNT(all_costs)]);
-  for (int k = 0; k < COUNTS; ++k) {
-    BIND(&w, {NUMBER + k, {.i32 = counts[k]}}, {NUMBER + COUNTS + k, {.i32 = k}});
-  }
+  static const int threads[] = {1, 2, 3, 8};
+  WORLD(w, &list, threads[seed % 4], (costs)(seed / 4 % 3));
+  for (int k = 0; k < COUNTS; ++k) BIND(&w, {NUMBER + k, {.i32 = counts[k]}}, {NUMBER + COUNTS + k, {.i32 = k}});
   for (gk_slot k = CHAIN; k < g.next; ++k) bind_ptr(&w, k, mine[k]);
   for (int launch = 0; launch < 8; ++launch) {
     static book b;
@@ -500,11 +421,8 @@ TEST(test_random_lists) {
   for (uint64_t k = 0; k < count; ++k) one_list(first + k);
 }
 
-/* ---- several at once --------------------------------------------------------------------------------------------- */
-
 static void *run_alone(void *at) {
-  LIST(list, GK_PARALLEL, GK_SECTION, GK_RUN(step, N, A, ONE), GK_END, GK_SECTION, GK_RUN(step, N, B, TWO), GK_END,
-             GK_END, GK_RUN(step, N, A, TWO));
+  LIST(list, PARALLEL(SECTION(GK_RUN(step, N, A, ONE)), SECTION(GK_RUN(step, N, B, TWO))), GK_RUN(step, N, A, TWO));
   (void)at;
   int *memory = calloc(2 * ITEMS, sizeof *memory);
   world w;
@@ -535,8 +453,7 @@ TEST(test_devices_at_once) {
 
 /* After a launch that woke the team, this process comes to rest. */
 TEST(test_nothing_spins) {
-  static const gk_list list = GK_LIST(list, straight_tasks, slots);
-  WORLD(w, &list, 2, SHARE_ALL);
+  WORLD(w, &straight, 2, SHARE_ALL);
   bind_all(&w, ITEMS);
   reset();
   assert_runs(&w);

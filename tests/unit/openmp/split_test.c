@@ -19,47 +19,31 @@ static const gk_slot_desc slots[] = {
   GK_STRUCT_VALUE(BIG, big), GK_SCALAR(TWO_ITEMS, int),
 };
 
-/* From the next launch on every PARALLEL runs its sections side by side. */
-static void split_all(world *w) {
+/* A launch in which every PARALLEL runs its sections side by side. */
+static gk_result launch_split(world *w) {
   for (uint32_t k = 0; k < w->program.fork_count; ++k)
     w->program.forks[k].trial = (gki_trial){
       .split = true, .series_samples = UINT8_MAX, .split_samples = UINT8_MAX, .series_ns = 1e9f, .split_ns = 1,
       .last_ns = 1, .lately_ns = 1, .wait = 1000, .pause = 1000};
+  return world_launch(w, 0);
 }
 
-/* ---- meeting ----------------------------------------------------------------------------------------------------- */
-
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static unsigned here; /* bits of the sections that have come */
-
-static bool have_come(unsigned all) {
-  pthread_mutex_lock(&lock);
-  const bool come = (here & all) == all;
-  pthread_mutex_unlock(&lock);
-  return come;
-}
+static atomic_uint here; /* bits of the sections that have come to this launch */
 
 /* Until `all` have come: sections that run one after the other would wait in vain. */
 static void meet(unsigned section, unsigned all) {
-  pthread_mutex_lock(&lock);
-  here |= section;
-  pthread_mutex_unlock(&lock);
-  await(have_come(all));
+  atomic_fetch_or(&here, section);
+  await((atomic_load(&here) & all) == all);
 }
 
-static void begin_together(void) { here = 0; }
-
-/* ---- sums -------------------------------------------------------------------------------------------------------- */
-
-typedef struct partials { unsigned section; uint32_t count; const void *at[MOST_PARTIALS]; } partials;
+typedef struct partials { unsigned section; atomic_uint count; const void *at[MOST_PARTIALS]; } partials;
 static partials of_section[4];
 
 /* Notes where it adds to; the first calls of both sections are under way at once. */
-static void add_up(const gk_value *args, gk_range range) {
+HAND_KERNEL(adding, IN(int), SUM(float), SUM(double), SUM(int)) {
   partials *own = args[0].ptr;
-  pthread_mutex_lock(&lock);
-  if (own->count < MOST_PARTIALS) own->at[own->count++] = args[1].ptr;
-  pthread_mutex_unlock(&lock);
+  const uint32_t at = atomic_fetch_add(&own->count, 1);
+  if (at < MOST_PARTIALS) own->at[at] = args[1].ptr;
   meet(own->section, 3);
   for (size_t k = range.begin; k < range.end; ++k) {
     *(float *)args[1].ptr += 1;
@@ -67,110 +51,77 @@ static void add_up(const gk_value *args, gk_range range) {
     *(int *)args[3].ptr += 3;
   }
 }
-static const gk_param adding_params[] = {
-  {"own", "int", 4, 4, GK_PTR, GK_ACCESS_IN}, {"f", "float", 4, 4, GK_PTR, GK_ACCESS_SUM},
-  {"d", "double", 8, 8, GK_PTR, GK_ACCESS_SUM}, {"i", "int", 4, 4, GK_PTR, GK_ACCESS_SUM}};
-static const gk_kernel adding = {.name = "adding", .params = adding_params, .param_count = 4, .host = add_up};
 
-/* Whole numbers, so that no order matters. */
-static void check_sums(const gk_list *list, int threads) {
+/* Of whole numbers, so that no order matters. */
+static void check_sums(world *w) {
   static big whole, now;
   memset(&whole, 0xA5, sizeof whole);
-  WORLD(w, list, threads, SHARE_ALL);
-  bind_ptr(&w, BIG, &whole);
+  bind_ptr(w, BIG, &whole);
   for (int k = 0; k < 10; ++k) {
     float f[2] = {1, 2};
     double d[2] = {3, 4};
     int i[2] = {5, 6}, flag = 1;
-    for (unsigned s = 0; s < 2; ++s) {
+    for (int s = 0; s < 2; ++s) {
       of_section[s] = (partials){.section = 1u << s};
-      BIND(&w, {X + (int)s, {.ptr = &of_section[s]}}, {F + (int)s, {.ptr = &f[s]}}, {D + (int)s, {.ptr = &d[s]}},
-               {I + (int)s, {.ptr = &i[s]}});
+      BIND(w, {X + s, {.ptr = &of_section[s]}}, {F + s, {.ptr = &f[s]}}, {D + s, {.ptr = &d[s]}},
+              {I + s, {.ptr = &i[s]}});
     }
-    BIND(&w, {N, {.i32 = ITEMS}}, {FLAG, {.ptr = &flag}});
-    begin_together();
-    split_all(&w);
-    assert_runs(&w);
+    BIND(w, {N, {.i32 = ITEMS}}, {FLAG, {.ptr = &flag}});
+    here = 0;
+    assert_ok(launch_split(w));
     for (int s = 0; s < 2; ++s) {
       assert_true(f[s] == (float)(ITEMS + 1 + s));
       assert_true(d[s] == 2 * ITEMS + 3 + s);
       assert_int_equal(i[s], 3 * ITEMS + 5 + s);
-      assert_int_equal(of_section[s].count, threads); /* one partial sum per thread of the device */
+      assert_int_equal(of_section[s].count, w->threads); /* one partial sum per thread of the device */
     }
     for (uint32_t a = 0; a < of_section[0].count; ++a)
       for (uint32_t b = 0; b < of_section[1].count; ++b) assert_ptr_not_equal(of_section[0].at[a], of_section[1].at[b]);
   }
-  memcpy(&now, w.program.structs[BIG], sizeof now); /* which lies behind the partial sums */
+  memcpy(&now, w->program.structs[BIG], sizeof now); /* which lies behind the partial sums */
   assert_memory_equal(&now, &whole, sizeof whole);
 }
 
 /* Sections add up in memory of their own, however many partial sums there are and whichever threads they have. */
 TEST(test_sums_side_by_side) {
-  static const gk_task straight_tasks[] = {
-    GK_PARALLEL,
-      GK_SECTION, GK_RUN(adding, N, X, F, D, I), GK_END,
-      GK_SECTION, GK_RUN(adding, N, Y, G, E, J), GK_END,
-    GK_END,
-  };
-  static const gk_task walked_tasks[] = {
-    GK_PARALLEL,
-      GK_SECTION, GK_RUN(adding, N, X, F, D, I), GK_END,
-      GK_SECTION, GK_IF(FLAG), GK_RUN(adding, N, Y, G, E, J), GK_END, GK_END,
-    GK_END,
-  };
-  static const gk_list lists[] = {GK_LIST(lists[0], straight_tasks, slots), GK_LIST(lists[1], walked_tasks, slots)};
-  static const int thread_counts[] = {2, 3, 4, 7};
+  LIST(straight, PARALLEL(SECTION(GK_RUN(adding, N, X, F, D, I)), SECTION(GK_RUN(adding, N, Y, G, E, J))));
+  LIST(walked, PARALLEL(SECTION(GK_RUN(adding, N, X, F, D, I)), SECTION(IF(FLAG, GK_RUN(adding, N, Y, G, E, J)))));
   needs_threads(7);
-  for (size_t k = 0; k < GK_COUNT(lists); ++k)
-    for (size_t t = 0; t < GK_COUNT(thread_counts); ++t) check_sums(&lists[k], thread_counts[t]);
+  FOR_EACH_TEAM(w, &straight, 2, 3, 4, 7) check_sums(&w);
+  FOR_EACH_TEAM(w, &walked, 2, 3, 4, 7) check_sums(&w);
 }
 
 static pthread_t only_one;
 static int in_turn;
-static void add_in_turn(const gk_value *args, gk_range range) {
+HAND_KERNEL(adding_in_turn, IN(int), SUM(float), SUM(double)) {
   assert_true(pthread_equal(pthread_self(), only_one));
   assert_int_equal(in_turn++, *(int *)args[0].ptr);
   *(float *)args[1].ptr += (float)(range.end - range.begin);
   *(double *)args[2].ptr += (double)(range.end - range.begin);
 }
-static const gk_param turn_params[] = {{"turn", "int", 4, 4, GK_PTR, GK_ACCESS_IN},
-                                       {"f", "float", 4, 4, GK_PTR, GK_ACCESS_SUM},
-                                       {"d", "double", 8, 8, GK_PTR, GK_ACCESS_SUM}};
-static const gk_kernel adding_in_turn = {
-  .name = "adding_in_turn", .params = turn_params, .param_count = 3, .host = add_in_turn};
 
 /* Sections that add floats or doubles to one slot come in their order, whatever was found to be faster. */
 TEST(test_sums_that_meet_come_in_order) {
-#define STRAIGHT(f, d, other_f, other_d) { \
-    GK_PARALLEL, \
-      GK_SECTION, GK_RUN(adding_in_turn, ONE, X, f, d), GK_END, \
-      GK_SECTION, GK_RUN(adding_in_turn, ONE, Y, other_f, other_d), GK_END, \
-    GK_END}
-#define WALKED(f, d, other_f, other_d) { \
-    GK_PARALLEL, \
-      GK_SECTION, GK_IF(FLAG), GK_RUN(adding_in_turn, ONE, X, f, d), GK_END, GK_END, \
-      GK_SECTION, GK_RUN(adding_in_turn, ONE, Y, other_f, other_d), GK_END, \
-    GK_END}
-  static const gk_task straight_floats[] = STRAIGHT(F, D, F, E), walked_floats[] = WALKED(F, D, F, E),
-                       straight_doubles[] = STRAIGHT(F, D, G, D), walked_doubles[] = WALKED(F, D, G, D);
-  static const gk_list lists[] = {GK_LIST(lists[0], straight_floats, slots), GK_LIST(lists[1], walked_floats, slots),
-                                  GK_LIST(lists[2], straight_doubles, slots), GK_LIST(lists[3], walked_doubles, slots)};
+#define FIRST(f, d) GK_RUN(adding_in_turn, ONE, X, f, d)
+#define SECOND(f, d) SECTION(GK_RUN(adding_in_turn, ONE, Y, f, d))
+  LIST(straight_floats, PARALLEL(SECTION(FIRST(F, D)), SECOND(F, E)));
+  LIST(walked_floats, PARALLEL(SECTION(IF(FLAG, FIRST(F, D))), SECOND(F, E)));
+  LIST(straight_doubles, PARALLEL(SECTION(FIRST(F, D)), SECOND(G, D)));
+  LIST(walked_doubles, PARALLEL(SECTION(IF(FLAG, FIRST(F, D))), SECOND(G, D)));
+  static const gk_list *const lists[] = {&straight_floats, &walked_floats, &straight_doubles, &walked_doubles};
   only_one = pthread_self();
   for (size_t l = 0; l < GK_COUNT(lists); ++l) {
     int turns[2] = {0, 1}, flag = 1;
     float f[2] = {0};
     double d[2] = {0};
-    WORLD(w, &lists[l], 2, SHARE_ALL);
+    WORLD(w, lists[l], 2, SHARE_ALL);
     assert_int_equal(w.program.fork_count, 1);
     assert_true(w.program.forks[0].in_order);
-    for (int s = 0; s < 2; ++s) {
-      BIND(&w, {X + s, {.ptr = &turns[s]}}, {F + s, {.ptr = &f[s]}}, {D + s, {.ptr = &d[s]}});
-    }
-    BIND(&w, {ONE, {.i32 = 1}}, {FLAG, {.ptr = &flag}});
+    BIND(&w, {X, {.ptr = &turns[0]}}, {Y, {.ptr = &turns[1]}}, {F, {.ptr = &f[0]}}, {G, {.ptr = &f[1]}},
+             {D, {.ptr = &d[0]}}, {E, {.ptr = &d[1]}}, {ONE, {.i32 = 1}}, {FLAG, {.ptr = &flag}});
     for (int k = 0; k < 10; ++k) {
       in_turn = 0;
-      split_all(&w);
-      assert_runs(&w);
+      assert_ok(launch_split(&w));
       assert_int_equal(in_turn, 2);
     }
     assert_true(f[0] + f[1] == 20 && d[0] + d[1] == 20);
@@ -183,19 +134,14 @@ CALLED(await_helper) {
   return GK_OK;
 }
 
-static const gk_param arriving_params[] = {{"x", "int", 4, 4, GK_PTR, GK_ACCESS_INOUT}};
-HOST_KERNEL(do_little) {}
-static const gk_kernel little = {
-  .name = "little", .params = arriving_params, .param_count = 1, .host = do_little};
+HAND_KERNEL(little, INOUT(int)) {}
 
 /* What wakings and dispatches take is learned by the thread that leads the launch: sections side by side don't. */
 TEST(test_sections_leave_what_is_known) {
   enum { HELPER = N, OTHER = ONE };
-  LIST(list,
-    GK_PARALLEL,
-      GK_SECTION, GK_CALL(await_helper, HELPER), GK_RUN(little, TWO_ITEMS, X), GK_RUN(little, TWO_ITEMS, X), GK_END,
-      GK_SECTION, GK_CALL(await_helper, OTHER), GK_RUN(little, TWO_ITEMS, Y), GK_RUN(little, TWO_ITEMS, Y), GK_END,
-    GK_END);
+#define LITTLE(x) GK_RUN(little, TWO_ITEMS, x), GK_RUN(little, TWO_ITEMS, x)
+  LIST(list, PARALLEL(SECTION(GK_CALL(await_helper, HELPER), LITTLE(X)),
+                      SECTION(GK_CALL(await_helper, OTHER), LITTLE(Y))));
   needs_threads(4);
   int x = 0;
   WORLD(w, &list, 4, SHARE_ALL);
@@ -210,46 +156,36 @@ TEST(test_sections_leave_what_is_known) {
     w.device.wake_ns = 1e-9f;
     if (dispatch_ns > floor_ns) dispatch_ns += (floor_ns - dispatch_ns) / 16; /* by the launch, once */
     for (uint32_t op = 0; op < w.program.op_count; ++op) w.program.ops[op].countdown = 1;
-    split_all(&w);
-    assert_runs(&w);
+    assert_ok(launch_split(&w));
     assert_true(w.device.dispatch_ns == dispatch_ns);
     assert_true(w.device.wake_ns == fmaxf(1.5f * 1e-9f, dispatch_ns)); /* by the start */
   }
 }
 
 /* Four at once: sections in sections. */
-static void add_beside(const gk_value *args, gk_range range) {
+HAND_KERNEL(beside, IN(int), SUM(int)) {
   partials *own = args[0].ptr;
   own->at[own->count++] = args[1].ptr;
   meet(own->section, 15);
   for (size_t k = range.begin; k < range.end; ++k) ++*(int *)args[1].ptr;
 }
-static const gk_param beside_params[] = {{"own", "int", 4, 4, GK_PTR, GK_ACCESS_IN},
-                                         {"i", "int", 4, 4, GK_PTR, GK_ACCESS_SUM}};
-static const gk_kernel beside = {.name = "beside", .params = beside_params, .param_count = 2, .host = add_beside};
 
 /* The sums of each section use memory of that section's worker slots alone. */
 TEST(test_sums_in_sections_of_sections) {
-  LIST(list,
-    GK_PARALLEL,
-      GK_SECTION, GK_PARALLEL, GK_SECTION, GK_RUN(beside, N, X, I), GK_END,
-                               GK_SECTION, GK_RUN(beside, N, Y, I), GK_END, GK_END, GK_END,
-      GK_SECTION, GK_PARALLEL, GK_SECTION, GK_RUN(beside, N, A, I), GK_END,
-                               GK_SECTION, GK_RUN(beside, N, B, I), GK_END, GK_END, GK_END,
-    GK_END);
+#define BOTH(x, y) PARALLEL(SECTION(GK_RUN(beside, N, x, I)), SECTION(GK_RUN(beside, N, y, I)))
+  LIST(list, PARALLEL(SECTION(BOTH(X, Y)), SECTION(BOTH(A, B))));
   static const gk_slot own[] = {X, Y, A, B};
   needs_threads(4);
   WORLD(w, &list, 4, SHARE_ALL);
   for (int k = 0; k < 10; ++k) {
     int i = 1;
-    for (unsigned s = 0; s < 4; ++s) {
+    for (int s = 0; s < 4; ++s) {
       of_section[s] = (partials){.section = 1u << s};
       bind_ptr(&w, own[s], &of_section[s]);
     }
     BIND(&w, {I, {.ptr = &i}}, {N, {.i32 = ITEMS}});
-    begin_together();
-    split_all(&w);
-    assert_runs(&w);
+    here = 0;
+    assert_ok(launch_split(&w));
     assert_int_equal(i, 4 * ITEMS + 1);
     for (unsigned a = 0; a < 4; ++a)
       for (unsigned b = 0; b < a; ++b) assert_ptr_not_equal(of_section[a].at[0], of_section[b].at[0]);
@@ -258,20 +194,14 @@ TEST(test_sums_in_sections_of_sections) {
 
 /* What each of the sections came to is known behind them. */
 TEST(test_bounds_side_by_side) {
-  LIST(list,
-    GK_PARALLEL,
-      GK_SECTION, GK_DO_WHILE(A, .max_iterations = 2), GK_FILL(C, GK_ONE, 0), GK_END, GK_END,
-      GK_SECTION, GK_DO_WHILE(B, .max_iterations = 3), GK_FILL(J, GK_ONE, 0), GK_END, GK_END,
-    GK_END);
+  LIST(list, PARALLEL(SECTION(GK_DO_WHILE(A, .max_iterations = 2), GK_FILL(C, GK_ONE, 0), GK_END),
+                      SECTION(GK_DO_WHILE(B, .max_iterations = 3), GK_FILL(J, GK_ONE, 0), GK_END)));
   needs_threads(2);
   WORLD(w, &list, 2, SHARE_ALL);
   for (uint32_t bound = 0; bound < 2; ++bound) {
     int again[2] = {bound == 0, bound == 1}, filled[2];
-    for (int s = 0; s < 2; ++s) {
-      BIND(&w, {A + s, {.ptr = &again[s]}}, {s ? J : C, {.ptr = &filled[s]}});
-    }
-    split_all(&w);
-    assert_runs(&w);
+    BIND(&w, {A, {.ptr = &again[0]}}, {B, {.ptr = &again[1]}}, {C, {.ptr = &filled[0]}}, {J, {.ptr = &filled[1]}});
+    assert_ok(launch_split(&w));
     for (uint32_t s = 0; s < 2; ++s) assert_int_equal(w.record.passes[s], s == bound ? 2 + s : 1);
     assert_int_equal(w.record.limit, w.plan->loops[bound]);
   }
@@ -306,7 +236,7 @@ TEST(test_a_sum_is_added_to_what_is_there) {
     BIND(&w, {X, {.ptr = &of_section[0]}}, {F, {.ptr = k == OTHER_FLOAT ? (void *)page : &f}},
              {D, {.ptr = k == OTHER_DOUBLE ? (void *)page : &d}}, {I, {.ptr = k == OTHER_INT ? (void *)page : &i}},
              {N, {.i32 = ITEMS}});
-    begin_together();
+    here = 0;
     faults = 0;
     other_sum = k;
     memset(page, 0, 8);
@@ -321,8 +251,6 @@ TEST(test_a_sum_is_added_to_what_is_there) {
   munmap(page, 4096);
 }
 
-/* ---- chunks ------------------------------------------------------------------------------------------------------ */
-
 enum { CHUNKD = 20000 };
 static pthread_t first_leader;
 static _Atomic(void *) leaders_own; /* what its section works on */
@@ -335,7 +263,7 @@ CALLED(begin_second) {
   return GK_OK;
 }
 
-static void touch_each(const gk_value *args, gk_range range) {
+HAND_KERNEL(touching, INOUT(uint8_t)) {
   unsigned char *x = args[0].ptr;
   for (size_t k = range.begin; k < range.end; ++k) __atomic_fetch_add(&x[k], 1, __ATOMIC_RELAXED);
   if (atomic_load(&leaders_own) == (void *)x) {
@@ -345,17 +273,11 @@ static void touch_each(const gk_value *args, gk_range range) {
     await(atomic_load(&leader_begun));
   }
 }
-static const gk_param touching_params[] = {{"x", "uint8_t", 1, 1, GK_PTR, GK_ACCESS_INOUT}};
-static const gk_kernel touching = {.name = "touching", .params = touching_params, .param_count = 1,
-                                   .host = touch_each};
 
 /* A task is cut into chunks while the subteam behind is at its own: neither does an item twice, or leaves one out. */
 TEST(test_chunks_side_by_side) {
-  LIST(list,
-    GK_PARALLEL,
-      GK_SECTION, GK_CALL(begin_second, X), GK_RUN(touching, N, X), GK_END,
-      GK_SECTION, GK_CALL(begin_second, Y), GK_RUN(touching, N, Y), GK_END,
-    GK_END);
+  LIST(list, PARALLEL(SECTION(GK_CALL(begin_second, X), GK_RUN(touching, N, X)),
+                      SECTION(GK_CALL(begin_second, Y), GK_RUN(touching, N, Y))));
   static unsigned char touched[2][CHUNKD];
   needs_threads(4);
   WORLD(w, &list, 4, SHARE_ALL);
@@ -367,14 +289,11 @@ TEST(test_chunks_side_by_side) {
     atomic_store(&leader_begun, false);
     atomic_store(&other_begun, false);
     for (uint32_t op = 0; op < w.program.op_count; ++op) w.program.ops[op].cost_ns = 1000; /* worth many chunks */
-    split_all(&w);
-    assert_runs(&w);
+    assert_ok(launch_split(&w));
     for (int s = 0; s < 2; ++s)
       for (int i = 0; i < CHUNKD; ++i) assert_int_equal(touched[s][i], 1);
   }
 }
-
-/* ---- failures ---------------------------------------------------------------------------------------------------- */
 
 GK_SOURCE(openmp_split_test)
 GK_KERNEL(increase, (inout(int, x))) { x[i] += 1; }
@@ -386,24 +305,20 @@ CALLED(answer_later) {
   return answer == GK_OK ? GK_OK : gk_fail(answer, "the solver says no");
 }
 
-HOST_KERNEL(arrive) {
+HAND_KERNEL(arriving, INOUT(int)) {
   meet(2, 3);
   *(int *)args[0].ptr += 1;
 }
-static const gk_kernel arriving = {.name = "arriving", .params = arriving_params, .param_count = 1, .host = arrive};
 
 /* Nothing behind the call in its section, and nothing behind the PARALLEL; the other section's task that was under way
  * is through. */
-static void check_failure(const gk_list *list, int threads) {
-  WORLD(w, list, threads, SHARE_ALL);
+static void check_failure(world *w) {
   for (int k = 0; k < 20; ++k) {
     int x = 0, a = 0, b = 0, c = 0, flag = 1;
-    BIND(&w, {X, {.ptr = &x}}, {A, {.ptr = &a}}, {B, {.ptr = &b}}, {C, {.ptr = &c}}, {FLAG, {.ptr = &flag}});
+    BIND(w, {X, {.ptr = &x}}, {A, {.ptr = &a}}, {B, {.ptr = &b}}, {C, {.ptr = &c}}, {FLAG, {.ptr = &flag}});
     answer = k % 2 ? GK_OK : GK_ERROR_DEVICE;
-    begin_together();
-    split_all(&w);
-    const gk_result result = world_launch(&w, 0);
-    assert_int_equal(result, answer);
+    here = 0;
+    assert_int_equal(launch_split(w), answer);
     if (answer != GK_OK) assert_says("the solver says no");
     assert_int_equal(a, answer == GK_OK);
     assert_int_equal(b, 1);
@@ -412,44 +327,18 @@ static void check_failure(const gk_list *list, int threads) {
 }
 
 TEST(test_call_fails_beside_others) {
-  static const gk_task straight_tasks[] = {
-    GK_PARALLEL,
-      GK_SECTION, GK_CALL(answer_later, X), GK_RUN(increase, GK_ONE, A), GK_END,
-      GK_SECTION, GK_RUN(arriving, GK_ONE, B), GK_END,
-    GK_END,
-    GK_RUN(increase, GK_ONE, C),
-  };
-  static const gk_task first_is_other[] = {
-    GK_PARALLEL,
-      GK_SECTION, GK_RUN(arriving, GK_ONE, B), GK_END,
-      GK_SECTION, GK_CALL(answer_later, X), GK_RUN(increase, GK_ONE, A), GK_END,
-    GK_END,
-    GK_RUN(increase, GK_ONE, C),
-  };
-  static const gk_task walked_tasks[] = {
-    GK_PARALLEL,
-      GK_SECTION, GK_IF(FLAG), GK_CALL(answer_later, X), GK_RUN(increase, GK_ONE, A), GK_END, GK_END,
-      GK_SECTION, GK_RUN(arriving, GK_ONE, B), GK_END,
-    GK_END,
-    GK_RUN(increase, GK_ONE, C),
-  };
-  static const gk_task inner_tasks[] = {
-    GK_PARALLEL,
-      GK_SECTION,
-        GK_PARALLEL,
-          GK_SECTION, GK_CALL(answer_later, X), GK_END,
-          GK_SECTION, GK_RUN(arriving, GK_ONE, B), GK_END,
-        GK_END,
-        GK_RUN(increase, GK_ONE, A),
-      GK_END,
-    GK_END,
-    GK_RUN(increase, GK_ONE, C),
-  };
-  static const gk_list lists[] = {GK_LIST(lists[0], straight_tasks, slots), GK_LIST(lists[1], first_is_other, slots),
-                                  GK_LIST(lists[2], walked_tasks, slots), GK_LIST(lists[3], inner_tasks, slots)};
+#define CALL GK_CALL(answer_later, X)
+#define THEN GK_RUN(increase, GK_ONE, A)
+#define OTHER SECTION(GK_RUN(arriving, GK_ONE, B))
+#define BEHIND GK_RUN(increase, GK_ONE, C)
+  LIST(straight, PARALLEL(SECTION(CALL, THEN), OTHER), BEHIND);
+  LIST(first_is_other, PARALLEL(OTHER, SECTION(CALL, THEN)), BEHIND);
+  LIST(walked, PARALLEL(SECTION(IF(FLAG, CALL, THEN)), OTHER), BEHIND);
+  LIST(inner, PARALLEL(SECTION(PARALLEL(SECTION(CALL), OTHER), THEN)), BEHIND);
+  static const gk_list *const lists[] = {&straight, &first_is_other, &walked, &inner};
   needs_threads(4);
   for (size_t k = 0; k < GK_COUNT(lists); ++k)
-    for (int threads = 2; threads <= 4; ++threads) check_failure(&lists[k], threads);
+    FOR_EACH_TEAM(w, lists[k], 2, 3, 4) check_failure(&w);
 }
 
 static world *failing;
@@ -466,62 +355,43 @@ CALLED(fail_second) {
 }
 
 TEST(test_the_first_failure_is_told) {
-  LIST(list,
-    GK_PARALLEL,
-      GK_SECTION, GK_CALL(fail_second, X), GK_END,
-      GK_SECTION, GK_CALL(fail_first, Y), GK_END,
-    GK_END);
+  LIST(list, PARALLEL(SECTION(GK_CALL(fail_second, X)), SECTION(GK_CALL(fail_first, Y))));
   needs_threads(2);
   int x = 0;
   WORLD(w, &list, 2, SHARE_ALL);
   failing = &w;
   BIND(&w, {X, {.ptr = &x}}, {Y, {.ptr = &x}});
   for (int k = 0; k < 20; ++k) {
-    begin_together();
-    split_all(&w);
-    assert_int_equal(world_launch(&w, 0), GK_ERROR_DEVICE);
+    here = 0;
+    assert_int_equal(launch_split(&w), GK_ERROR_DEVICE);
     assert_string_equal(gk_error(), "the first one says no");
   }
 }
 
 static int *endless;
-HOST_KERNEL(outlast) {
+HAND_KERNEL(outlasting, INOUT(int)) {
   meet(2, 3);
   await(has_failed());
   *(int *)args[0].ptr += 1;
   if (*(int *)args[0].ptr > 1000) *endless = 0; /* a loop that goes on nevertheless */
 }
-static const gk_kernel outlasting = {.name = "outlasting", .params = arriving_params, .param_count = 1,
-                                     .host = outlast};
 
-/* Sections that nobody has begun stay undone, whoever gets to them; tasks that are under way are through. */
+/* Sections that no thread has begun stay undone; tasks that are under way are through. */
 TEST(test_nothing_is_begun_after_a_failure) {
-  static const gk_task straight_tasks[] = {
-    GK_PARALLEL,
-      GK_SECTION, GK_RUN(outlasting, GK_ONE, B), GK_END,
-      GK_SECTION, GK_CALL(fail_first, X), GK_RUN(increase, GK_ONE, A), GK_END,
-      GK_SECTION, GK_RUN(increase, GK_ONE, C), GK_END,
-    GK_END,
-  };
-  static const gk_task walked_tasks[] = {
-    GK_PARALLEL,
-      GK_SECTION, GK_DO_WHILE(FLAG), GK_RUN(outlasting, GK_ONE, B), GK_END, GK_END,
-      GK_SECTION, GK_CALL(fail_first, X), GK_RUN(increase, GK_ONE, A), GK_END,
-      GK_SECTION, GK_RUN(increase, GK_ONE, C), GK_END,
-    GK_END,
-  };
-  static const gk_list lists[] = {GK_LIST(lists[0], straight_tasks, slots), GK_LIST(lists[1], walked_tasks, slots)};
+#define REST SECTION(GK_CALL(fail_first, X), GK_RUN(increase, GK_ONE, A)), SECTION(GK_RUN(increase, GK_ONE, C))
+  LIST(straight, PARALLEL(SECTION(GK_RUN(outlasting, GK_ONE, B)), REST));
+  LIST(walked, PARALLEL(SECTION(LOOP(FLAG, GK_RUN(outlasting, GK_ONE, B))), REST));
+  static const gk_list *const lists[] = {&straight, &walked};
   needs_threads(2);
   for (size_t l = 0; l < GK_COUNT(lists); ++l) {
     int x = 0, a = 0, b = 0, c = 0, flag = 1;
-    WORLD(w, &lists[l], 2, SHARE_ALL);
+    WORLD(w, lists[l], 2, SHARE_ALL);
     failing = &w;
     BIND(&w, {X, {.ptr = &x}}, {A, {.ptr = &a}}, {B, {.ptr = &b}}, {C, {.ptr = &c}}, {FLAG, {.ptr = &flag}});
     endless = &flag;
     for (int k = 1; k <= 20; ++k) {
-      begin_together();
-      split_all(&w);
-      assert_int_equal(world_launch(&w, 0), GK_ERROR_DEVICE);
+      here = 0;
+      assert_int_equal(launch_split(&w), GK_ERROR_DEVICE);
       assert_int_equal(a, 0);
       assert_int_equal(b, k); /* an endless loop ends behind its pass */
       assert_int_equal(c, 0);
@@ -553,8 +423,7 @@ TEST(test_a_bad_count_says_its_own) {
   int x = 0;
   WORLD(w, &list, 1, SHARE_NOTHING);
   BIND(&w, {X, {.ptr = &x}}, {MANY, {.i64 = (int64_t)INT32_MAX + 1}});
-  assert_int_equal(world_launch(&w, 0), GK_ERROR_INVALID);
-  assert_says("task 1 (little)");
+  assert_fails(GK_ERROR_INVALID, "task 1 (little)", world_launch(&w, 0));
 }
 
 static gki_worker line; /* the device's */
@@ -568,12 +437,11 @@ CALLED(ask_worker) {
 }
 
 typedef struct launch_job { gki_job job; world *w; } launch_job;
-static void run_world(gki_job *job) { assert_runs(((launch_job *)job)->w); }
+static void run_world(gki_job *job) { assert_ok(launch_split(((launch_job *)job)->w)); }
 
 /* What may not wait for the device is known of each thread that works for it, and no longer than it does. */
 TEST(test_calls_know_whose_they_are) {
-  LIST(list, GK_PARALLEL, GK_SECTION, GK_CALL(ask_worker, X), GK_END, GK_SECTION, GK_CALL(ask_worker, Y), GK_END,
-             GK_END);
+  LIST(list, PARALLEL(SECTION(GK_CALL(ask_worker, X)), SECTION(GK_CALL(ask_worker, Y))));
   unsigned sections[2] = {1, 2};
   needs_threads(2);
   WORLD(w, &list, 2, SHARE_ALL);
@@ -581,11 +449,10 @@ TEST(test_calls_know_whose_they_are) {
   assert_int_equal(gki_worker_start(&line), GK_OK);
   launch_job job = {.job.run = run_world, .w = &w};
   for (int inside = 0; inside < 3; ++inside) {
-    begin_together();
-    split_all(&w);
+    here = 0;
     atomic_store(&refused, 0);
     if (inside == 1) gki_worker_run(&line, &job.job);
-    else assert_runs(&w);
+    else run_world(&job.job);
     assert_int_equal(atomic_load(&refused), inside == 1 ? 2 : 0);
   }
   gki_worker_stop(&line);
