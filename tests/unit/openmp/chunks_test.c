@@ -1,5 +1,5 @@
-/* The OpenMP backend: tasks that are large enough to be cut into chunks, which whoever is through with its own takes.
- */
+/* The OpenMP backend: tasks that are large enough to be cut into chunks, which threads take that are through with their
+ * own. */
 #include "world.h"
 #include "unit/support/await.h"
 #include "gk_kernel.h"
@@ -8,15 +8,12 @@
 
 enum { ITEMS = 1 << 20 /* a nanosecond each, until they are measured: several chunks of each part */,
        LAST = 8192 /* items at most in the last chunk of a part */ };
-static const int thread_counts[] = {2, 3, 8};
-
-enum { X = 1, N, SLOTS };
+enum { X = 1, N, DOWN, UP, FLAG = DOWN };
 static const gk_slot_desc slots[] = {GK_BUFFER(X, uint8_t), GK_SCALAR(N, int)};
+static const gk_slot_desc sum_slots[] = {GK_BUFFER(X, int), GK_SCALAR(N, int), GK_BUFFER(DOWN, int),
+                                         GK_BUFFER(UP, uint)};
 static unsigned char bytes[ITEMS + 64];
-
-static const gk_param byte_params[] = {{"x", "uint8_t", 1, 1, GK_PTR, GK_ACCESS_INOUT}};
-
-/* ---- a thread that is held up ------------------------------------------------------------------------------------ */
+static int met[ITEMS + 64];
 
 static atomic_size_t done;
 static size_t stuck_at, part_items;
@@ -30,9 +27,9 @@ static bool all_others_are_through(void) {
   return pthread_equal(pthread_self(), leader) ? pending == 0 : pending == (leader_sleeps | 1);
 }
 
-/* Whoever has a certain item, in the first half of a part, isn't done before all others are, but for the part's last
- * chunk: that is its own. */
-static void wait_for_others(const gk_value *args, gk_range range) {
+/* The thread with a certain item, in the first half of a part, isn't done before all others are, but for the part's
+ * last chunk: that is its own. */
+HAND_KERNEL(waiting, INOUT(uint8_t)) {
   const size_t mine = range.end - range.begin;
   unsigned char *x = args[0].ptr;
   for (size_t i = range.begin; i < range.end; ++i) ++x[i];
@@ -46,29 +43,25 @@ static void wait_for_others(const gk_value *args, gk_range range) {
 }
 
 TEST(test_what_a_slow_thread_has_left_is_taken) {
-  static const gk_kernel waiting = {
-    .name = "waiting", .params = byte_params, .param_count = 1, .dimensions = 1, .host = wait_for_others};
   LIST(list, GK_RUN(waiting, N, X));
-  for (size_t t = 0; t < GK_COUNT(thread_counts); ++t)
-    for (int part = 0; part < thread_counts[t]; ++part) {
-      needs_threads((uint32_t)thread_counts[t]);
-      WORLD(w, &list, thread_counts[t], SHARE_ALL);
+  needs_threads(8);
+  for (int part = 0; part < 8; ++part)
+    FOR_EACH_TEAM(w, &list, 2, 3, 8) {
+      if (part >= w.threads) continue;
       team = &w.device.team;
       leader = pthread_self();
       BIND(&w, {X, {.ptr = bytes}}, {N, {.i32 = ITEMS}});
       memset(bytes, 0, sizeof bytes);
       atomic_store(&done, 0);
       atomic_store(&helped, false);
-      part_items = (size_t)ITEMS / (size_t)thread_counts[t];
-      stuck_at = (size_t)ITEMS * (size_t)part / (size_t)thread_counts[t] + 64 * (size_t)(part + 1);
+      part_items = (size_t)ITEMS / (size_t)w.threads;
+      stuck_at = (size_t)ITEMS * (size_t)part / (size_t)w.threads + 64 * (size_t)(part + 1);
       assert_runs(&w);
-      if (!atomic_load(&helped)) fail_msg("of %d threads, nobody had anything of part %d's", thread_counts[t], part);
+      if (!atomic_load(&helped)) fail_msg("of %d threads, no other had anything of part %d's", w.threads, part);
       for (size_t k = 0; k < sizeof bytes; ++k)
         if (bytes[k] != (k < ITEMS)) fail_msg("item %zu: done %d times", k, bytes[k]);
     }
 }
-
-/* ---- each item once, and sums of them all ------------------------------------------------------------------------ */
 
 GK_SOURCE(openmp_chunks_test)
 GK_KERNEL(count_up, (inout(int, x), sum(int, down), sum(uint, up))) {
@@ -78,37 +71,30 @@ GK_KERNEL(count_up, (inout(int, x), sum(int, down), sum(uint, up))) {
 }
 GK_SOURCE_END
 
-enum { DOWN = 3, UP };
-static int met[ITEMS + 64];
-static const gk_slot_desc sum_slots[] = {GK_BUFFER(X, int), GK_SCALAR(N, int), GK_BUFFER(DOWN, int),
-                                         GK_BUFFER(UP, uint)};
-
 /* Again and again, so that what is measured decides how they are cut. */
 TEST(test_whole_sums_of_chunks) {
   LIST_OVER(sum_slots, list, GK_RUN(count_up, N, X, DOWN, UP));
   static const int counts[] = {0, 1, 2, 7, 63, 64, 129, 100003, ITEMS - 1, ITEMS};
   atomic_store(&clock_runs, true);
-  for (size_t t = 0; t < GK_COUNT(thread_counts); ++t)
-    for (int how = AS_MEASURED; how <= SHARE_NOTHING; ++how)
-      for (size_t c = 0; c < GK_COUNT(counts); ++c) {
-        int down = 5;
-        uint32_t up = 3;
-        long expected = 5;
-        WORLD(w, &list, thread_counts[t], (costs)how);
-        BIND(&w, {X, {.ptr = met}}, {N, {.i32 = counts[c]}}, {DOWN, {.ptr = &down}}, {UP, {.ptr = &up}});
-        memset(met, 0, sizeof met);
-        enum { RUNS = 5 };
-        for (int run = 0; run < RUNS; ++run) assert_runs(&w);
-        for (int i = 0; i < counts[c]; ++i) expected -= RUNS * (1 + (i & 3));
-        assert_int_equal(down, expected);
-        assert_int_equal(up, (uint32_t)(3 + RUNS * 0x10001u * (uint32_t)counts[c]));
-        for (int k = 0; k < (int)GK_COUNT(met); ++k)
-          if (met[k] != (k < counts[c]) * RUNS) fail_msg("item %d of %d: done %d times", k, counts[c], met[k]);
-      }
+  for (size_t c = 0; c < GK_COUNT(counts); ++c)
+    FOR_EACH_WORLD(w, &list, 2, 3, 8) {
+      enum { RUNS = 5 };
+      int down = 5;
+      uint32_t up = 3;
+      long expected = 5;
+      BIND(&w, {X, {.ptr = met}}, {N, {.i32 = counts[c]}}, {DOWN, {.ptr = &down}}, {UP, {.ptr = &up}});
+      memset(met, 0, sizeof met);
+      for (int run = 0; run < RUNS; ++run) assert_runs(&w);
+      for (int i = 0; i < counts[c]; ++i) expected -= RUNS * (1 + (i & 3));
+      assert_int_equal(down, expected);
+      assert_int_equal(up, (uint32_t)(3 + RUNS * 0x10001u * (uint32_t)counts[c]));
+      for (int k = 0; k < (int)GK_COUNT(met); ++k)
+        if (met[k] != (k < counts[c]) * RUNS) fail_msg("item %d of %d: done %d times", k, counts[c], met[k]);
+    }
   atomic_store(&clock_runs, false);
 }
 
-static void count_bytes(const gk_value *args, gk_range range) {
+HAND_KERNEL(counting, INOUT(uint8_t)) {
   unsigned char *x = args[0].ptr;
   for (size_t i = range.begin; i < range.end; ++i) ++x[i];
 }
@@ -116,35 +102,24 @@ static void count_bytes(const gk_value *args, gk_range range) {
 /* Whatever is left over when parts and chunks have been cut. */
 TEST(test_each_item_of_any_number) {
   enum { MOST = 4400 };
-  static const gk_kernel counting = {
-    .name = "counting", .params = byte_params, .param_count = 1, .dimensions = 1, .host = count_bytes};
   LIST(list, GK_RUN(counting, N, X));
   static const float item_ns[] = {200, 3000, 1e9f};
-  for (int threads = 2; threads <= 3; ++threads) {
-    WORLD(w, &list, threads, SHARE_ALL);
+  FOR_EACH_TEAM(w, &list, 2, 3) {
     bind_ptr(&w, X, bytes);
     for (int items = 60; items <= MOST; ++items) {
       bind_i32(&w, N, items);
       memset(bytes, 0, MOST + 64);
-      w.program.ops[0].cost_ns = item_ns[items % 3];
-      if (items % 32 <= 1) w.program.ops[0].cost_ns = 200;
+      w.program.ops[0].cost_ns = items % 32 <= 1 ? 200 : item_ns[items % 3];
       assert_runs(&w);
       for (int k = 0; k < MOST + 64; ++k)
-        if (bytes[k] != (k < items)) fail_msg("item %d of %d, %d threads: done %d times", k, items, threads, bytes[k]);
+        if (bytes[k] != (k < items)) fail_msg("item %d of %d by %d: done %d times", k, items, w.threads, bytes[k]);
     }
   }
 }
 
-/* By hand, a kernel may count on zeroes where it leaves its sum, in each call. */
-static void count_items(const gk_value *args, gk_range range) {
-  const int here = (int)(range.end - range.begin);
-  memcpy(args[0].ptr, &here, sizeof here);
-}
-
 static atomic_int most_here, least_here;
-static void note_share(const gk_value *args, gk_range range) {
+HOST_KERNEL(note_share) {
   const int here = (int)(range.end - range.begin);
-  (void)args;
   int most = atomic_load(&most_here), least = atomic_load(&least_here);
   while (here > most && !atomic_compare_exchange_weak(&most_here, &most, here)) continue;
   while (here < least && !atomic_compare_exchange_weak(&least_here, &least, here)) continue;
@@ -152,31 +127,32 @@ static void note_share(const gk_value *args, gk_range range) {
 
 /* Where there are sums an item may stand for much, so all get as many; else parts begin where cache lines do. */
 TEST(test_parts_of_sums_are_even) {
-  static const gk_access access[] = {GK_ACCESS_SUM, GK_ACCESS_OUT};
-  static const int shares[][2] = {{65, 65}, {128, 2}};
-  for (size_t k = 0; k < GK_COUNT(access); ++k) {
-    const gk_param params[] = {{"n", "int", 4, 4, GK_PTR, access[k]}};
-    const gk_kernel noting = {
-      .name = "noting", .params = params, .param_count = 1, .dimensions = 1, .host = note_share};
-    const gk_task tasks[] = {GK_RUN(noting, N, DOWN)};
-    const gk_list list = GK_LIST(list, tasks, sum_slots);
+  KERNEL_OF(summing, note_share, SUM(int));
+  KERNEL_OF(writing, note_share, OUT(int));
+  LIST_OVER(sum_slots, sums, GK_RUN(summing, N, DOWN));
+  LIST_OVER(sum_slots, others, GK_RUN(writing, N, DOWN));
+  static const struct { const gk_list *list; int most, least; } cases[] = {{&sums, 65, 65}, {&others, 128, 2}};
+  needs_threads(2);
+  for (size_t k = 0; k < GK_COUNT(cases); ++k) {
     int total = 0;
-    needs_threads(2);
-    WORLD(w, &list, 2, SHARE_ALL);
+    WORLD(w, cases[k].list, 2, SHARE_ALL);
     BIND(&w, {DOWN, {.ptr = &total}}, {N, {.i32 = 130}});
     atomic_store(&most_here, 0);
     atomic_store(&least_here, INT32_MAX);
     assert_runs(&w);
-    assert_int_equal(atomic_load(&most_here), shares[k][0]);
-    assert_int_equal(atomic_load(&least_here), shares[k][1]);
+    assert_int_equal(atomic_load(&most_here), cases[k].most);
+    assert_int_equal(atomic_load(&least_here), cases[k].least);
   }
 }
 
+/* By hand, a kernel may count on zeroes where it leaves its sum, in each call. */
+HAND_KERNEL(leaving, SUM(int)) {
+  const int here = (int)(range.end - range.begin);
+  memcpy(args[0].ptr, &here, sizeof here);
+}
+
 TEST(test_sums_begin_at_zero_in_each_call) {
-  static const gk_param params[] = {{"n", "int", 4, 4, GK_PTR, GK_ACCESS_SUM}};
-  static const gk_kernel counting = {
-    .name = "counting", .params = params, .param_count = 1, .dimensions = 1, .host = count_items};
-  LIST_OVER(sum_slots, list, GK_RUN(counting, N, DOWN));
+  LIST_OVER(sum_slots, list, GK_RUN(leaving, N, DOWN));
   static const int counts[] = {1, 100, 64000, ITEMS};
   for (size_t c = 0; c < GK_COUNT(counts); ++c) {
     int total = 0;
@@ -187,32 +163,21 @@ TEST(test_sums_begin_at_zero_in_each_call) {
   }
 }
 
-/* ---- what tasks take --------------------------------------------------------------------------------------------- */
-
 enum { ITEM_NS = 1000, MANY = 1000 };
 
-static const gk_param int_params[] = {{"x", "int", 4, 4, GK_PTR, GK_ACCESS_INOUT}};
-static const gk_slot_desc int_slots[] = {GK_BUFFER(X, int), GK_SCALAR(N, int)};
-#define INT_KERNEL(id, function) \
-  static const gk_kernel id = {.name = #id, .params = int_params, .param_count = 1, .dimensions = 1, .host = function}
-
-HOST_KERNEL(toil) { let_pass_here((range.end - range.begin) * ITEM_NS); }
-INT_KERNEL(toiling, toil);
+HAND_KERNEL(toiling, INOUT(int)) { let_pass_here((range.end - range.begin) * ITEM_NS); }
 
 /* @return what an item is taken for, of a task that a team of two shares */
 static float learned_ns(const gk_list *list, int threads, int items) {
-  world w;
-  world_begin(&w, list, threads, SHARE_ALL);
+  WORLD(w, list, threads, SHARE_ALL);
   w.device.team.most = 2;
   BIND(&w, {X, {.ptr = met}}, {N, {.i32 = items}});
   for (int run = 0; run < 5; ++run) assert_runs(&w);
-  for (int run = 0; run < 35; ++run) {
-    const float before = w.program.ops[0].cost_ns;
-    assert_runs(&w);
-    assert_true(w.program.ops[0].cost_ns == before);
-  }
   const float ns = w.program.ops[0].cost_ns;
-  world_end(&w);
+  for (int run = 0; run < 35; ++run) {
+    assert_runs(&w);
+    assert_true(w.program.ops[0].cost_ns == ns);
+  }
   return ns;
 }
 
@@ -220,34 +185,30 @@ static float learned_ns(const gk_list *list, int threads, int items) {
  * eightfold each time. */
 TEST(test_what_an_item_takes) {
   static const int counts[] = {20, 256, MANY};
+  static const gk_slot_desc double_slots[] = {GK_BUFFER(X, double), GK_SCALAR(N, int)};
+  KERNEL_OF(ints, toiling_host, SUM(int));
+  KERNEL_OF(doubles, toiling_host, SUM(double));
+  LIST_OVER(sum_slots, plain, GK_RUN(toiling, N, X));
+  LIST_OVER(sum_slots, int_sums, GK_RUN(ints, N, X));
+  LIST_OVER(double_slots, double_sums, GK_RUN(doubles, N, X));
+  static const gk_list *const lists[] = {&plain, &int_sums, &double_sums};
   needs_threads(2);
-  static const gk_param params[][1] = {{{"x", "int", 4, 4, GK_PTR, GK_ACCESS_INOUT}},
-                                       {{"x", "int", 4, 4, GK_PTR, GK_ACCESS_SUM}},
-                                       {{"x", "double", 8, 8, GK_PTR, GK_ACCESS_SUM}}};
-  static const gk_slot_desc any_slots[][2] = {{GK_BUFFER(X, int), GK_SCALAR(N, int)},
-                                              {GK_BUFFER(X, int), GK_SCALAR(N, int)},
-                                              {GK_BUFFER(X, double), GK_SCALAR(N, int)}};
-  for (size_t kind = 0; kind < GK_COUNT(params); ++kind) {
-    const gk_kernel any = {.name = "any", .params = params[kind], .param_count = 1, .dimensions = 1, .host = toil};
-    const gk_task tasks[] = {GK_RUN(any, N, X)};
-    const gk_list list = GK_LIST(list, tasks, any_slots[kind]);
+  for (size_t l = 0; l < GK_COUNT(lists); ++l)
     for (int threads = 2; threads <= 4; threads += 2)
       for (size_t c = 0; c < GK_COUNT(counts); ++c) {
-        if (kind == 2 && c == 0) continue; /* too few to be cut, where the cuts decide the bits */
-        const float ns = learned_ns(&list, threads, counts[c]);
-        if (ns != ITEM_NS) fail_msg("kind %zu, %d of them: an item is taken for %g ns", kind, counts[c], (double)ns);
+        if (l == 2 && c == 0) continue; /* too few to be cut, where the cuts decide the bits */
+        const float ns = learned_ns(lists[l], threads, counts[c]);
+        if (ns != ITEM_NS) fail_msg("%s, %d items: each is taken for %g ns", lists[l]->name, counts[c], (double)ns);
       }
-  }
 }
 
 static uint64_t each_ns;
-HOST_KERNEL(toil_as_said) { let_pass_here((range.end - range.begin) * each_ns); }
+HAND_KERNEL(as_said, INOUT(int)) { let_pass_here((range.end - range.begin) * each_ns); }
 
 /* At first what is seen counts, eightfold at most; later a quarter of it, between half and twice of what was known. It
  * is looked at again soon where it grows, else ever later. */
 TEST(test_how_costs_are_learned) {
-  INT_KERNEL(as_said, toil_as_said);
-  LIST_OVER(int_slots, list, GK_RUN(as_said, N, X));
+  LIST_OVER(sum_slots, list, GK_RUN(as_said, N, X));
   static const struct { uint64_t seen; float cost; int timed, countdown; } steps[] = {
     {1000, 8, 1, 1}, {1000, 64, 2, 1}, {1000, 512, 3, 1}, {1000, 1000, 4, 16}, {8000, 8000, 5, 16},
     {8001, 8001, 6, 16}, {10, 10, 7, 16}, {100, 80, 8, 1}, {800, 100, 9, 1}, {640, 125, 10, 64}, {10, 109.375f, 11, 64},
@@ -271,7 +232,7 @@ TEST(test_how_costs_are_learned) {
 
 /* However little it took, it is learned when it takes more. */
 TEST(test_nothing_is_not_for_ever) {
-  LIST_OVER(int_slots, list, GK_RUN(toiling, N, X));
+  LIST_OVER(sum_slots, list, GK_RUN(toiling, N, X));
   WORLD(w, &list, 2, AS_MEASURED);
   BIND(&w, {X, {.ptr = met}}, {N, {.i32 = 2}});
   gki_op *op = &w.program.ops[0];
@@ -289,11 +250,8 @@ TEST(test_nothing_is_not_for_ever) {
 
 /* A task that is alone in its checkpoint is timed when it is due, as any other is. */
 TEST(test_a_task_of_a_checkpoint_is_timed) {
-  enum { FLAG = 3 };
-  static const gk_slot_desc any_slots[] = {GK_BUFFER(X, int), GK_SCALAR(N, int), GK_BUFFER(FLAG, int)};
-  LIST_OVER(any_slots, list, {.op = GK_OP_CHECKPOINT, .name = "first", .flag = FLAG, .label = 1}, GK_RUN(toiling, N, X),
-                             GK_END, {.op = GK_OP_CHECKPOINT, .name = "second", .flag = FLAG, .label = 2},
-                             GK_RUN(toiling, N, X), GK_END);
+  LIST_OVER(sum_slots, list, CHECKPOINT("first", FLAG, 1, GK_RUN(toiling, N, X)),
+                             CHECKPOINT("second", FLAG, 2, GK_RUN(toiling, N, X)));
   int silent = 0;
   WORLD(w, &list, 2, AS_MEASURED);
   BIND(&w, {X, {.ptr = met}}, {N, {.i32 = 8}}, {FLAG, {.ptr = &silent}});
@@ -303,28 +261,25 @@ TEST(test_a_task_of_a_checkpoint_is_timed) {
       fail_msg("task %d: an item is taken for %g ns", k, (double)w.program.ops[k].cost_ns);
 }
 
-HOST_KERNEL(do_nothing) {}
+HAND_KERNEL(idle, INOUT(int)) {}
 
 /* Small ones are timed now and then while they are shared, so what was believed of one is mended; also of one that was
  * over a single item until now, and so not worth timing. */
 TEST(test_small_tasks_go_on_being_timed) {
   enum { PASSES = 100, BELIEVED_NS = 2000 };
-  INT_KERNEL(idle, do_nothing);
-  LIST_OVER(int_slots, list, GK_DO_WHILE(X, .max_iterations = PASSES), GK_RUN(idle, N, X), GK_END);
+  LIST_OVER(sum_slots, list, GK_DO_WHILE(X, .max_iterations = PASSES), GK_RUN(idle, N, X), GK_END);
   int always = 1;
   WORLD(w, &list, 2, SHARE_ALL);
   bind_ptr(&w, X, &always);
-  static const int counts[] = {4, 1, 4};
-  for (size_t k = 0; k < GK_COUNT(counts); ++k) {
-    if (k > 0) assert_runs(&w);
-    bind_i32(&w, N, counts[k]);
-  }
+  bind_i32(&w, N, 4);
+  assert_runs(&w);
+  bind_i32(&w, N, 1);
+  assert_runs(&w);
+  bind_i32(&w, N, 4);
   w.program.ops[0].cost_ns = BELIEVED_NS;
   assert_runs(&w);
   assert_true(w.program.ops[0].cost_ns < BELIEVED_NS / 2);
 }
-
-/* ---- copies and fills -------------------------------------------------------------------------------------------- */
 
 static unsigned char from[ITEMS + 64];
 
@@ -335,21 +290,18 @@ TEST(test_bytes_in_chunks) {
     byte_slots, list,
     {.op = GK_OP_COPY, .name = "copy", .items = {N}, .args = {X, FROM}, .offset = 3, .from_offset = 5},
     {.op = GK_OP_FILL, .name = "fill", .items = {N}, .args = {FROM}, .offset = 8, .pattern = 0x01020304u});
-  static const int counts[] = {ITEMS - 1, ITEMS};
-  for (size_t t = 0; t < GK_COUNT(thread_counts); ++t)
-    for (size_t c = 0; c < GK_COUNT(counts); ++c) {
-      const size_t count = (size_t)counts[c];
+  for (int count = ITEMS - 1; count <= ITEMS; ++count)
+    FOR_EACH_TEAM(w, &list, 2, 3, 8) {
       const unsigned char pattern[] = {4, 3, 2, 1};
-      WORLD(w, &list, thread_counts[t], SHARE_ALL);
-      BIND(&w, {X, {.ptr = bytes}}, {FROM, {.ptr = from}}, {N, {.i32 = counts[c]}});
+      BIND(&w, {X, {.ptr = bytes}}, {FROM, {.ptr = from}}, {N, {.i32 = count}});
       memset(bytes, 0x55, sizeof bytes);
       for (size_t k = 0; k < sizeof from; ++k) from[k] = (unsigned char)(k * 31 % 127);
       for (uint32_t k = 0; k < w.program.op_count; ++k) w.program.ops[k].cost_ns = 1; /* else eight have no chunks */
       assert_runs(&w);
-      for (size_t k = 0; k < sizeof bytes; ++k) {
+      for (int k = 0; k < (int)sizeof bytes; ++k) {
         const bool copied = k >= 3 && k < count + 3, filled = k >= 8 && k < count + 8;
-        if (bytes[k] != (copied ? (k + 2) * 31 % 127 : 0x55)) fail_msg("byte %zu of %zu, copied", k, count);
-        if (from[k] != (filled ? pattern[k % 4] : k * 31 % 127)) fail_msg("byte %zu of %zu, filled", k, count);
+        if (bytes[k] != (copied ? (k + 2) * 31 % 127 : 0x55)) fail_msg("byte %d of %d, copied", k, count);
+        if (from[k] != (filled ? pattern[k % 4] : k * 31 % 127)) fail_msg("byte %d of %d, filled", k, count);
       }
     }
 }
