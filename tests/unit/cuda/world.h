@@ -110,9 +110,7 @@ static inline gk_graph *new_graph(gk_device *device, const gk_list *list, uint32
 
 static inline gk_graph *new_bound_graph(gk_device *device, const gk_list *list, uint32_t bits, const slot_memory *all,
                                         size_t count) {
-  gk_graph *graph = new_graph(device, list, bits);
-  bind_slots(graph, all, count);
-  return graph;
+  return keep(bound_graph_on(device, list, bits, all, count), destroy_graph);
 }
 
 /* NEW_GRAPH(device, &list, bits, {X, x}, {LEFT, left}): the graph of a list with its slots bound to memory. */
@@ -229,13 +227,7 @@ static inline bool is_one_of(const char *word, const char *words) {
   return false;
 }
 
-/* What a launch and the wait for it come to; the launch itself is taken. */
-static inline gk_result waited_for(gk_graph *graph, int32_t label) {
-  assert_ok(gk_launch(graph, label));
-  return gk_wait(graph, NULL);
-}
-
-/* The same on a stream; NULL: the device's own. */
+/* What a launch on a stream and the wait for it come to; NULL: the device's own stream. */
 static inline gk_result run_on_stream(gk_graph *graph, int32_t label, CUstream stream) {
   const gk_result result = stream ? gk_launch_on(graph, label, stream) : gk_launch(graph, label);
   return result == GK_OK ? gk_wait(graph, NULL) : result;

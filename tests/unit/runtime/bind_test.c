@@ -4,146 +4,108 @@
 #include <math.h>
 
 enum { X = 1, COUNT, I, U, L, F, D, Y, TO, LINE, OWNED, SUM, FREE, HOST, LAST = 20 };
-static const gk_slot_desc slots[] = {GK_BUFFER(X, int),      GK_DEFAULT(COUNT, int, 1),
-                                     GK_SCALAR(I, int),      GK_SCALAR(U, uint),
-                                     GK_SCALAR(L, int64_t),  GK_SCALAR(F, float),
-                                     GK_SCALAR(D, double),   GK_BUFFER(Y, float),
-                                     GK_BUFFER(TO, int64_t), GK_STRUCT_VALUE(LINE, line),
-                                     GK_OWN(OWNED, int, 4),  GK_BUFFER(SUM, int),
-                                     GK_BUFFER(FREE, int),   {.slot = HOST, .type = GK_HOST_PTR, .name = "HOST"},
-                                     GK_BUFFER(LAST, int)};
+static const gk_slot_desc slots[] = {
+    GK_BUFFER(X, int), GK_DEFAULT(COUNT, int, 1), GK_SCALAR(I, int), GK_SCALAR(U, uint), GK_SCALAR(L, int64_t),
+    GK_SCALAR(F, float), GK_SCALAR(D, double), GK_BUFFER(Y, float), GK_BUFFER(TO, int64_t), GK_STRUCT_VALUE(LINE, line),
+    GK_OWN(OWNED, int, 4), GK_BUFFER(SUM, int), GK_BUFFER(FREE, int),
+    {.slot = HOST, .type = GK_HOST_PTR, .name = "HOST"}, GK_BUFFER(LAST, int)};
 
-static const gk_task add_tasks[] = {GK_RUN(add, COUNT, X, I)};
-static const gk_list add_list = GK_LIST(add_list, add_tasks, slots);
-static const gk_task wide_tasks[] = {GK_RUN(put, GK_ONE, TO, L, U), GK_RUN(scale, GK_ONE, Y, F, D)};
-static const gk_list wide = GK_LIST(wide, wide_tasks, slots);
-static const gk_task line_tasks[] = {GK_RUN(apply, COUNT, X, LINE)};
-static const gk_list line_list = GK_LIST(line_list, line_tasks, slots);
-static const gk_task total_tasks[] = {GK_RUN(total, COUNT, OWNED, SUM)};
-static const gk_list total_list = GK_LIST(total_list, total_tasks, slots);
+LIST(add_list, GK_RUN(add, COUNT, X, I));
+LIST(wide, GK_RUN(put, GK_ONE, TO, L, U), GK_RUN(scale, GK_ONE, Y, F, D));
+LIST(line_list, GK_RUN(apply, COUNT, X, LINE));
+LIST(total_list, GK_RUN(total, COUNT, OWNED, SUM));
 
 /* Counts structs that don't lie at a multiple of 64. */
-static void where_is_it(const gk_value *args, gk_range items) {
-  (void)items;
-  *(int *)args[0].ptr += (uintptr_t)args[1].ptr % 64 != 0;
-}
+HOST_KERNEL(where_is_it) { *(int *)args[0].ptr += (uintptr_t)args[1].ptr % 64 != 0; }
 
-static gk_graph *graph_of(gk_device *device, const gk_list *list) {
-  gk_graph *graph = NULL;
-  assert_ok(gk_graph_create(device, list, 0, &graph));
-  return graph;
-}
-
-static void run(gk_graph *graph) {
-  assert_ok(gk_launch(graph, 0));
-  assert_ok(gk_wait(graph, NULL));
-}
+static void run(gk_graph *graph) { run_to_end(graph, 0); }
 
 /* ---- types and ranges -------------------------------------------------------------------------------------------- */
 
 TEST_ON(ALL_BACKENDS, every_type_arrives) {
-  gk_graph *graph = graph_of(device, &wide);
   int64_t *to = gk_alloc(device, 2 * sizeof *to, GK_DEVICE_MEMORY), back[2];
-  float *y = gk_alloc(device, sizeof *y, GK_DEVICE_MEMORY), one = 1;
-  assert_ok(gk_bind(graph, TO, to));
-  assert_ok(gk_bind(graph, Y, y));
+  float *y = gk_alloc(device, sizeof *y, GK_DEVICE_MEMORY), scaled;
+  gk_graph *graph = GRAPH_ON(device, &wide, 0, {TO, to}, {Y, y});
   static const int64_t big[] = {INT64_MIN, -1, 0, INT64_MAX};
   static const int64_t wide_values[] = {0, 1, INT32_MAX + INT64_C(1), UINT32_MAX};
   for (int k = 0; k < 4; ++k) {
-    assert_ok(gk_upload(device, y, &one, sizeof one));
-    assert_ok(gk_bind_int(graph, L, big[k]));
-    assert_ok(gk_bind_int(graph, U, wide_values[k]));
+    assert_ok(gk_upload(device, y, &(float){1}, sizeof *y));
+    BIND_INTS(graph, {L, big[k]}, {U, wide_values[k]});
     assert_ok(gk_bind_float(graph, F, 1.5));
     assert_ok(gk_bind_float(graph, D, -3.0));
-    assert_fails(GK_ERROR_INVALID, "gk_bind_float: slot 6 (F) is a float, and -1e+300 is out of range",
-                 gk_bind_float(graph, F, -1e300));
-    assert_fails(GK_ERROR_INVALID, "and 1e+39 is out of range", gk_bind_float(graph, F, 1e39));
+    assert_invalid("gk_bind_float: slot 6 (F) is a float, and -1e+300 is out of range",
+                   gk_bind_float(graph, F, -1e300));
+    assert_invalid("and 1e+39 is out of range", gk_bind_float(graph, F, 1e39));
     assert_ok(gk_bind_float(graph, F, -(double)INFINITY)); /* which a float has */
     assert_ok(gk_bind_float(graph, F, (double)FLT_MAX));
     assert_ok(gk_bind_float(graph, F, 1.5));
     run(graph);
     assert_ok(gk_download(device, back, to, sizeof back));
-    assert_true(back[0] == big[k]);
-    assert_true(back[1] == wide_values[k]);
-    float scaled;
+    assert_true(back[0] == big[k] && back[1] == wide_values[k]);
     assert_ok(gk_download(device, &scaled, y, sizeof scaled));
     assert_true(scaled == -4.5f);
   }
-  gk_graph_destroy(graph);
-  gk_free(device, to);
-  gk_free(device, y);
 }
 
 TEST_ON(ALL_BACKENDS, number_out_of_range_is_refused) {
-  gk_graph *graph = graph_of(device, &add_list);
-  assert_ok(gk_bind_int(graph, I, INT32_MIN));
-  assert_ok(gk_bind_int(graph, I, INT32_MAX));
-  assert_fails(GK_ERROR_INVALID, "slot 3 (I) holds -2147483648 to 2147483647, and 2147483648 is out of range",
-               gk_bind_int(graph, I, INT32_MAX + INT64_C(1)));
-  assert_fails(GK_ERROR_INVALID, "-2147483649", gk_bind_int(graph, I, INT32_MIN - INT64_C(1)));
-  assert_fails(GK_ERROR_INVALID, "slot 4 (U) holds 0 to 4294967295, and -1 is", gk_bind_int(graph, U, -1));
-  assert_fails(GK_ERROR_INVALID, "4294967296", gk_bind_int(graph, U, INT64_C(1) << 32));
-  gk_graph_destroy(graph);
+  gk_graph *graph = graph_on(device, &add_list, 0);
+  BIND_INTS(graph, {I, INT32_MIN}, {I, INT32_MAX});
+  assert_invalid("slot 3 (I) holds -2147483648 to 2147483647, and 2147483648 is out of range",
+                 gk_bind_int(graph, I, INT32_MAX + INT64_C(1)));
+  assert_invalid("-2147483649", gk_bind_int(graph, I, INT32_MIN - INT64_C(1)));
+  assert_invalid("slot 4 (U) holds 0 to 4294967295, and -1 is", gk_bind_int(graph, U, -1));
+  assert_invalid("4294967296", gk_bind_int(graph, U, INT64_C(1) << 32));
 }
 
 TEST_ON(ALL_BACKENDS, wrong_type_is_named) {
-  gk_graph *graph = graph_of(device, &add_list);
+  gk_graph *graph = graph_on(device, &add_list, 0);
   line l = {1, 2};
   int host;
-  assert_fails(GK_ERROR_INVALID, "gk_bind: slot 3 (I) is of type GK_I32; use gk_bind_int", gk_bind(graph, I, &host));
-  assert_fails(GK_ERROR_INVALID, "gk_bind: slot 10 (LINE) is of type GK_BYTES; use gk_bind_bytes",
-               gk_bind(graph, LINE, &host));
-  assert_fails(GK_ERROR_INVALID, "gk_bind_int: slot 6 (F) is of type GK_F32; use gk_bind_float",
-               gk_bind_int(graph, F, 1));
-  assert_fails(GK_ERROR_INVALID, "gk_bind_int: slot 1 (X) is of type GK_PTR; use gk_bind", gk_bind_int(graph, X, 1));
-  assert_fails(GK_ERROR_INVALID, "gk_bind_float: slot 5 (L) is of type GK_I64; use gk_bind_int",
-               gk_bind_float(graph, L, 1));
-  assert_fails(GK_ERROR_INVALID, "gk_bind_bytes: slot 7 (D) is of type GK_F64; use gk_bind_float",
-               gk_bind_bytes(graph, D, &l, sizeof l));
-  assert_fails(GK_ERROR_INVALID, "gk_bind_bytes: slot 10 (LINE) takes 8 bytes (line), not 4",
-               gk_bind_bytes(graph, LINE, &l, 4));
-  assert_fails(GK_ERROR_INVALID, "needs a struct, not NULL", gk_bind_bytes(graph, LINE, NULL, sizeof l));
-  assert_fails(GK_ERROR_INVALID, "gk_resize: slot 14 (HOST) is of type GK_HOST_PTR; only one of type GK_PTR",
-               gk_resize(graph, HOST, 1));
-  assert_null(gk_bound(graph, I));
-  assert_says("gk_bound: slot 3 (I)");
-  gk_graph_destroy(graph);
+  assert_invalid("gk_bind: slot 3 (I) is of type GK_I32; use gk_bind_int", gk_bind(graph, I, &host));
+  assert_invalid("gk_bind: slot 10 (LINE) is of type GK_BYTES; use gk_bind_bytes", gk_bind(graph, LINE, &host));
+  assert_invalid("gk_bind_int: slot 6 (F) is of type GK_F32; use gk_bind_float", gk_bind_int(graph, F, 1));
+  assert_invalid("gk_bind_int: slot 1 (X) is of type GK_PTR; use gk_bind", gk_bind_int(graph, X, 1));
+  assert_invalid("gk_bind_float: slot 5 (L) is of type GK_I64; use gk_bind_int", gk_bind_float(graph, L, 1));
+  assert_invalid("gk_bind_bytes: slot 7 (D) is of type GK_F64; use gk_bind_float",
+                 gk_bind_bytes(graph, D, &l, sizeof l));
+  assert_invalid("gk_bind_bytes: slot 10 (LINE) takes 8 bytes (line), not 4", gk_bind_bytes(graph, LINE, &l, 4));
+  assert_invalid("needs a struct, not NULL", gk_bind_bytes(graph, LINE, NULL, sizeof l));
+  assert_invalid("gk_resize: slot 14 (HOST) is of type GK_HOST_PTR; only one of type GK_PTR",
+                 gk_resize(graph, HOST, 1));
+  assert_gives_null("gk_bound: slot 3 (I)", gk_bound(graph, I));
 }
 
 TEST_ON(ALL_BACKENDS, unknown_slot_is_named) {
-  gk_graph *graph = graph_of(device, &add_list);
+  gk_graph *graph = graph_on(device, &add_list, 0);
   static const gk_slot unknown[] = {0, -1, INT32_MIN, 15, 19, 21, INT32_MAX};
   for (size_t k = 0; k < GK_COUNT(unknown); ++k) {
     char words[100];
     snprintf(words, sizeof words, "graph add_list has no slot %d", unknown[k]);
-    assert_fails(GK_ERROR_INVALID, words, gk_bind(graph, unknown[k], &words));
-    assert_fails(GK_ERROR_INVALID, words, gk_bind_int(graph, unknown[k], 1));
-    assert_fails(GK_ERROR_INVALID, words, gk_bind_float(graph, unknown[k], 1));
-    assert_fails(GK_ERROR_INVALID, words, gk_bind_bytes(graph, unknown[k], &words, 8));
-    assert_fails(GK_ERROR_INVALID, words, gk_resize(graph, unknown[k], 1));
+    assert_invalid(words, gk_bind(graph, unknown[k], &words));
+    assert_invalid(words, gk_bind_int(graph, unknown[k], 1));
+    assert_invalid(words, gk_bind_float(graph, unknown[k], 1));
+    assert_invalid(words, gk_bind_bytes(graph, unknown[k], &words, 8));
+    assert_invalid(words, gk_resize(graph, unknown[k], 1));
     assert_null(gk_bound(graph, unknown[k]));
   }
-  assert_fails(GK_ERROR_INVALID, "gk_bind: there is no graph", gk_bind(NULL, X, NULL));
-  assert_fails(GK_ERROR_INVALID, "gk_bind_int: there is no graph", gk_bind_int(NULL, I, 1));
-  assert_fails(GK_ERROR_INVALID, "gk_bind_float: there is no graph", gk_bind_float(NULL, F, 1));
-  assert_fails(GK_ERROR_INVALID, "gk_bind_bytes: there is no graph", gk_bind_bytes(NULL, LINE, "", 1));
-  assert_fails(GK_ERROR_INVALID, "gk_resize: there is no graph", gk_resize(NULL, X, 1));
+  assert_invalid("gk_bind: there is no graph", gk_bind(NULL, X, NULL));
+  assert_invalid("gk_bind_int: there is no graph", gk_bind_int(NULL, I, 1));
+  assert_invalid("gk_bind_float: there is no graph", gk_bind_float(NULL, F, 1));
+  assert_invalid("gk_bind_bytes: there is no graph", gk_bind_bytes(NULL, LINE, "", 1));
+  assert_invalid("gk_resize: there is no graph", gk_resize(NULL, X, 1));
   assert_null(gk_bound(NULL, X));
   assert_int_equal(gk_find_slot(NULL, "X"), 0);
-  gk_graph_destroy(graph);
 }
 
 /* ---- what a launch refuses --------------------------------------------------------------------------------------- */
 
 TEST_ON(ALL_BACKENDS, failed_bind_is_told_by_the_next_launch) {
   int *x = int_on(device, 0);
-  gk_graph *graph = graph_of(device, &add_list);
-  assert_ok(gk_bind(graph, X, x));
+  gk_graph *graph = GRAPH_ON(device, &add_list, 0, {X, x});
   assert_ok(gk_bind_int(graph, I, 5));
   gk_bind_int(graph, I, INT64_MAX);
   gk_bind(graph, 99, x);
-  assert_fails(GK_ERROR_INVALID, "gk_launch: a call before it failed: gk_bind_int: slot 3 (I) holds",
-               gk_launch(graph, 0));
+  assert_invalid("gk_launch: a call before it failed: gk_bind_int: slot 3 (I) holds", gk_launch(graph, 0));
   run(graph); /* it was said; what was bound before stands */
   assert_int_equal(int_at(device, x), 5);
   gk_bind_int(graph, I, INT64_MAX);
@@ -154,8 +116,7 @@ TEST_ON(ALL_BACKENDS, failed_bind_is_told_by_the_next_launch) {
   gk_bind_float(graph, COUNT, 1);
   gk_bind_float(graph, COUNT, 2); /* a slot counts once */
   assert_ok(gk_bind_int(graph, I, 7)); /* mends one of the two */
-  assert_fails(GK_ERROR_INVALID, "gk_launch: a call before it failed: it was to bind slot 2 (COUNT)",
-               gk_launch(graph, 0));
+  assert_invalid("gk_launch: a call before it failed: it was to bind slot 2 (COUNT)", gk_launch(graph, 0));
   run(graph);
   assert_int_equal(int_at(device, x), 18);
   gk_bind_int(graph, I, INT64_MAX);
@@ -169,74 +130,49 @@ TEST_ON(ALL_BACKENDS, failed_bind_is_told_by_the_next_launch) {
   assert_ok(gk_bind_int(graph, I, 9));
   gk_bind_int(graph, I, INT64_MIN); /* its message is kept now */
   assert_ok(gk_bind_int(graph, COUNT, 1));
-  assert_fails(GK_ERROR_INVALID, "and -9223372036854775808 is out of range", gk_launch(graph, 0));
+  assert_invalid("and -9223372036854775808 is out of range", gk_launch(graph, 0));
   gk_bind_int(graph, I, INT64_MAX);
   gk_bind(graph, -5, x);
   assert_ok(gk_bind_int(graph, I, 9));
-  assert_fails(GK_ERROR_INVALID, "a call before it failed: it named a slot that graph add_list doesn't have",
-               gk_launch(graph, 0));
-  gk_graph_destroy(graph);
-  gk_free(device, x);
+  assert_invalid("a call before it failed: it named a slot that graph add_list doesn't have", gk_launch(graph, 0));
 }
 
 TEST_ON(ALL_BACKENDS, unbound_slot_is_named_with_its_task) {
-  gk_graph *graph = graph_of(device, &wide);
+  gk_graph *graph = graph_on(device, &wide, 0);
   int64_t *to = gk_alloc(device, 2 * sizeof *to, GK_DEVICE_MEMORY);
   float *y = gk_alloc(device, sizeof *y, GK_DEVICE_MEMORY);
-  assert_fails(GK_ERROR_INVALID, "slot 4 (U) is not bound, and task 0 (put) uses it; call gk_bind_int before",
-               gk_launch(graph, 0));
-  assert_ok(gk_bind_int(graph, U, 1));
-  assert_ok(gk_bind_int(graph, L, 1));
-  assert_fails(GK_ERROR_INVALID, "slot 6 (F) is not bound, and task 1 (scale) uses it; call gk_bind_float before",
-               gk_launch(graph, 0));
+  assert_invalid("slot 4 (U) is not bound, and task 0 (put) uses it; call gk_bind_int before", gk_launch(graph, 0));
+  BIND_INTS(graph, {U, 1}, {L, 1});
+  assert_invalid("slot 6 (F) is not bound, and task 1 (scale) uses it; call gk_bind_float before", gk_launch(graph, 0));
   assert_ok(gk_bind_float(graph, F, 1));
   assert_ok(gk_bind_float(graph, D, 1));
-  assert_fails(GK_ERROR_INVALID,
-               "slot 8 (Y) is not bound, or is bound to NULL, and task 1 (scale) uses it; call gk_bind or gk_resize",
-               gk_launch(graph, 0));
-  assert_ok(gk_bind(graph, Y, y));
-  assert_ok(gk_bind(graph, TO, to));
+  assert_invalid("slot 8 (Y) is not bound, or is bound to NULL, and task 1 (scale) uses it; call gk_bind or gk_resize",
+                 gk_launch(graph, 0));
+  BIND(graph, {Y, y}, {TO, to});
   run(graph); /* X and others are in no task */
   assert_ok(gk_bind(graph, TO, NULL));
-  assert_fails(GK_ERROR_INVALID, "slot 9 (TO) is not bound", gk_launch(graph, 0));
-  gk_graph_destroy(graph);
-  graph = graph_of(device, &line_list);
-  assert_ok(gk_bind(graph, X, to));
-  assert_fails(GK_ERROR_INVALID, "slot 10 (LINE) is not bound, and task 0 (apply) uses it; call gk_bind_bytes",
-               gk_launch(graph, 0));
-  gk_graph_destroy(graph);
-  gk_free(device, to);
-  gk_free(device, y);
+  assert_invalid("slot 9 (TO) is not bound", gk_launch(graph, 0));
+  assert_invalid("slot 10 (LINE) is not bound, and task 0 (apply) uses it; call gk_bind_bytes",
+                 gk_launch(GRAPH_ON(device, &line_list, 0, {X, to}), 0));
 }
 
 TEST_ON(ALL_BACKENDS, unaligned_memory_is_refused) {
-  static const gk_task tasks[] = {GK_RUN(add, COUNT, X, I), GK_IF(FREE), GK_FILL(Y, COUNT, 0), GK_END,
-                                  GK_RUN(put, FREE, TO, L, U)};
-  static const gk_list list = GK_LIST(list, tasks, slots);
-  gk_graph *graph = graph_of(device, &list);
+  LIST(list, GK_RUN(add, COUNT, X, I), GK_IF(FREE), GK_FILL(Y, COUNT, 0), GK_END, GK_RUN(put, FREE, TO, L, U));
+  static const struct { gk_slot slot; size_t wrong, right; const char *said; } cases[] = {
+      {X, 2, 4, "slot 1 (X) is bound to an address that is no multiple of 4, as task 0 (add) needs it"},
+      {Y, 33, 36, "slot 8 (Y) is bound to an address that is no multiple of 4"},
+      {TO, 68, 72, "slot 9 (TO) is bound to an address that is no multiple of 8, as task 4 (put)"},
+      {FREE, 17, 20, "slot 13 (FREE) is bound to an address that is no multiple of 4, as task 1"}};
+  gk_graph *graph = graph_on(device, &list, 0);
   char *memory = gk_alloc(device, 128, GK_DEVICE_MEMORY);
-  assert_ok(gk_bind_int(graph, I, 1));
-  assert_ok(gk_bind_int(graph, L, 1));
-  assert_ok(gk_bind_int(graph, U, 1));
-  assert_ok(gk_bind(graph, X, memory + 2));
-  assert_ok(gk_bind(graph, FREE, memory + 17));
-  assert_ok(gk_bind(graph, Y, memory + 33));
-  assert_ok(gk_bind(graph, TO, memory + 68));
-  assert_fails(GK_ERROR_INVALID, "slot 1 (X) is bound to an address that is no multiple of 4, as task 0 (add) needs it",
-               gk_launch(graph, 0));
-  assert_ok(gk_bind(graph, X, memory + 4));
-  assert_fails(GK_ERROR_INVALID, "slot 8 (Y) is bound to an address that is no multiple of 4", gk_launch(graph, 0));
-  assert_ok(gk_bind(graph, Y, memory + 36));
-  assert_fails(GK_ERROR_INVALID, "slot 9 (TO) is bound to an address that is no multiple of 8, as task 4 (put)",
-               gk_launch(graph, 0));
-  assert_ok(gk_bind(graph, TO, memory + 72));
-  assert_fails(GK_ERROR_INVALID, "slot 13 (FREE) is bound to an address that is no multiple of 4, as task 1",
-               gk_launch(graph, 0));
-  assert_ok(gk_bind(graph, FREE, memory + 20));
+  BIND_INTS(graph, {I, 1}, {L, 1}, {U, 1});
+  for (size_t k = 0; k < GK_COUNT(cases); ++k) assert_ok(gk_bind(graph, cases[k].slot, memory + cases[k].wrong));
+  for (size_t k = 0; k < GK_COUNT(cases); ++k) {
+    assert_invalid(cases[k].said, gk_launch(graph, 0));
+    assert_ok(gk_bind(graph, cases[k].slot, memory + cases[k].right));
+  }
   run(graph);
   assert_int_equal(int_at(device, memory + 4), 1);
-  gk_graph_destroy(graph);
-  gk_free(device, memory);
 }
 
 /* A struct lies as its type wants it, in every launch. */
@@ -244,41 +180,31 @@ TEST_ON(ALL_BACKENDS, structs_are_aligned) {
   static const gk_param params[] = {{"x", "int", 4, 4, GK_PTR, GK_ACCESS_INOUT},
                                     {"w", "wide_struct", 128, 64, GK_BYTES, GK_ACCESS_VALUE}};
   static const gk_kernel kernel = {.name = "where", .params = params, .param_count = 2, .host = where_is_it};
-  static const gk_slot_desc table[] = {GK_BUFFER(1, int),
-                                       {2, GK_BYTES, "W", "wide_struct", .element_bytes = 128},
+  static const gk_slot_desc table[] = {GK_BUFFER(1, int), {2, GK_BYTES, "W", "wide_struct", .element_bytes = 128},
                                        {3, GK_BYTES, "V", "wide_struct", .element_bytes = 128}};
-  static const gk_task tasks[] = {GK_RUN(kernel, GK_ONE, 1, 2), GK_RUN(kernel, GK_ONE, 1, 3)};
-  static const gk_list list = GK_LIST(list, tasks, table);
-  gk_graph *graph = graph_of(device, &list);
+  LIST_OVER(list, table, GK_RUN(kernel, GK_ONE, 1, 2), GK_RUN(kernel, GK_ONE, 1, 3));
   int *x = int_on(device, 0);
+  gk_graph *graph = GRAPH_ON(device, &list, 0, {1, x});
   static const char bytes[128];
-  assert_ok(gk_bind(graph, 1, x));
   assert_ok(gk_bind_bytes(graph, 2, bytes, 128));
   assert_ok(gk_bind_bytes(graph, 3, bytes, 128));
   for (int k = 0; k < 16; ++k) run(graph);
   assert_int_equal(int_at(device, x), 0);
-  gk_graph_destroy(graph);
-  gk_free(device, x);
 }
 
 TEST_ON(ALL_BACKENDS, overlapping_memory_is_refused) {
-  gk_graph *graph = graph_of(device, &total_list);
   int *both = ints_on(device, (int[]){1, 2, 3, 4}, 4);
-  assert_ok(gk_bind(graph, OWNED, both));
-  assert_ok(gk_bind(graph, SUM, both)); /* read as OWNED, written as SUM */
-  assert_fails(GK_ERROR_INVALID, "slots 11 (OWNED) and 12 (SUM) are bound to overlapping memory", gk_launch(graph, 0));
-  assert_fails(GK_ERROR_INVALID, "overlapping", gk_launch(graph, 0)); /* it still is */
+  gk_graph *graph = GRAPH_ON(device, &total_list, 0, {OWNED, both}, {SUM, both}); /* reads the one, writes the other */
+  assert_invalid("slots 11 (OWNED) and 12 (SUM) are bound to overlapping memory", gk_launch(graph, 0));
+  assert_invalid("overlapping", gk_launch(graph, 0)); /* it still is */
   assert_ok(gk_bind(graph, SUM, both + 3));
   run(graph);
   assert_int_equal(int_at(device, both + 3), 5);
   assert_ok(gk_resize(graph, OWNED, 8)); /* of memory that gk knows as a whole, the whole counts */
   assert_ok(gk_bind(graph, SUM, (int *)gk_bound(graph, OWNED) + 7));
-  assert_fails(GK_ERROR_INVALID, "overlapping memory", gk_launch(graph, 0));
-  assert_ok(gk_bind(graph, FREE, both)); /* in no task: it may share */
-  assert_ok(gk_bind(graph, SUM, both));
+  assert_invalid("overlapping memory", gk_launch(graph, 0));
+  BIND(graph, {FREE, both}, {SUM, both}); /* FREE is in no task: it may share */
   run(graph);
-  gk_graph_destroy(graph);
-  gk_free(device, both);
 }
 
 /* Of many slots, bound in any order, the two that share memory are found: a descending one is what takes the most
@@ -295,7 +221,7 @@ TEST_ON(ALL_BACKENDS, overlap_is_found_among_many) {
     if (k % 2) tasks[k / 2] = (gk_task)GK_RUN(total, GK_ONE, k, k + 1);
   }
   const gk_list list = GK_LIST(list, tasks, table);
-  gk_graph *graph = graph_of(device, &list);
+  gk_graph *graph = graph_on(device, &list, 0);
   int *memory = gk_alloc(device, SLOTS * sizeof *memory, GK_DEVICE_MEMORY);
   for (int factor = 1; factor < SLOTS; factor += 6) { /* 2 and 3 divide none of them, 5 some: those stay as they are */
     const bool spreads = factor % 5 != 0;
@@ -308,32 +234,27 @@ TEST_ON(ALL_BACKENDS, overlap_is_found_among_many) {
     snprintf(words, sizeof words, "slots %d (N%d) and %d (N%d) are bound to overlapping", 2 * pair + 1, 2 * pair,
              2 * pair + 2, 2 * pair + 1);
     assert_ok(gk_bind(graph, 2 * pair + 2, of_first));
-    assert_fails(GK_ERROR_INVALID, words, gk_launch(graph, 0));
+    assert_invalid(words, gk_launch(graph, 0));
     assert_ok(gk_bind(graph, 2 * pair + 2, before));
     run(graph);
   }
-  gk_graph_destroy(graph);
-  gk_free(device, memory);
 }
 
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
 
 TEST_ON(ALL_BACKENDS, resize_keeps_and_zeroes) {
-  gk_graph *graph = graph_of(device, &total_list);
-  int *sum = int_on(device, 0);
-  assert_ok(gk_bind(graph, SUM, sum));
-  int *owned = gk_bound(graph, OWNED), back[8];
+  int *sum = int_on(device, 0), back[8];
+  gk_graph *graph = GRAPH_ON(device, &total_list, 0, {SUM, sum});
+  int *owned = gk_bound(graph, OWNED);
   assert_non_null(owned); /* the table gave it 4 */
   assert_int_equal(int_at(device, owned + 3), 0);
   assert_ok(gk_upload(device, owned, (int[]){1, 2, 3, 4}, 4 * sizeof(int)));
   assert_ok(gk_resize(graph, OWNED, 8));
-  assert_ok(gk_download(device, back, gk_bound(graph, OWNED), sizeof back));
-  assert_memory_equal(back, ((int[]){1, 2, 3, 4, 0, 0, 0, 0}), sizeof back);
+  ASSERT_INTS(device, gk_bound(graph, OWNED), 1, 2, 3, 4, 0, 0, 0, 0);
   assert_ok(gk_resize(graph, OWNED, 2));
-  assert_fails(GK_ERROR_INVALID, "which has 8 bytes", gk_download(device, back, gk_bound(graph, OWNED), 12));
+  assert_invalid("which has 8 bytes", gk_download(device, back, gk_bound(graph, OWNED), 12));
   assert_ok(gk_resize(graph, OWNED, 5)); /* what was cut off is gone */
-  assert_ok(gk_download(device, back, gk_bound(graph, OWNED), 5 * sizeof(int)));
-  assert_memory_equal(back, ((int[]){1, 2, 0, 0, 0}), 5 * sizeof(int));
+  ASSERT_INTS(device, gk_bound(graph, OWNED), 1, 2, 0, 0, 0);
   owned = gk_bound(graph, OWNED);
   int *other = ints_on(device, (int[]){10, 20}, 2);
   assert_ok(gk_bind(graph, OWNED, other)); /* the caller's, and back */
@@ -348,15 +269,11 @@ TEST_ON(ALL_BACKENDS, resize_keeps_and_zeroes) {
   assert_ok(gk_resize(graph, OWNED, 0));
   assert_ok(gk_bind_int(graph, COUNT, 0));
   run(graph);
-  gk_graph_destroy(graph);
-  gk_free(device, sum);
-  gk_free(device, other);
 }
 
 TEST_ON(ALL_BACKENDS, resize_waits_for_launches) {
-  static const gk_task tasks[] = {GK_RUN(add, COUNT, OWNED, I)};
-  static const gk_list list = GK_LIST(list, tasks, slots);
-  gk_graph *graph = graph_of(device, &list);
+  LIST(list, GK_RUN(add, COUNT, OWNED, I));
+  gk_graph *graph = graph_on(device, &list, 0);
   assert_ok(gk_bind_int(graph, I, 1));
   for (int k = 0; k < 100; ++k) {
     assert_ok(gk_launch(graph, 0));
@@ -364,13 +281,11 @@ TEST_ON(ALL_BACKENDS, resize_waits_for_launches) {
   }
   assert_ok(gk_wait(graph, NULL));
   assert_int_equal(int_at(device, gk_bound(graph, OWNED)), 100);
-  gk_graph_destroy(graph);
 }
 
 TEST_ON(ALL_BACKENDS, resize_that_fails_changes_nothing) {
-  gk_graph *graph = graph_of(device, &total_list);
-  int *sum = int_on(device, 0), *owned = gk_bound(graph, OWNED);
-  assert_ok(gk_bind(graph, SUM, sum));
+  gk_graph *graph = GRAPH_ON(device, &total_list, 0, {SUM, int_on(device, 0)});
+  int *owned = gk_bound(graph, OWNED);
   set_int(device, owned, 3);
   assert_fails(GK_ERROR_MEMORY, "slot 11 (OWNED)", gk_resize(graph, OWNED, SIZE_MAX));
   assert_fails(GK_ERROR_MEMORY, "slot 11 (OWNED)", gk_resize(graph, OWNED, SIZE_MAX / 4));
@@ -389,36 +304,24 @@ TEST_ON(ALL_BACKENDS, resize_that_fails_changes_nothing) {
     run(graph);
   }
   assert_int_equal(int_at(device, owned), 3);
-  gk_graph_destroy(graph);
-  gk_free(device, sum);
 }
 
 TEST_ON(ALL_BACKENDS, rebinding_leaves_the_old_alone) {
-  gk_graph *graph = graph_of(device, &add_list);
   int *small = int_on(device, 0), *large = ints_on(device, NULL, 1000);
-  assert_ok(gk_bind(graph, X, small));
+  gk_graph *graph = GRAPH_ON(device, &add_list, 0, {X, small});
   assert_ok(gk_bind_int(graph, I, 1));
   run(graph);
   assert_ok(gk_bind(graph, X, large));
   assert_ok(gk_bind_int(graph, COUNT, 1000));
-  const gk_status *status;
-  assert_ok(gk_launch(graph, 0));
-  assert_ok(gk_wait(graph, &status));
-  assert_int_equal(status->applied, GK_BY_TABLE);
-  assert_ok(gk_launch(graph, 0));
-  assert_ok(gk_wait(graph, &status));
-  assert_int_equal(status->applied, GK_UNCHANGED);
+  assert_int_equal(run_to_end(graph, 0)->applied, GK_BY_TABLE);
+  assert_int_equal(run_to_end(graph, 0)->applied, GK_UNCHANGED);
   assert_int_equal(int_at(device, small), 1);
   assert_int_equal(int_at(device, large + 999), 2);
-  gk_graph_destroy(graph);
-  gk_free(device, small);
-  gk_free(device, large);
 }
 
 TEST_ON(ALL_BACKENDS, structs_are_copied_per_launch) {
-  gk_graph *graph = graph_of(device, &line_list);
   int *x = int_on(device, 1), expected = 1;
-  assert_ok(gk_bind(graph, X, x));
+  gk_graph *graph = GRAPH_ON(device, &line_list, 0, {X, x});
   fake_hold();
   for (int k = 0; k < 10; ++k) {
     line l = {k % 3, k};
@@ -430,8 +333,6 @@ TEST_ON(ALL_BACKENDS, structs_are_copied_per_launch) {
   fake_go();
   assert_ok(gk_wait(graph, NULL));
   assert_int_equal(int_at(device, x), expected);
-  gk_graph_destroy(graph);
-  gk_free(device, x);
 }
 
 /* ---- included lists ---------------------------------------------------------------------------------------------- */
@@ -439,8 +340,7 @@ TEST_ON(ALL_BACKENDS, structs_are_copied_per_launch) {
 enum { IN_X = 1, IN_COUNT, IN_OWN, IN_LINE };
 static const gk_slot_desc inner_slots[] = {GK_BUFFER(IN_X, int), GK_DEFAULT(IN_COUNT, int, 1), GK_OWN(IN_OWN, int, 1),
                                            GK_STRUCT_VALUE(IN_LINE, line)};
-static const gk_task inner_tasks[] = {GK_RUN(apply, IN_COUNT, IN_X, IN_LINE), GK_RUN(total, IN_COUNT, IN_X, IN_OWN)};
-static const gk_list inner = GK_LIST(inner, inner_tasks, inner_slots);
+LIST_OVER(inner, inner_slots, GK_RUN(apply, IN_COUNT, IN_X, IN_LINE), GK_RUN(total, IN_COUNT, IN_X, IN_OWN));
 static const gk_task outer_tasks[] = {GK_INCLUDE(inner, 0, X), GK_RUN(add, COUNT, X, I),
                                       GK_INCLUDE_AS(again, inner, 100, OWNED, COUNT)};
 
@@ -448,30 +348,26 @@ TEST_ON(ALL_BACKENDS, slots_of_included_lists_are_found) {
   gk_task tasks[3];
   memcpy(tasks, outer_tasks, sizeof tasks);
   const gk_list outer = GK_LIST(outer, tasks, slots);
-  gk_graph *graph = graph_of(device, &outer);
+  gk_graph *graph = graph_on(device, &outer, 0);
   memset(tasks, 0, sizeof tasks); /* lists are copied */
   int *x = int_on(device, 10);
   assert_ok(gk_bind(graph, X, x));
   assert_ok(gk_bind_int(graph, I, 1));
-  assert_int_equal(gk_find_slot(graph, "X"), X);
-  assert_int_equal(gk_find_slot(graph, "LAST"), LAST);
-  assert_int_equal(gk_find_slot(graph, "IN_X"), 0);
-  assert_int_equal(gk_find_slot(graph, ""), 0);
-  assert_int_equal(gk_find_slot(graph, NULL), 0);
+  static const struct { const char *name; gk_slot slot; } known[] = {
+      {"X", X}, {"LAST", LAST}, {"IN_X", 0}, {"", 0}, {NULL, 0}, {"inner.IN_X", 0} /* it is the outer's */};
+  for (size_t k = 0; k < GK_COUNT(known); ++k)
+    if (gk_find_slot(graph, known[k].name) != known[k].slot) fail_msg("%s", known[k].name);
   gk_slot own = gk_find_slot(graph, "inner.IN_OWN"), own_again = gk_find_slot(graph, "again.IN_OWN");
   assert_true(own > LAST && own_again > LAST && own != own_again);
-  assert_int_equal(gk_find_slot(graph, "inner.IN_X"), 0); /* it is the outer's */
-  assert_fails(GK_ERROR_INVALID, "(inner.IN_LINE) is not bound, and task 0 (inner.apply)", gk_launch(graph, 0));
+  assert_invalid("(inner.IN_LINE) is not bound, and task 0 (inner.apply)", gk_launch(graph, 0));
   line l = {2, 3};
   assert_ok(gk_bind_bytes(graph, gk_find_slot(graph, "inner.IN_LINE"), &l, sizeof l));
-  assert_fails(GK_ERROR_INVALID, "(again.IN_LINE) is not bound, and task 2 (again.apply)", gk_launch(graph, 0));
+  assert_invalid("(again.IN_LINE) is not bound, and task 2 (again.apply)", gk_launch(graph, 0));
   assert_ok(gk_bind_bytes(graph, gk_find_slot(graph, "again.IN_LINE"), &(line){0, 7}, sizeof l));
   run(graph);
   assert_int_equal(int_at(device, x), 24);
   assert_int_equal(int_at(device, gk_bound(graph, own)), 23);
   assert_int_equal(int_at(device, gk_bound(graph, own_again)), 7);
-  gk_graph_destroy(graph);
-  gk_free(device, x);
 }
 
 int main(void) { return run_all_tests(); }

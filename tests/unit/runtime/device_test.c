@@ -18,13 +18,12 @@ TEST(opens_the_backend_that_was_asked_for) {
 
 TEST(bad_desc_is_refused) {
   gk_device *device = (gk_device *)state;
-  assert_fails(GK_ERROR_INVALID, "nowhere", gk_device_open(NULL, NULL));
-  assert_fails(GK_ERROR_INVALID, "reserved[2]", gk_device_open(&(gk_device_desc){.reserved = {0, 0, 1}}, &device));
+  assert_invalid("nowhere", gk_device_open(NULL, NULL));
+  assert_invalid("reserved[2]", gk_device_open(&(gk_device_desc){.reserved = {0, 0, 1}}, &device));
   assert_null(device);
-  assert_fails(GK_ERROR_INVALID, "ordinal -1", gk_device_open(&(gk_device_desc){.ordinal = -1}, &device));
-  assert_fails(GK_ERROR_INVALID, "-3 threads", gk_device_open(&(gk_device_desc){.threads = -3}, &device));
-  assert_null(gk_device_describe(NULL));
-  assert_says("gk_device_describe");
+  assert_invalid("ordinal -1", gk_device_open(&(gk_device_desc){.ordinal = -1}, &device));
+  assert_invalid("-3 threads", gk_device_open(&(gk_device_desc){.threads = -3}, &device));
+  assert_gives_null("gk_device_describe", gk_device_describe(NULL));
   gk_device_close(NULL);
 }
 
@@ -90,7 +89,7 @@ TEST(list_visits_every_device) {
   assert_ok(gk_device_list(visit, &v));
   if (!strstr(v.all, "fake_batched 1 0  fake: open failed on request\n")) fail_msg("%s", v.all);
   assert_int_equal(fake_leaks(), 0);
-  assert_fails(GK_ERROR_INVALID, "`visit` is NULL", gk_device_list(NULL, NULL));
+  assert_invalid("`visit` is NULL", gk_device_list(NULL, NULL));
 }
 
 /* The first that is asked can't, the second can: nothing has failed. */
@@ -99,7 +98,7 @@ TEST(good_open_leaves_no_message) {
   fake_reset();
   gk_device *device;
   heard_lines lines = {0};
-  assert_fails(GK_ERROR_INVALID, "ordinal -1", gk_device_open(&(gk_device_desc){.ordinal = -1}, &device));
+  assert_invalid("ordinal -1", gk_device_open(&(gk_device_desc){.ordinal = -1}, &device));
   gk_set_log(GK_LOG_DEBUG, note_line, &lines);
   fake_fail(FAKE_OPEN, 1, GK_ERROR_DEVICE, false);
   assert_ok(gk_device_open(NULL, &device));
@@ -148,19 +147,16 @@ TEST_ON(ALL_BACKENDS, range_that_leaves_its_block_is_refused) {
                 *empty = gk_alloc(device, 0, GK_HOST_MEMORY);
   assert_non_null(empty);
   assert_ok(gk_upload(device, memory + 99, host, 1));
-  assert_fails(GK_ERROR_INVALID, "101 bytes from there leave the block, which has 100",
-               gk_upload(device, memory, host, 101));
-  assert_fails(GK_ERROR_INVALID, "1 of them from there on", gk_download(device, host, memory + 99, 2));
-  assert_fails(GK_ERROR_INVALID, "gk_copy (to)", gk_copy(device, memory + 50, memory, 51));
-  assert_fails(GK_ERROR_INVALID, "gk_copy (from)", gk_copy(device, memory, memory + 50, 51));
-  assert_fails(GK_ERROR_INVALID, "which has 0 bytes", gk_upload(device, empty, host, 1));
-  assert_fails(GK_ERROR_INVALID, "leave the block", gk_upload(device, memory + 1, host, SIZE_MAX)); /* no overflow */
+  assert_invalid("101 bytes from there leave the block, which has 100", gk_upload(device, memory, host, 101));
+  assert_invalid("1 of them from there on", gk_download(device, host, memory + 99, 2));
+  assert_invalid("gk_copy (to)", gk_copy(device, memory + 50, memory, 51));
+  assert_invalid("gk_copy (from)", gk_copy(device, memory, memory + 50, 51));
+  assert_invalid("which has 0 bytes", gk_upload(device, empty, host, 1));
+  assert_invalid("leave the block", gk_upload(device, memory + 1, host, SIZE_MAX)); /* no overflow */
   uint64_t number;
   assert_int_equal(gki_device_capacity(device, NULL, memory + 99, &number), 1);
   assert_int_equal(gki_device_capacity(device, NULL, memory + 100, &number), SIZE_MAX);
   assert_int_equal(number, 0);
-  gk_free(device, memory);
-  gk_free(device, empty);
 }
 
 TEST_ON(ALL_BACKENDS, nothing_and_nowhere) {
@@ -169,19 +165,16 @@ TEST_ON(ALL_BACKENDS, nothing_and_nowhere) {
   assert_ok(gk_upload(device, NULL, NULL, 0));
   assert_ok(gk_download(device, NULL, NULL, 0));
   assert_ok(gk_copy(device, memory, NULL, 0));
-  assert_fails(GK_ERROR_INVALID, "gk_upload: the address is NULL", gk_upload(device, NULL, &host, 4));
-  assert_fails(GK_ERROR_INVALID, "nothing to copy from", gk_upload(device, memory, NULL, 4));
-  assert_fails(GK_ERROR_INVALID, "nowhere to copy to", gk_download(device, NULL, memory, 4));
-  assert_fails(GK_ERROR_INVALID, "gk_copy (from): the address is NULL", gk_copy(device, memory, NULL, 4));
-  assert_fails(GK_ERROR_INVALID, "there is no device", gk_upload(NULL, memory, &host, 4));
-  assert_null(gk_alloc(NULL, 4, GK_DEVICE_MEMORY));
-  assert_says("gk_alloc: there is no device");
-  assert_null(gk_alloc(device, 4, (gk_memory)7));
-  assert_says("7 is no kind of memory");
+  assert_invalid("gk_upload: the address is NULL", gk_upload(device, NULL, &host, 4));
+  assert_invalid("nothing to copy from", gk_upload(device, memory, NULL, 4));
+  assert_invalid("nowhere to copy to", gk_download(device, NULL, memory, 4));
+  assert_invalid("gk_copy (from): the address is NULL", gk_copy(device, memory, NULL, 4));
+  assert_invalid("there is no device", gk_upload(NULL, memory, &host, 4));
+  assert_gives_null("gk_alloc: there is no device", gk_alloc(NULL, 4, GK_DEVICE_MEMORY));
+  assert_gives_null("7 is no kind of memory", gk_alloc(device, 4, (gk_memory)7));
   gk_free(device, NULL);
   assert_null(gk_host_address(device, NULL));
   assert_int_equal(int_at(device, memory), 5);
-  gk_free(device, memory);
 }
 
 TEST_ON(FAKE_BACKENDS, host_address_is_the_backends_affair) {
@@ -189,7 +182,6 @@ TEST_ON(FAKE_BACKENDS, host_address_is_the_backends_affair) {
   bool is_far = strcmp(gk_device_describe(device)->backend, "fake_batched") == 0;
   if (is_far) assert_null(host);
   else assert_int_equal(*host, 42);
-  gk_free(device, memory);
 }
 
 TEST_ON(ALL_BACKENDS, foreign_memory_is_taken_at_its_word) {
@@ -198,7 +190,6 @@ TEST_ON(ALL_BACKENDS, foreign_memory_is_taken_at_its_word) {
     assert_ok(gk_copy(device, memory, &foreign, sizeof foreign));
     assert_int_equal(int_at(device, memory), 7);
   }
-  gk_free(device, memory);
 }
 
 typedef struct heard { int errors; char last[400]; } heard;
@@ -236,21 +227,16 @@ TEST_ON(FAKE_BACKENDS, failing_backend_is_told) {
   fake_fail(FAKE_COPY, 1, GK_ERROR_DEVICE, true);
   assert_fails(GK_ERROR_DEVICE, "failed to copy 4 bytes", gk_download(device, &host, memory, sizeof host));
   fake_fail(FAKE_ALLOC, 1, GK_ERROR_MEMORY, true);
-  assert_null(gk_alloc(device, 64, GK_DEVICE_MEMORY));
-  assert_says("gk_alloc: out of device memory: 64 bytes");
+  assert_gives_null("gk_alloc: out of device memory: 64 bytes", gk_alloc(device, 64, GK_DEVICE_MEMORY));
   fake_fail(FAKE_ALLOC, 1, GK_ERROR_DEVICE, true);
-  assert_null(gk_alloc(device, 64, GK_DEVICE_MEMORY));
-  assert_says("failed to give 64 bytes of memory and didn't say why");
+  assert_gives_null("failed to give 64 bytes of memory and didn't say why", gk_alloc(device, 64, GK_DEVICE_MEMORY));
   if (!gk_host_address(device, memory)) { /* else the zeros aren't copied */
     fake_fail(FAKE_COPY, 1, GK_ERROR_DEVICE, false);
-    assert_null(gk_alloc(device, 64, GK_DEVICE_MEMORY));
-    assert_says("fake: copy failed");
+    assert_gives_null("fake: copy failed", gk_alloc(device, 64, GK_DEVICE_MEMORY));
   }
   gk_set_log(GK_LOG_NONE, NULL, NULL);
-  assert_null(gk_alloc(device, (size_t)1 << 40, GK_DEVICE_MEMORY));
-  assert_says("more than this device has");
+  assert_gives_null("more than this device has", gk_alloc(device, (size_t)1 << 40, GK_DEVICE_MEMORY));
   assert_int_equal(int_at(device, memory), 1);
-  gk_free(device, memory);
 }
 
 TEST(close_frees_what_was_forgotten) {
@@ -270,7 +256,7 @@ TEST_ON(ALL_BACKENDS, many_blocks) {
   int host[2];
   for (int k = 0; k < BLOCKS; ++k) {
     assert_int_equal(int_at(device, blocks[k]), k % 2 ? k : -k);
-    assert_fails(GK_ERROR_INVALID, "which has 4 bytes", gk_download(device, host, blocks[k], 5));
+    assert_invalid("which has 4 bytes", gk_download(device, host, blocks[k], 5));
   }
   for (int k = BLOCKS; k-- > 0;) gk_free(device, blocks[(k * 7) % BLOCKS]);
 }

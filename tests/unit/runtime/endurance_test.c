@@ -27,13 +27,9 @@ enum { X = 1, A, N, OWNED, BYTES };
 enum { PAUSE = 5 };
 static const gk_slot_desc slots[] = {GK_BUFFER(X, int), GK_DEFAULT(A, int, 1), GK_OWN(N, int, 1),
                                      GK_OWN(OWNED, int, 1), GK_STRUCT_VALUE(BYTES, line)};
-static const gk_task straight_tasks[] = {GK_RUN(add, GK_ONE, X, A)};
-static const gk_list straight = GK_LIST(straight, straight_tasks, slots);
-static const gk_task rich_tasks[] = {GK_FILL(N, GK_ONE, 2), GK_DO_WHILE(N), GK_RUN(decrease, GK_ONE, N),
-                                     GK_CHECKPOINT(PAUSE, OWNED), GK_RUN(apply, GK_ONE, X, BYTES), GK_END, GK_END};
-static const gk_list rich = GK_LIST(rich, rich_tasks, slots);
-
-static counting memory;
+LIST(straight, GK_RUN(add, GK_ONE, X, A));
+LIST(rich, GK_FILL(N, GK_ONE, 2), GK_DO_WHILE(N), GK_RUN(decrease, GK_ONE, N), GK_CHECKPOINT(PAUSE, OWNED),
+           GK_RUN(apply, GK_ONE, X, BYTES), GK_END, GK_END);
 
 typedef struct held { int live; unsigned leaks; size_t malloced, resident; } held;
 
@@ -46,7 +42,7 @@ static size_t resident_bytes(void) {
 }
 
 static held what_is_held(void) {
-  held h = {.live = atomic_load(&memory.live), .leaks = awkward_leaks(), .resident = resident_bytes()};
+  held h = {.live = atomic_load(&own_memory.live), .leaks = awkward_leaks(), .resident = resident_bytes()};
 #if defined(__GLIBC__) && (__GLIBC__ > 2 || __GLIBC_MINOR__ >= 33)
   if (!SANITIZED) h.malloced = mallinfo2().uordblks;
 #endif
@@ -68,27 +64,12 @@ static void assert_no_growth(held before, const char *what) {
     fail_msg("the process grew from %zu to %zu bytes", before.resident, after.resident);
 }
 
-static int setup(void **state) {
-  gk_allocator allocator = counting_allocator(&memory);
-  if (gk_set_allocator(&allocator) != GK_OK) return -1;
-  awkward_register();
-  awkward_seed(0);
-  return gk_device_open(&(gk_device_desc){.backend = *state}, (gk_device **)state) == GK_OK ? 0 : -1;
-}
-
-static int teardown(void **state) {
-  teardown_device(state);
-  assert_int_equal(atomic_load(&memory.live), 0);
-  return gk_set_allocator(NULL) == GK_OK ? 0 : -1;
-}
-#define LASTING(test) DEVICE_TEST_ON("openmp awkward", test, setup, teardown)
+#define LASTING(test) DEVICE_TEST_ON("openmp awkward", test, setup_counted, teardown_counted)
 
 LASTING(a_million_launches) {
   int *x = int_on(device, 0), *y = int_on(device, 0);
-  gk_graph *graph;
   const gk_status *status;
-  assert_ok(gk_graph_create(device, &straight, 0, &graph));
-  assert_ok(gk_bind(graph, X, x));
+  gk_graph *graph = GRAPH_ON(device, &straight, 0, {X, x});
   held before = {0};
   for (int k = 1; k <= LAUNCHES; ++k) {
     assert_ok(gk_launch(graph, 0));
@@ -103,9 +84,6 @@ LASTING(a_million_launches) {
   assert_int_equal(status->launch, LAUNCHES);
   assert_int_equal(int_at(device, x) + int_at(device, y), LAUNCHES); /* each ran, once */
   assert_no_growth(before, "launches");
-  gk_graph_destroy(graph);
-  gk_free(device, x);
-  gk_free(device, y);
 }
 
 LASTING(a_hundred_thousand_graphs) {
@@ -113,8 +91,7 @@ LASTING(a_hundred_thousand_graphs) {
   held before = {0};
   int made = 0;
   for (int k = 1; k <= GRAPHS; ++k, ++made) {
-    gk_graph *graph;
-    assert_ok(gk_graph_create(device, k % 2 ? &rich : &straight, 0, &graph));
+    gk_graph *graph = graph_on(device, k % 2 ? &rich : &straight, 0);
     if (k % 10 == 0) {
       assert_ok(gk_bind(graph, X, x));
       assert_ok(gk_bind_bytes(graph, BYTES, &(line){1, 1}, sizeof(line)));
@@ -127,7 +104,6 @@ LASTING(a_hundred_thousand_graphs) {
   assert_int_equal(made, GRAPHS);
   assert_int_equal(int_at(device, x), GRAPHS / 10); /* all of those that were launched ran before they ended */
   assert_no_growth(before, "graphs");
-  gk_free(device, x);
 }
 
 int main(void) {

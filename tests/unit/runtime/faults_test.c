@@ -9,39 +9,12 @@ enum { PAUSE = 5 };
 static const gk_slot_desc slots[] = {GK_BUFFER(X, int),    GK_DEFAULT(A, int, 1), GK_OWN(N, int, 1),
                                      GK_OWN(M, int, 1),    GK_OWN(FLAG, int, 1),  GK_STRUCT_VALUE(BYTES, line),
                                      GK_OWN(SUM, int, 1), GK_OWN(WHICH, int, 1)};
-static const gk_task tasks[] = {GK_FILL(N, GK_ONE, 3),
-                                GK_DO_WHILE(N),
-                                GK_FILL(M, GK_ONE, 2),
-                                GK_WHILE(M),
-                                GK_RUN(decrease, GK_ONE, M),
-                                GK_IF(N),
-                                GK_RUN(add, GK_ONE, X, A),
-                                GK_END,
-                                GK_END,
-                                GK_CHECKPOINT(PAUSE, FLAG),
-                                GK_RUN(apply, GK_ONE, X, BYTES),
-                                GK_END,
-                                GK_RUN(decrease, GK_ONE, N),
-                                GK_END,
-                                GK_SWITCH(WHICH),
-                                GK_CASE,
-                                GK_RUN(total, GK_ONE, X, SUM),
-                                GK_END,
-                                GK_END,
-                                GK_PARALLEL,
-                                GK_SECTION,
-                                GK_RUN(add, GK_ONE, N, A),
-                                GK_END,
-                                GK_SECTION,
-                                GK_WHILE(WHICH),
-                                GK_END,
-                                GK_RUN(add, GK_ONE, M, A),
-                                GK_END,
-                                GK_END,
-                                GK_COPY(WHICH, M, GK_ONE)};
-static const gk_list list = GK_LIST(list, tasks, slots);
-static const gk_task straight_tasks[] = {GK_RUN(add, GK_ONE, SUM, A), GK_RUN(total, GK_ONE, N, SUM)};
-static const gk_list straight = GK_LIST(straight, straight_tasks, slots);
+LIST(list, GK_FILL(N, GK_ONE, 3), GK_DO_WHILE(N), GK_FILL(M, GK_ONE, 2), GK_WHILE(M), GK_RUN(decrease, GK_ONE, M),
+           GK_IF(N), GK_RUN(add, GK_ONE, X, A), GK_END, GK_END, GK_CHECKPOINT(PAUSE, FLAG),
+           GK_RUN(apply, GK_ONE, X, BYTES), GK_END, GK_RUN(decrease, GK_ONE, N), GK_END, GK_SWITCH(WHICH), GK_CASE,
+           GK_RUN(total, GK_ONE, X, SUM), GK_END, GK_END, GK_PARALLEL, GK_SECTION, GK_RUN(add, GK_ONE, N, A), GK_END,
+           GK_SECTION, GK_WHILE(WHICH), GK_END, GK_RUN(add, GK_ONE, M, A), GK_END, GK_END, GK_COPY(WHICH, M, GK_ONE));
+LIST(straight, GK_RUN(add, GK_ONE, SUM, A), GK_RUN(total, GK_ONE, N, SUM));
 
 #define needs(call) \
   do { \
@@ -100,8 +73,6 @@ static const use uses[] = {use_graph, use_queue};
 /* x = 2x + 1 in each of 3 passes, behind 2 additions, and once more where it paused: its first sum is taken then. */
 static int wanted[GK_COUNT(uses)];
 
-static counting memory;
-
 static gk_result use_from_nothing(size_t which, gk_device *same, int *sum) {
   gk_device *device = same;
   gk_result result = same ? GK_OK : gk_device_open(&(gk_device_desc){.backend = "awkward"}, &device);
@@ -128,32 +99,16 @@ static bool fail_once(size_t which, awkward_how how, unsigned long k, gk_result 
   bool right = came && (result == code || result == GK_ERROR_MEMORY) && strstr(gk_error(), "awkward");
   if (result != GK_OK && !right) fail_msg("%s", said);
   if (awkward_broken()[0]) fail_msg("%s; %s", said, awkward_broken());
-  if (!same && (awkward_leaks() || atomic_load(&memory.live))) fail_msg("%s: something is left", said);
+  if (!same && (awkward_leaks() || atomic_load(&own_memory.live))) fail_msg("%s: something is left", said);
   result = use_from_nothing(which, same, &sum);
   if (result != GK_OK || sum != wanted[which]) fail_msg("after %s: %d, %s", said, sum, gk_error());
   return came;
 }
 
-static int setup(void **state) {
-  (void)state;
-  gk_allocator allocator = counting_allocator(&memory);
-  awkward_register();
-  awkward_seed(1);
-  awkward_fail_at(0, GK_OK);
-  awkward_forgive();
-  return gk_set_allocator(&allocator) == GK_OK ? 0 : -1;
-}
-
-static int teardown(void **state) {
-  (void)state;
-  assert_string_equal(awkward_broken(), "");
-  assert_int_equal(awkward_leaks(), 0);
-  assert_int_equal(atomic_load(&memory.live), 0);
-  return gk_set_allocator(NULL) == GK_OK ? 0 : -1;
-}
+#define COUNTED_TEST(test) TEST_WITH(test, begin_counted_backends, end_counted_backends)
 
 /* What OpenMP answers is what is wanted. */
-TEST_WITH(as_openmp_has_it, setup, teardown) {
+COUNTED_TEST(as_openmp_has_it) {
   gk_device *device = open_named("openmp");
   for (size_t k = 0; k < GK_COUNT(uses); ++k) assert_ok(uses[k](device, &wanted[k]));
   gk_device_close(device);
@@ -165,7 +120,7 @@ TEST_WITH(as_openmp_has_it, setup, teardown) {
   }
 }
 
-TEST_WITH(every_call_fails, setup, teardown) {
+COUNTED_TEST(every_call_fails) {
   static const gk_result codes[] = {GK_ERROR_DEVICE, GK_ERROR_MEMORY};
   unsigned long calls = 0;
   for (uint64_t seed = 0; seed < 3; ++seed)
@@ -179,7 +134,7 @@ TEST_WITH(every_call_fails, setup, teardown) {
   print_message("%lu calls failed\n", calls);
 }
 
-TEST_WITH(every_call_fails_and_the_device_goes_on, setup, teardown) {
+COUNTED_TEST(every_call_fails_and_the_device_goes_on) {
   for (int how = AWKWARD_AT_ONCE; how <= AWKWARD_LATE; ++how)
     for (size_t which = 0; which < GK_COUNT(uses); ++which) {
       awkward_seed(7);
@@ -196,13 +151,11 @@ TEST_WITH(every_call_fails_and_the_device_goes_on, setup, teardown) {
 
 /* One of a row of launches fails before it took over what was bound: those behind it, queued already, have it all the
  * same. */
-TEST_WITH(row_goes_on_behind_a_failure, setup, teardown) {
+COUNTED_TEST(row_goes_on_behind_a_failure) {
   awkward_seed(3);
   gk_device *device = open_named("awkward");
-  gk_graph *graph;
-  const gk_status *status;
   for (unsigned long k = 1; k <= 3; ++k) {
-    assert_ok(gk_graph_create(device, &straight, 0, &graph));
+    gk_graph *graph = graph_on(device, &straight, 0);
     awkward_fail_how(AWKWARD_AT_ONCE);
     awkward_fail_at(3 * (k - 1) + 1, GK_ERROR_MEMORY); /* each has a launch, a submit, and the wait at its end */
     for (int n = 1; n <= 4; ++n) {
@@ -211,8 +164,7 @@ TEST_WITH(row_goes_on_behind_a_failure, setup, teardown) {
     }
     assert_fails(GK_ERROR_MEMORY, "on request", gk_wait(graph, NULL));
     awkward_fail_at(0, GK_OK);
-    assert_ok(gk_launch(graph, 0));
-    assert_ok(gk_wait(graph, &status));
+    run_to_end(graph, 0);
     assert_int_equal(int_at(device, gk_bound(graph, SUM)), k == 1 ? 40 : 31); /* without the kth's 1 or 10 */
     gk_graph_destroy(graph);
   }
@@ -220,43 +172,36 @@ TEST_WITH(row_goes_on_behind_a_failure, setup, teardown) {
 }
 
 /* Memory that was freed, or is the host's, isn't touched: the launch fails and says whose slot it was. */
-TEST_WITH(memory_of_nobody_is_told, setup, teardown) {
+COUNTED_TEST(memory_of_nobody_is_told) {
   awkward_seed(3);
   gk_device *device = open_named("awkward");
   int *x = int_on(device, 0), own = 0, *const bad[] = {x, &own, (int *)gk_alloc(device, 64, GK_DEVICE_MEMORY) + 64};
-  gk_graph *graph;
-  assert_ok(gk_graph_create(device, &straight, 0, &graph));
+  gk_graph *graph = graph_on(device, &straight, 0);
   gk_free(device, x);
   for (size_t k = 0; k < GK_COUNT(bad); ++k) {
     assert_ok(gk_bind(graph, SUM, bad[k]));
-    assert_ok(gk_launch(graph, 0));
-    assert_fails(GK_ERROR_DEVICE, "task 0 (add): slot 7 (SUM) points to what is no memory", gk_wait(graph, NULL));
+    assert_fails(GK_ERROR_DEVICE, "task 0 (add): slot 7 (SUM) points to what is no memory", waited_for(graph, 0));
     assert_int_equal(own, 0);
   }
   assert_ok(gk_resize(graph, SUM, 1));
-  assert_ok(gk_launch(graph, 0));
-  assert_ok(gk_wait(graph, NULL));
-  gk_graph_destroy(graph);
-  gk_device_close(device);
+  run_to_end(graph, 0);
+  end_fake(device);
 }
 
-TEST_WITH(lost_device_answers_until_it_is_closed, setup, teardown) {
+COUNTED_TEST(lost_device_answers_until_it_is_closed) {
   gk_device *device = open_named("awkward"), *other = open_named("awkward");
-  gk_graph *graph, *second;
+  gk_graph *graph = graph_on(device, &straight, 0), *second;
   int *x = int_on(device, 0), sum = 0;
-  assert_ok(gk_graph_create(device, &straight, 0, &graph));
   awkward_fail_how(AWKWARD_LOST);
   awkward_fail_at(2, GK_ERROR_DEVICE);
   for (int k = 0; k < 5; ++k) assert_ok(gk_launch(graph, 0));
   assert_fails(GK_ERROR_DEVICE, "submit failed on request", gk_wait(graph, NULL));
   awkward_fail_at(0, GK_OK);
   for (int k = 0; k < 3; ++k) {
-    assert_ok(gk_launch(graph, 0));
-    assert_fails(GK_ERROR_DEVICE, "the device is lost; close it", gk_wait(graph, NULL));
+    assert_fails(GK_ERROR_DEVICE, "the device is lost; close it", waited_for(graph, 0));
     assert_fails(GK_ERROR_DEVICE, "the device is lost", gk_upload(device, x, &k, sizeof k));
     assert_fails(GK_ERROR_DEVICE, "the device is lost", gk_download(device, &sum, x, sizeof sum));
-    assert_null(gk_alloc(device, 4, GK_DEVICE_MEMORY));
-    assert_says("the device is lost");
+    assert_gives_null("the device is lost", gk_alloc(device, 4, GK_DEVICE_MEMORY));
     assert_fails(GK_ERROR_DEVICE, "the device is lost", gk_graph_create(device, &straight, 0, &second));
   }
   assert_fails(GK_ERROR_DEVICE, "gk_resize: slot 7 (SUM) with 5 elements: backend awkward: alloc: the device is lost",

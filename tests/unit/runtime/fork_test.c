@@ -14,8 +14,7 @@
 
 enum { X = 1, A, N };
 static const gk_slot_desc slots[] = {GK_OWN(X, int, 1), GK_DEFAULT(A, int, 1), GK_OWN(N, int, 1)};
-static const gk_task tasks[] = {GK_RUN(add, GK_ONE, X, A)};
-static const gk_list list = GK_LIST(list, tasks, slots);
+LIST(list, GK_RUN(add, GK_ONE, X, A));
 
 /* In the child: no assert of cmocka's, which would go on with the parent's tests. */
 #define must(condition) \
@@ -234,8 +233,7 @@ static void free_in_a_child(gk_device *device) {
   }
   assert_child_is_fine(child);
   for (int k = 0; k < 2; ++k) assert_ok(gk_wait(graphs[k], NULL)); /* the parent's are as they were */
-  assert_ok(gk_launch(graphs[0], 0));
-  assert_ok(gk_wait(graphs[0], NULL));
+  run_to_end(graphs[0], 0);
   assert_int_equal(int_at(device, gk_bound(graphs[0], X)), 2);
   for (int k = 0; k < 2; ++k) gk_graph_destroy(graphs[k]);
   gk_free(device, memory);
@@ -292,8 +290,7 @@ TEST_ON_CUDA(child_has_no_cuda) {
 /* In the middle of a launch: the parent's thread is in gk_wait, and the child is the worker's thread. */
 static pid_t from_inside;
 static gk_graph *running;
-static gk_result fork_inside(const gk_value *args, void *stream) {
-  (void)args, (void)stream;
+CALLED(fork_inside) {
   from_inside = fork_child();
   if (from_inside != 0) return GK_OK;
   refuse_graph(running);
@@ -303,14 +300,11 @@ static gk_result fork_inside(const gk_value *args, void *stream) {
 }
 
 TEST_ON("openmp", child_of_a_launch) {
-  static const gk_task forking_tasks[] = {GK_CALL(fork_inside, X), GK_RUN(add, GK_ONE, X, A)};
-  static const gk_list forking = GK_LIST(forking, forking_tasks, slots);
+  LIST(forking, GK_CALL(fork_inside, X), GK_RUN(add, GK_ONE, X, A));
   running = graph_on(device, &forking, GK_CANCELLABLE);
-  assert_ok(gk_launch(running, 0));
-  assert_ok(gk_wait(running, NULL));
+  run_to_end(running, 0);
   assert_child_is_fine(from_inside);
   assert_int_equal(int_at(device, gk_bound(running, X)), 1);
-  gk_graph_destroy(running);
 }
 
 int main(int argc, char **argv) {

@@ -5,37 +5,32 @@
 enum { X = 1, A, N, OWNED, FLAG };
 static const gk_slot_desc slots[] = {GK_BUFFER(X, int), GK_DEFAULT(A, int, 1), GK_BUFFER(N, int), GK_OWN(OWNED, int, 3),
                                      GK_BUFFER(FLAG, int)};
-static const gk_task tasks[] = {GK_RUN(add, GK_ONE, X, A), GK_WHILE(N), GK_RUN(decrease, GK_ONE, N), GK_END,
-                                GK_CHECKPOINT(7, FLAG), GK_RUN(add, GK_ONE, X, A), GK_END,
-                                GK_RUN(add, GK_ONE, OWNED, A)};
-static const gk_list list = GK_LIST(list, tasks, slots);
+LIST(list, GK_RUN(add, GK_ONE, X, A), GK_WHILE(N), GK_RUN(decrease, GK_ONE, N), GK_END, GK_CHECKPOINT(7, FLAG),
+           GK_RUN(add, GK_ONE, X, A), GK_END, GK_RUN(add, GK_ONE, OWNED, A));
 
 TEST_ON(ALL_BACKENDS, bad_arguments_are_refused) {
   gk_graph *graph = (gk_graph *)state;
-  assert_fails(GK_ERROR_INVALID, "nowhere to put the graph", gk_graph_create(device, &list, 0, NULL));
-  assert_fails(GK_ERROR_INVALID, "there is no device", gk_graph_create(NULL, &list, 0, &graph));
+  assert_invalid("nowhere to put the graph", gk_graph_create(device, &list, 0, NULL));
+  assert_invalid("there is no device", gk_graph_create(NULL, &list, 0, &graph));
   assert_null(graph);
-  assert_fails(GK_ERROR_INVALID, "bits 0x18 are unknown", gk_graph_create(device, &list, 0x18 | GK_ISOLATE, &graph));
-  assert_fails(GK_ERROR_INVALID, "NULL", gk_graph_create(device, NULL, 0, &graph));
-  static const gk_task open[] = {GK_WHILE(N)};
-  static const gk_list unbalanced = GK_LIST(unbalanced, open, slots);
+  assert_invalid("bits 0x18 are unknown", gk_graph_create(device, &list, 0x18 | GK_ISOLATE, &graph));
+  assert_invalid("NULL", gk_graph_create(device, NULL, 0, &graph));
+  LIST(unbalanced, GK_WHILE(N));
   graph = (gk_graph *)state;
-  assert_fails(GK_ERROR_INVALID, "never closed", gk_graph_create(device, &unbalanced, 0, &graph));
+  assert_invalid("never closed", gk_graph_create(device, &unbalanced, 0, &graph));
   assert_null(graph);
   gk_graph_destroy(NULL);
 }
 
 TEST_ON(ALL_BACKENDS, create_says_nothing_when_it_works) {
-  gk_graph *graph;
-  assert_fails(GK_ERROR_INVALID, "there is no graph", gk_launch(NULL, 0));
-  assert_ok(gk_graph_create(device, &list, 0, &graph));
+  assert_invalid("there is no graph", gk_launch(NULL, 0));
+  graph_on(device, &list, 0);
   assert_string_equal(gk_error(), "gk_launch: there is no graph (NULL)"); /* still the last failure */
-  gk_graph_destroy(graph);
 }
 
 TEST_ON(FAKE_BACKENDS, kernels_are_made_ready_once_per_device) {
   gk_graph *graphs[5];
-  for (int k = 0; k < 5; ++k) assert_ok(gk_graph_create(device, &list, k % 2 ? GK_ISOLATE : 0, &graphs[k]));
+  for (int k = 0; k < 5; ++k) graphs[k] = graph_on(device, &list, k % 2 ? GK_ISOLATE : 0);
   assert_int_equal(fake_calls(FAKE_LOAD), 2);
   for (int k = 0; k < 5; ++k) gk_graph_destroy(graphs[k]);
   assert_int_equal(fake_calls(FAKE_UNLOAD), 0); /* they are the device's */
@@ -52,18 +47,12 @@ TEST_ON(FAKE_BACKENDS, many_kernels) {
     many[k].kernel = &kernels[k];
   }
   const gk_list lots = GK_LIST(lots, many, slots);
-  gk_graph *graph, *again;
   int *x = int_on(device, 0);
-  assert_ok(gk_graph_create(device, &lots, 0, &graph));
-  assert_ok(gk_graph_create(device, &lots, 0, &again));
+  gk_graph *graph = GRAPH_ON(device, &lots, 0, {X, x});
+  graph_on(device, &lots, 0);
   assert_int_equal(fake_calls(FAKE_LOAD), KERNELS);
-  assert_ok(gk_bind(graph, X, x));
-  assert_ok(gk_launch(graph, 0));
-  assert_ok(gk_wait(graph, NULL));
+  run_to_end(graph, 0);
   assert_int_equal(int_at(device, x), KERNELS);
-  gk_graph_destroy(graph);
-  gk_graph_destroy(again);
-  gk_free(device, x);
 }
 
 /* Whatever call into the backend fails while a graph is made: its code and words, nothing left behind, and the next try
@@ -90,8 +79,7 @@ TEST_ON(FAKE_BACKENDS, every_failure_while_creating) {
     assert_string_equal(fake_broken(), "");
     assert_int_equal(fake_leaks(), 1); /* the other device */
   }
-  const bool is_far = strcmp(gk_device_describe(device)->backend, "fake_batched") == 0;
-  assert_int_equal(k, is_far ? 7 : 6); /* load twice, lower, alloc, copy if it is far; and the one without */
+  assert_int_equal(k, is_of(device, "fake_batched") ? 7 : 6); /* load twice, lower, alloc, copy if it is far; and the one without */
 }
 
 TEST_ON(FAKE_BACKENDS, kernel_that_does_not_load_is_named) {
@@ -106,48 +94,30 @@ TEST_ON(FAKE_BACKENDS, kernel_that_does_not_load_is_named) {
 }
 
 /* After its device closed, a graph fails politely and can be destroyed. */
-TEST(device_closed_before_its_graphs) {
-  static const char *const backends[] = {"fake_in_process", "fake_native", "fake_batched", "openmp", "awkward"};
-  for (size_t k = 0; k < GK_COUNT(backends); ++k) {
-    fake_register();
-    fake_reset();
-    awkward_register();
-    static counting c;
-    gk_allocator allocator = counting_allocator(&c);
-    assert_ok(gk_set_allocator(&allocator));
-    gk_device *device = open_named(backends[k]);
-    gk_graph *graph, *idle;
-    assert_ok(gk_graph_create(device, &list, GK_CANCELLABLE, &graph));
-    assert_ok(gk_graph_create(device, &list, 0, &idle));
-    int *x = int_on(device, 1), *n = int_on(device, 3), *flag = int_on(device, 0);
-    assert_ok(gk_bind(graph, X, x));
-    assert_ok(gk_bind(graph, N, n));
-    assert_ok(gk_bind(graph, FLAG, flag));
-    assert_ok(gk_launch(graph, 0)); /* close waits for it */
-    close_fake(device);
-    assert_fails(GK_ERROR_DEVICE, "gk_wait: the device of graph list was closed; destroy the graph",
-                 gk_wait(graph, NULL));
-    assert_fails(GK_ERROR_DEVICE, "closed", gk_poll(graph, NULL));
-    assert_fails(GK_ERROR_DEVICE, "closed", gk_launch(graph, 0));
-    assert_fails(GK_ERROR_DEVICE, "closed", gk_bind(graph, X, NULL));
-    assert_fails(GK_ERROR_DEVICE, "closed", gk_bind_int(graph, A, 1));
-    assert_fails(GK_ERROR_DEVICE, "closed", gk_resize(idle, OWNED, 5));
-    assert_null(gk_bound(graph, OWNED)); /* its memory is gone */
-    assert_int_equal(gk_find_slot(graph, "X"), 0);
-    assert_null(gk_dump(NULL, graph, "text"));
-    assert_says("closed");
-    assert_ok(gk_cancel(graph));
-    assert_fails(GK_ERROR_BUSY, "device", gk_set_allocator(NULL)); /* they hold memory of this one */
-    gk_graph_destroy(graph);
-    gk_graph_destroy(idle);
-    assert_int_equal(atomic_load(&c.live), 0);
-    assert_ok(gk_set_allocator(NULL));
-  }
+TEST_ON_EACH(ALL_BACKENDS, device_closed_before_its_graphs, begin_counted_backends, end_counted_backends) {
+  gk_device *device = open_named(*state);
+  gk_graph *graph = GRAPH_ON(device, &list, GK_CANCELLABLE, {X, int_on(device, 1)}, {N, int_on(device, 3)},
+                             {FLAG, int_on(device, 0)}), *idle = graph_on(device, &list, 0);
+  assert_ok(gk_launch(graph, 0)); /* close waits for it */
+  close_fake(device);
+  assert_fails(GK_ERROR_DEVICE, "gk_wait: the device of graph list was closed; destroy the graph",
+               gk_wait(graph, NULL));
+  assert_fails(GK_ERROR_DEVICE, "closed", gk_poll(graph, NULL));
+  assert_fails(GK_ERROR_DEVICE, "closed", gk_launch(graph, 0));
+  assert_fails(GK_ERROR_DEVICE, "closed", gk_bind(graph, X, NULL));
+  assert_fails(GK_ERROR_DEVICE, "closed", gk_bind_int(graph, A, 1));
+  assert_fails(GK_ERROR_DEVICE, "closed", gk_resize(idle, OWNED, 5));
+  assert_null(gk_bound(graph, OWNED)); /* its memory is gone */
+  assert_int_equal(gk_find_slot(graph, "X"), 0);
+  assert_gives_null("closed", gk_dump(NULL, graph, "text"));
+  assert_ok(gk_cancel(graph));
+  assert_fails(GK_ERROR_BUSY, "device", gk_set_allocator(NULL)); /* they hold memory of this one */
+  gk_graph_destroy(graph);
+  gk_graph_destroy(idle);
 }
 
 TEST_ON(FAKE_BACKENDS, dumps_have_what_the_backend_made) {
-  gk_graph *graph;
-  assert_ok(gk_graph_create(device, &list, 0, &graph));
+  gk_graph *graph = graph_on(device, &list, 0);
   char *text = gk_dump(NULL, graph, "text"), *json = gk_dump(NULL, graph, "json"), *dot = gk_dump(NULL, graph, "dot");
   char *plan = gk_dump(&list, NULL, "text");
   assert_non_null(plan);
@@ -162,44 +132,29 @@ TEST_ON(FAKE_BACKENDS, dumps_have_what_the_backend_made) {
   gk_free_text(dot);
   gk_free_text(plan);
   gk_free_text(NULL);
-  gk_graph_destroy(graph);
 }
 
 TEST_ON(ALL_BACKENDS, bad_dump_is_refused) {
-  gk_graph *graph;
-  assert_ok(gk_graph_create(device, &list, 0, &graph));
-  assert_null(gk_dump(&list, NULL, "yaml"));
-  assert_says("there is no format \"yaml\"; there are text, dot, json");
-  assert_null(gk_dump(&list, NULL, NULL));
-  assert_says("(NULL)");
-  assert_null(gk_dump(NULL, NULL, "text"));
-  assert_says("give a list or a graph");
-  assert_null(gk_dump(&list, graph, "text"));
-  assert_says("give a list or a graph");
-  static const gk_task bad[] = {GK_END};
-  static const gk_list wrong = GK_LIST(wrong, bad, slots);
-  assert_null(gk_dump(&wrong, NULL, "dot"));
-  assert_says("task 0");
-  gk_graph_destroy(graph);
+  gk_graph *graph = graph_on(device, &list, 0);
+  assert_gives_null("there is no format \"yaml\"; there are text, dot, json", gk_dump(&list, NULL, "yaml"));
+  assert_gives_null("(NULL)", gk_dump(&list, NULL, NULL));
+  assert_gives_null("give a list or a graph", gk_dump(NULL, NULL, "text"));
+  assert_gives_null("give a list or a graph", gk_dump(&list, graph, "text"));
+  LIST(wrong, GK_END);
+  assert_gives_null("task 0", gk_dump(&wrong, NULL, "dot"));
 }
 
 TEST_ON(ALL_BACKENDS, empty_list_is_a_graph) {
-  const gk_list nothing = {GK_ABI, "nothing", tasks, 0, NULL, 0};
-  gk_graph *graph;
-  const gk_status *status;
-  assert_ok(gk_graph_create(device, &nothing, 0, &graph));
-  assert_ok(gk_launch(graph, 0));
-  assert_ok(gk_wait(graph, &status));
+  const gk_list nothing = {GK_ABI, "nothing", list_tasks, 0, NULL, 0};
+  const gk_status *status = run_to_end(graph_on(device, &nothing, 0), 0);
   assert_int_equal(status->state, GK_FINISHED);
   assert_int_equal(status->applied, GK_UNCHANGED);
   assert_int_equal(status->loop_count + status->checkpoint_count, 0);
-  gk_graph_destroy(graph);
 }
 
 static void *make_some(void *at) {
-  gk_graph *graph;
   for (int k = 0; k < 20; ++k) {
-    assert_ok(gk_graph_create(at, &list, 0, &graph));
+    gk_graph *graph = graph_on(at, &list, 0);
     assert_ok(gk_resize(graph, OWNED, (size_t)k));
     gk_graph_destroy(graph);
   }
@@ -207,9 +162,7 @@ static void *make_some(void *at) {
 }
 
 TEST_ON(ALL_BACKENDS, threads_create_at_once) {
-  pthread_t threads[4];
-  for (int k = 0; k < 4; ++k) assert_int_equal(pthread_create(&threads[k], NULL, make_some, device), 0);
-  for (int k = 0; k < 4; ++k) pthread_join(threads[k], NULL);
+  run_threads(make_some, device, 4, 0);
   if (is_fake(device)) assert_int_equal(fake_calls(FAKE_LOAD), 2);
 }
 
@@ -219,10 +172,7 @@ TEST_ON(ALL_BACKENDS, graphs_come_and_go) {
   for (int k = 0; k < 100; ++k) {
     gk_graph **graph = &graphs[k * 5 % 8];
     gk_graph_destroy(*graph);
-    assert_ok(gk_graph_create(device, &list, 0, graph));
-    assert_ok(gk_bind(*graph, X, x));
-    assert_ok(gk_bind(*graph, N, n));
-    assert_ok(gk_bind(*graph, FLAG, flag));
+    *graph = GRAPH_ON(device, &list, 0, {X, x}, {N, n}, {FLAG, flag});
     assert_ok(gk_launch(*graph, 0));
   }
   for (int k = 0; k < 8; ++k) {
@@ -232,15 +182,12 @@ TEST_ON(ALL_BACKENDS, graphs_come_and_go) {
   for (int k = 8; k-- > 0;)
     if (k % 2 == 0) gk_graph_destroy(graphs[k]);
   assert_int_equal(int_at(device, x), 200);
-  gk_free(device, x);
-  gk_free(device, n);
-  gk_free(device, flag);
 }
 
 /* In the order in which they were made, as a list of a device's graphs would have the oldest last. */
 static double work_to_end(gk_device *device, size_t count) {
   gk_graph **graphs = calloc(count, sizeof(gk_graph *));
-  for (size_t k = 0; k < count; ++k) assert_ok(gk_graph_create(device, &list, 0, &graphs[k]));
+  for (size_t k = 0; k < count; ++k) graphs[k] = graph_on(device, &list, 0);
   const uint64_t before = work_done;
   for (size_t k = 0; k < count; ++k) gk_graph_destroy(graphs[k]);
   const uint64_t work = work_done - before;
@@ -257,29 +204,22 @@ TEST_ON("fake_native", ends_are_alike_however_many_there_are) {
 
 /* ---- direct access: what a backend with calls of its own uses ---------------------------------------------------- */
 
-static gk_result note_state(void *at, void *data) {
-  *(void **)data = at;
-  return GK_OK;
-}
-
+static gk_result note_state(void *at, void *data) { return *(void **)data = at, GK_OK; }
 static gk_result refuse_state(void *at, void *data) {
   (void)at, (void)data;
   return gk_fail(GK_ERROR_UNSUPPORTED, "call: not this graph");
 }
-
 static gk_result refuse_lower(void *at, void *graph, const gk_plan *plan, void *const *code, gk_mode *mode,
                               void *data) {
   (void)at, (void)graph, (void)plan, (void)code, (void)mode, (void)data;
   fail();
   return GK_OK;
 }
-
 static gk_result refuse_arm(void *at, const gk_launch_args *launch, void *data) {
   (void)at, (void)launch, (void)data;
   fail();
   return GK_OK;
 }
-
 static gk_result refuse_disarm(void *at, uint64_t over, uint64_t *launched) {
   (void)at, (void)over, (void)launched;
   fail();
@@ -288,32 +228,29 @@ static gk_result refuse_disarm(void *at, uint64_t over, uint64_t *launched) {
 
 TEST_ON(ALL_BACKENDS, direct_access_is_for_the_backends_own) {
   const char *own = gk_device_describe(device)->backend;
-  gk_graph *graph, *part = NULL;
+  gk_graph *graph = graph_on(device, &list, 0), *part = NULL;
   void *found = NULL;
   const gk_lower_into into = {.lower = refuse_lower, .arm = "arm"};
-  assert_ok(gk_graph_create(device, &list, 0, &graph));
   assert_ok(gk_device_state(device, own, "call", &found));
   assert_non_null(found);
-  assert_fails(GK_ERROR_INVALID, "call: there is no device", gk_device_state(NULL, own, "call", &found));
+  assert_invalid("call: there is no device", gk_device_state(NULL, own, "call", &found));
   assert_null(found);
-  assert_fails(GK_ERROR_INVALID, "; open one of backend other", gk_device_state(device, "other", "call", &found));
+  assert_invalid("; open one of backend other", gk_device_state(device, "other", "call", &found));
   assert_ok(gk_graph_state(graph, own, "call", 7, note_state, &found));
   assert_non_null(found);
-  assert_fails(GK_ERROR_INVALID, "call: there is no graph", gk_graph_state(NULL, own, "call", 0, note_state, &found));
-  assert_fails(GK_ERROR_INVALID, "call: graph list has no checkpoint with label 8",
-               gk_graph_state(graph, own, "call", 8, refuse_state, NULL));
-  assert_fails(GK_ERROR_INVALID, "give one of a device of backend other",
-               gk_graph_state(graph, "other", "call", 0, refuse_state, NULL));
+  assert_invalid("call: there is no graph", gk_graph_state(NULL, own, "call", 0, note_state, &found));
+  assert_invalid("call: graph list has no checkpoint with label 8",
+                 gk_graph_state(graph, own, "call", 8, refuse_state, NULL));
+  assert_invalid("give one of a device of backend other",
+                 gk_graph_state(graph, "other", "call", 0, refuse_state, NULL));
   assert_fails(GK_ERROR_UNSUPPORTED, "call: not this graph",
                gk_graph_state(graph, own, "call", 0, refuse_state, NULL));
-  assert_fails(GK_ERROR_INVALID, "NULL", gk_graph_create_into(device, NULL, 0, &into, &part));
+  assert_invalid("NULL", gk_graph_create_into(device, NULL, 0, &into, &part));
   assert_null(part);
-  assert_fails(GK_ERROR_INVALID, "give one of a device of backend other",
-               gk_graph_arm(graph, "other", "call", 0, refuse_arm, NULL));
-  assert_fails(GK_ERROR_INVALID, "call: graph list is one of gk_graph_create, which isn't armed",
-               gk_graph_arm(graph, own, "call", 0, refuse_arm, NULL));
-  assert_fails(GK_ERROR_INVALID, "which isn't armed", gk_graph_disarm(graph, own, "call", refuse_disarm));
-  gk_graph_destroy(graph);
+  assert_invalid("give one of a device of backend other", gk_graph_arm(graph, "other", "call", 0, refuse_arm, NULL));
+  assert_invalid("call: graph list is one of gk_graph_create, which isn't armed",
+                 gk_graph_arm(graph, own, "call", 0, refuse_arm, NULL));
+  assert_invalid("which isn't armed", gk_graph_disarm(graph, own, "call", refuse_disarm));
 }
 
 int main(void) { return run_all_tests(); }

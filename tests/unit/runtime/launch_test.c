@@ -3,37 +3,23 @@
 #include <sched.h>
 
 enum { X = 1, A, COUNT, N, FLAG, SUM, HOST };
-static const gk_slot_desc slots[] = {GK_BUFFER(X, int),
-                                     GK_DEFAULT(A, int, 1),
-                                     GK_DEFAULT(COUNT, int, 1),
-                                     GK_BUFFER(N, int),
-                                     GK_BUFFER(FLAG, int),
-                                     GK_OWN(SUM, int, 1),
+static const gk_slot_desc slots[] = {GK_BUFFER(X, int), GK_DEFAULT(A, int, 1), GK_DEFAULT(COUNT, int, 1),
+                                     GK_BUFFER(N, int), GK_BUFFER(FLAG, int), GK_OWN(SUM, int, 1),
                                      {.slot = HOST, .type = GK_HOST_PTR, .name = "HOST"}};
 enum { FIRST = 10, SECOND, LOOP };
 
-/* ---- lists ------------------------------------------------------------------------------------------------------- */
+LIST(straight, GK_RUN(add, COUNT, X, A));
+LIST(loop, GK_DO_WHILE(N, .max_iterations = 50, .label = LOOP), GK_RUN(add, COUNT, X, A), GK_RUN(decrease, GK_ONE, N),
+           GK_END, GK_RUN(total, COUNT, X, SUM));
+LIST(pausing, GK_RUN(add, COUNT, X, A), GK_CHECKPOINT(FIRST, FLAG), GK_RUN(add, COUNT, X, A), GK_END,
+              GK_RUN(add, COUNT, X, A), GK_TARGET(SECOND), GK_RUN(add, COUNT, X, A), GK_END);
+LIST(endless, GK_WHILE(FLAG), GK_RUN(add, COUNT, X, A), GK_END, GK_RUN(add, COUNT, X, A),
+              GK_RUN_ALWAYS(decrease, GK_ONE, N));
 
-static const gk_task straight_tasks[] = {GK_RUN(add, COUNT, X, A)};
-static const gk_list straight = GK_LIST(straight, straight_tasks, slots);
-
-static const gk_task loop_tasks[] = {GK_DO_WHILE(N, .max_iterations = 50, .label = LOOP), GK_RUN(add, COUNT, X, A),
-                                     GK_RUN(decrease, GK_ONE, N), GK_END, GK_RUN(total, COUNT, X, SUM)};
-static const gk_list loop = GK_LIST(loop, loop_tasks, slots);
-
-static const gk_task pausing_tasks[] = {
-    GK_RUN(add, COUNT, X, A), GK_CHECKPOINT(FIRST, FLAG), GK_RUN(add, COUNT, X, A), GK_END,
-    GK_RUN(add, COUNT, X, A), GK_TARGET(SECOND),          GK_RUN(add, COUNT, X, A), GK_END};
-static const gk_list pausing = GK_LIST(pausing, pausing_tasks, slots);
-
-static const gk_task endless_tasks[] = {GK_WHILE(FLAG), GK_RUN(add, COUNT, X, A), GK_END, GK_RUN(add, COUNT, X, A),
-                                        GK_RUN_ALWAYS(decrease, GK_ONE, N)};
-static const gk_list endless = GK_LIST(endless, endless_tasks, slots);
-
-static gk_graph *graph_of(gk_device *device, const gk_list *list, uint32_t bits) {
-  gk_graph *graph = NULL;
-  assert_ok(gk_graph_create(device, list, bits, &graph));
-  return graph;
+static void launch_once_there_is_room(gk_graph *graph) {
+  gk_result result;
+  while ((result = gk_launch(graph, 0)) == GK_ERROR_BUSY) sched_yield();
+  assert_ok(result);
 }
 
 /* ---- results ----------------------------------------------------------------------------------------------------- */
@@ -42,98 +28,67 @@ TEST_ON(ALL_BACKENDS, launches_and_waits) {
   int numbers[1000];
   for (int k = 0; k < 1000; ++k) numbers[k] = k;
   int *x = ints_on(device, numbers, 1000), *n = int_on(device, 7);
-  gk_graph *graph = graph_of(device, &loop, 0);
-  assert_ok(gk_bind(graph, X, x));
-  assert_ok(gk_bind(graph, N, n));
+  gk_graph *graph = GRAPH_ON(device, &loop, 0, {X, x}, {N, n});
   assert_ok(gk_bind_int(graph, COUNT, 1000));
-  const gk_status *status;
-  assert_ok(gk_launch(graph, 0));
-  assert_ok(gk_wait(graph, &status));
+  const gk_status *status = run_to_end(graph, 0);
   assert_int_equal(status->state, GK_FINISHED);
   assert_int_equal(gk_passes(status, LOOP), 7);
   assert_int_equal(int_at(device, gk_bound(graph, SUM)), 999 * 500 + 7000);
   assert_int_equal(int_at(device, x + 999), 1006);
   set_int(device, n, -48); /* it never gets to 0: the bound ends it */
-  assert_ok(gk_launch(graph, 0));
-  assert_ok(gk_wait(graph, &status));
+  status = run_to_end(graph, 0);
   assert_int_equal(gk_passes(status, LOOP), 50);
   assert_non_null(status->limit);
-  gk_graph_destroy(graph);
-  gk_free(device, x);
-  gk_free(device, n);
 }
 
 TEST_ON(ALL_BACKENDS, pauses_and_resumes) {
   int *x = int_on(device, 0), *flag = int_on(device, 1);
-  gk_graph *graph = graph_of(device, &pausing, 0);
-  assert_ok(gk_bind(graph, X, x));
-  assert_ok(gk_bind(graph, FLAG, flag));
-  const gk_status *status;
-  assert_ok(gk_launch(graph, 0));
-  assert_ok(gk_wait(graph, &status));
+  gk_graph *graph = GRAPH_ON(device, &pausing, 0, {X, x}, {FLAG, flag});
+  const gk_status *status = run_to_end(graph, 0);
   assert_int_equal(status->state, GK_YIELDED);
   assert_int_equal(status->yielded, FIRST);
   assert_int_equal(int_at(device, x), 2);
   assert_int_equal(int_at(device, flag), 1); /* gk never writes one */
-  assert_ok(gk_launch(graph, FIRST));
-  assert_ok(gk_wait(graph, &status));
-  assert_int_equal(status->state, GK_YIELDED);
+  assert_int_equal(run_to_end(graph, FIRST)->state, GK_YIELDED);
   set_int(device, flag, 0);
-  assert_ok(gk_launch(graph, FIRST));
-  assert_ok(gk_wait(graph, &status));
-  assert_int_equal(status->state, GK_FINISHED);
+  assert_int_equal(run_to_end(graph, FIRST)->state, GK_FINISHED);
   assert_int_equal(int_at(device, x), 6);
-  assert_ok(gk_launch(graph, SECOND));
-  assert_ok(gk_wait(graph, NULL));
+  run_to_end(graph, SECOND);
   assert_int_equal(int_at(device, x), 7);
-  gk_graph_destroy(graph);
-  gk_free(device, x);
-  gk_free(device, flag);
 }
 
 /* ---- the queue --------------------------------------------------------------------------------------------------- */
 
 TEST_ON(ALL_BACKENDS, sixteen_launches_queue) {
   int *x = int_on(device, 0);
-  gk_graph *graph = graph_of(device, &straight, 0);
-  assert_ok(gk_bind(graph, X, x));
+  gk_graph *graph = GRAPH_ON(device, &straight, 0, {X, x});
   fake_hold();
   for (int k = 0; k < 16; ++k) {
     assert_ok(gk_bind_int(graph, A, 1 << k)); /* each launch has its own */
     assert_ok(gk_launch(graph, 0));
   }
   assert_ok(gk_bind_int(graph, A, 1 << 16));
+  const gk_status *status = (const gk_status *)state;
   if (is_fake(device)) {
     assert_fails(GK_ERROR_BUSY, "16 launches of graph straight are under way", gk_launch(graph, 0));
-    const gk_status *status = (const gk_status *)state;
     assert_int_equal(gk_poll(graph, &status), GK_NOT_READY);
     assert_null(status);
   }
   fake_go();
-  const gk_status *status;
   assert_ok(gk_wait(graph, &status));
   assert_int_equal(status->launch, 16);
   assert_int_equal(int_at(device, x), 65535);
-  assert_ok(gk_launch(graph, 0)); /* with what was bound when it was refused */
-  assert_ok(gk_wait(graph, NULL));
+  run_to_end(graph, 0); /* with what was bound when it was refused */
   assert_int_equal(int_at(device, x), 65535 + 65536);
-  for (int k = 0; k < 100; ++k) { /* nobody waits, but there is room again and again */
-    gk_result result;
-    while ((result = gk_launch(graph, 0)) == GK_ERROR_BUSY) sched_yield();
-    assert_ok(result);
-  }
+  for (int k = 0; k < 100; ++k) launch_once_there_is_room(graph); /* without a wait there is room again and again */
   assert_ok(gk_wait(graph, &status));
   assert_int_equal(status->launch, 117);
   assert_int_equal(int_at(device, x), 65535 + 101 * 65536);
-  gk_graph_destroy(graph);
-  gk_free(device, x);
 }
 
 TEST_ON(ALL_BACKENDS, one_that_can_yield_must_be_waited_for) {
   int *x = int_on(device, 0), *flag = int_on(device, 0);
-  gk_graph *graph = graph_of(device, &pausing, 0);
-  assert_ok(gk_bind(graph, X, x));
-  assert_ok(gk_bind(graph, FLAG, flag));
+  gk_graph *graph = GRAPH_ON(device, &pausing, 0, {X, x}, {FLAG, flag});
   assert_ok(gk_launch(graph, 0));
   assert_fails(GK_ERROR_BUSY, "can yield; call gk_wait first", gk_launch(graph, 0));
   assert_ok(gk_upload(device, flag, &(int){0}, sizeof(int))); /* after the launch */
@@ -147,14 +102,11 @@ TEST_ON(ALL_BACKENDS, one_that_can_yield_must_be_waited_for) {
   gk_graph_destroy(graph); /* while it runs: it is over at the first checkpoint, or at the end */
   int end = int_at(device, x);
   assert_true(end == 10 || end == 12);
-  gk_free(device, x);
-  gk_free(device, flag);
 }
 
 TEST_ON(ALL_BACKENDS, uploads_and_launches_keep_their_order) {
   int *x = int_on(device, 0), *saved = int_on(device, 0);
-  gk_graph *graph = graph_of(device, &straight, 0);
-  assert_ok(gk_bind(graph, X, x));
+  gk_graph *graph = GRAPH_ON(device, &straight, 0, {X, x});
   for (int k = 0; k < 200; ++k) {
     set_int(device, x, 10 * k);
     assert_ok(gk_launch(graph, 0));
@@ -165,13 +117,10 @@ TEST_ON(ALL_BACKENDS, uploads_and_launches_keep_their_order) {
     assert_int_equal(int_at(device, x), 10 * k + 3);
   }
   assert_ok(gk_wait(graph, NULL));
-  gk_graph_destroy(graph);
-  gk_free(device, x);
-  gk_free(device, saved);
 }
 
 TEST_ON(ALL_BACKENDS, freeing_waits_for_what_runs) {
-  gk_graph *graph = graph_of(device, &straight, 0);
+  gk_graph *graph = graph_on(device, &straight, 0);
   for (int k = 0; k < 100; ++k) {
     int *x = int_on(device, 0);
     assert_ok(gk_bind(graph, X, x));
@@ -179,54 +128,39 @@ TEST_ON(ALL_BACKENDS, freeing_waits_for_what_runs) {
     gk_free(device, x); /* of a launch that may not have begun */
   }
   assert_ok(gk_wait(graph, NULL));
-  gk_graph_destroy(graph);
 }
 
 /* ---- refusals ---------------------------------------------------------------------------------------------------- */
 
 TEST_ON(ALL_BACKENDS, unknown_label_lists_the_labels) {
   int *x = int_on(device, 0), *flag = int_on(device, 0);
-  gk_graph *graph = graph_of(device, &pausing, 0), *other = graph_of(device, &straight, 0);
-  assert_ok(gk_bind(graph, X, x));
-  assert_ok(gk_bind(graph, FLAG, flag));
-  assert_fails(GK_ERROR_INVALID, "graph pausing has no checkpoint with label 77; it has FIRST (10), SECOND (11)",
-               gk_launch(graph, 77));
-  assert_fails(GK_ERROR_INVALID, "has no checkpoint with label -1; it has none; give 0, the top", gk_launch(other, -1));
-  assert_fails(GK_ERROR_INVALID, "gk_wait: graph pausing was not launched yet; its last launch was refused: gk_launch: "
-               "graph pausing has no checkpoint with label 77", gk_wait(graph, NULL));
-  assert_ok(gk_launch(graph, SECOND));
-  assert_ok(gk_wait(graph, NULL));
-  gk_graph_destroy(graph);
-  gk_graph_destroy(other);
-  gk_free(device, x);
-  gk_free(device, flag);
+  gk_graph *graph = GRAPH_ON(device, &pausing, 0, {X, x}, {FLAG, flag}), *other = graph_on(device, &straight, 0);
+  assert_invalid("graph pausing has no checkpoint with label 77; it has FIRST (10), SECOND (11)", gk_launch(graph, 77));
+  assert_invalid("has no checkpoint with label -1; it has none; give 0, the top", gk_launch(other, -1));
+  assert_invalid("gk_wait: graph pausing was not launched yet; its last launch was refused: gk_launch: "
+                 "graph pausing has no checkpoint with label 77", gk_wait(graph, NULL));
+  run_to_end(graph, SECOND);
 }
 
 TEST_ON(ALL_BACKENDS, loops_label_is_no_target) {
-  gk_graph *graph = graph_of(device, &loop, 0);
-  assert_fails(GK_ERROR_INVALID, "no checkpoint with label 12", gk_launch(graph, LOOP));
-  gk_graph_destroy(graph);
+  assert_invalid("no checkpoint with label 12", gk_launch(graph_on(device, &loop, 0), LOOP));
 }
 
 TEST_ON(ALL_BACKENDS, streams_are_refused_where_there_are_none) {
-  gk_graph *graph = graph_of(device, &straight, 0);
-  int *x = int_on(device, 0);
-  assert_ok(gk_bind(graph, X, x));
+  gk_graph *graph = GRAPH_ON(device, &straight, 0, {X, int_on(device, 0)});
   assert_fails(GK_ERROR_UNSUPPORTED, "has no streams; use gk_launch", gk_launch_on(graph, 0, NULL));
-  assert_fails(GK_ERROR_INVALID, "gk_wait: graph straight was not launched yet", gk_wait(graph, NULL));
-  assert_fails(GK_ERROR_INVALID, "gk_poll: graph straight was not launched yet", gk_poll(graph, NULL));
-  gk_graph_destroy(graph);
-  gk_free(device, x);
+  assert_invalid("gk_wait: graph straight was not launched yet", gk_wait(graph, NULL));
+  assert_invalid("gk_poll: graph straight was not launched yet", gk_poll(graph, NULL));
 }
 
 TEST(no_graph_is_refused_everywhere) {
   const gk_status *status = (const gk_status *)state;
-  assert_fails(GK_ERROR_INVALID, "gk_launch: there is no graph", gk_launch(NULL, 0));
-  assert_fails(GK_ERROR_INVALID, "gk_launch_on: there is no graph", gk_launch_on(NULL, 0, NULL));
-  assert_fails(GK_ERROR_INVALID, "gk_wait: there is no graph", gk_wait(NULL, &status));
+  assert_invalid("gk_launch: there is no graph", gk_launch(NULL, 0));
+  assert_invalid("gk_launch_on: there is no graph", gk_launch_on(NULL, 0, NULL));
+  assert_invalid("gk_wait: there is no graph", gk_wait(NULL, &status));
   assert_null(status);
-  assert_fails(GK_ERROR_INVALID, "gk_poll: there is no graph", gk_poll(NULL, NULL));
-  assert_fails(GK_ERROR_INVALID, "gk_cancel: there is no graph", gk_cancel(NULL));
+  assert_invalid("gk_poll: there is no graph", gk_poll(NULL, NULL));
+  assert_invalid("gk_cancel: there is no graph", gk_cancel(NULL));
 }
 
 /* ---- cancelling -------------------------------------------------------------------------------------------------- */
@@ -239,46 +173,34 @@ static void *cancel_later(void *at) {
 
 TEST_ON(ALL_BACKENDS, cancel_ends_an_endless_loop) {
   int *x = int_on(device, 0), *flag = int_on(device, 1), *n = int_on(device, 0);
-  gk_graph *graph = graph_of(device, &endless, GK_CANCELLABLE);
+  gk_graph *graph = graph_on(device, &endless, GK_CANCELLABLE);
   assert_ok(gk_cancel(graph)); /* nothing to cancel */
-  assert_ok(gk_bind(graph, X, x));
-  assert_ok(gk_bind(graph, FLAG, flag));
-  assert_ok(gk_bind(graph, N, n));
-  pthread_t thread;
+  BIND(graph, {X, x}, {FLAG, flag}, {N, n});
   const gk_status *status;
-  assert_ok(gk_launch(graph, 0));
-  assert_ok(gk_launch(graph, 0)); /* what is queued ends the same way */
-  assert_int_equal(pthread_create(&thread, NULL, cancel_later, graph), 0);
+  for (int k = 0; k < 2; ++k) assert_ok(gk_launch(graph, 0)); /* what is queued ends the same way */
+  const pthread_t thread = start_thread(cancel_later, graph);
   assert_ok(gk_wait(graph, &status));
-  pthread_join(thread, NULL);
+  join_thread(thread);
   assert_int_equal(status->state, GK_CANCELLED);
   assert_int_equal(status->yielded, 0);
   assert_int_equal(int_at(device, n), -2); /* an always-task runs always */
   set_int(device, flag, 0);
   int before = int_at(device, x);
   assert_ok(gk_cancel(graph)); /* over: later launches aren't concerned */
-  assert_ok(gk_launch(graph, 0));
-  assert_ok(gk_wait(graph, &status));
-  assert_int_equal(status->state, GK_FINISHED);
+  assert_int_equal(run_to_end(graph, 0)->state, GK_FINISHED);
   assert_int_equal(int_at(device, x), before + 1);
   set_int(device, flag, 1);
   assert_ok(gk_launch(graph, 0));
   gk_graph_destroy(graph); /* cancels */
-  gk_free(device, x);
-  gk_free(device, flag);
-  gk_free(device, n);
 }
 
 /* What nobody uses yet waits for nobody: memory, and a graph with memory of its own. */
 TEST_ON("openmp", fresh_memory_waits_for_no_launch) {
   int *x = int_on(device, 0), *flag = int_on(device, 1), *n = int_on(device, 0);
-  gk_graph *graph = graph_of(device, &endless, GK_CANCELLABLE);
-  assert_ok(gk_bind(graph, X, x));
-  assert_ok(gk_bind(graph, FLAG, flag));
-  assert_ok(gk_bind(graph, N, n));
+  gk_graph *graph = GRAPH_ON(device, &endless, GK_CANCELLABLE, {X, x}, {FLAG, flag}, {N, n});
   assert_ok(gk_launch(graph, 0));
   const int *fresh = gk_alloc(device, 2 * sizeof *fresh, GK_DEVICE_MEMORY);
-  gk_graph *other = graph_of(device, &loop, 0);
+  gk_graph *other = graph_on(device, &loop, 0);
   assert_ok(gk_resize(other, X, 1));
   assert_ok(gk_resize(graph, X, 1));
   assert_int_equal(gk_poll(graph, NULL), GK_NOT_READY);
@@ -287,18 +209,11 @@ TEST_ON("openmp", fresh_memory_waits_for_no_launch) {
   assert_int_equal(*(int *)gk_bound(other, SUM), 0);
   assert_ok(gk_cancel(graph));
   assert_ok(gk_wait(graph, NULL));
-  gk_graph_destroy(graph);
-  gk_graph_destroy(other);
-  gk_free(device, x);
-  gk_free(device, flag);
-  gk_free(device, n);
-  gk_free(device, (void *)(uintptr_t)fresh);
 }
 
 TEST_ON(ALL_BACKENDS, cancel_must_be_asked_for) {
-  gk_graph *graph = graph_of(device, &straight, 0);
-  assert_fails(GK_ERROR_UNSUPPORTED, "graph straight was created without GK_CANCELLABLE", gk_cancel(graph));
-  gk_graph_destroy(graph);
+  assert_fails(GK_ERROR_UNSUPPORTED, "graph straight was created without GK_CANCELLABLE",
+               gk_cancel(graph_on(device, &straight, 0)));
 }
 
 /* ---- calls that call gk ------------------------------------------------------------------------------------------ */
@@ -311,9 +226,7 @@ static void expect_refused(bool refused, const char *call) {
   snprintf(not_refused, sizeof not_refused, "%s: %s", call, gk_error());
 }
 
-static gk_result call_gk(const gk_value *args, void *native) {
-  (void)args;
-  (void)native;
+CALLED(call_gk) {
   gk_device *device = called.device;
   gk_graph *none = NULL;
   int value = 3;
@@ -338,41 +251,28 @@ static gk_result call_gk(const gk_value *args, void *native) {
 
 /* It would wait for itself. Another device it may call. */
 TEST_ON("fake_in_process openmp", calls_of_its_own_device_are_refused) {
-  static const gk_task tasks[] = {GK_RUN(add, COUNT, X, A), GK_CALL(call_gk, X)};
-  static const gk_list list = GK_LIST(list, tasks, slots);
+  LIST(list, GK_RUN(add, COUNT, X, A), GK_CALL(call_gk, X));
   called.device = device;
   called.elsewhere = open_named("openmp");
   called.x = int_on(device, 0);
   called.far = int_on(called.elsewhere, 0);
-  called.graph = graph_of(device, &list, 0);
-  called.other = graph_of(device, &straight, 0);
+  called.graph = GRAPH_ON(device, &list, 0, {X, called.x});
+  called.other = GRAPH_ON(device, &straight, 0, {X, called.x});
   not_refused[0] = 0;
-  assert_ok(gk_bind(called.graph, X, called.x));
-  assert_ok(gk_bind(called.other, X, called.x));
   for (int k = 1; k <= 2; ++k) {
-    assert_ok(gk_launch(called.graph, 0));
-    const gk_result result = gk_wait(called.graph, NULL);
+    assert_invalid("gk_download: ", waited_for(called.graph, 0));
+    if (is_of(device, "openmp")) assert_says("task 1 (call_gk) calls it");
     assert_string_equal(not_refused, "");
-    assert_int_equal(result, GK_ERROR_INVALID);
-    assert_says("gk_download: ");
-    if (strcmp(gk_device_describe(device)->backend, "openmp") == 0) assert_says("task 1 (call_gk) calls it");
     assert_int_equal(int_at(device, called.x), k);
     assert_int_equal(int_at(called.elsewhere, called.far), 3);
   }
-  gk_graph_destroy(called.graph);
-  assert_ok(gk_launch(called.other, 0));
-  assert_ok(gk_wait(called.other, NULL));
-  gk_graph_destroy(called.other);
-  gk_free(device, called.x);
+  run_to_end(called.other, 0);
   gk_device_close(called.elsewhere);
 }
 
 /* ---- threads ----------------------------------------------------------------------------------------------------- */
 
-static void *launch_it(void *at) {
-  gk_graph *graph = at;
-  return (void *)(uintptr_t)gk_launch(graph, 0);
-}
+static void *launch_it(void *at) { return (void *)(uintptr_t)gk_launch(at, 0); }
 
 static void *wait_for_it(void *at) {
   gk_result result;
@@ -382,28 +282,20 @@ static void *wait_for_it(void *at) {
 
 TEST_ON(FAKE_BACKENDS, second_thread_in_a_graph_is_busy) {
   int *x = int_on(device, 0);
-  gk_graph *graph = graph_of(device, &straight, 0);
-  assert_ok(gk_bind(graph, X, x));
+  gk_graph *graph = GRAPH_ON(device, &straight, 0, {X, x});
   fake_hold();
   assert_ok(gk_launch(graph, 0));
-  pthread_t thread;
-  assert_int_equal(pthread_create(&thread, NULL, wait_for_it, graph), 0);
+  const pthread_t thread = start_thread(wait_for_it, graph);
   gk_result result;
   while ((result = gk_poll(graph, NULL)) == GK_NOT_READY) sched_yield(); /* until the other is inside */
   assert_fails(GK_ERROR_BUSY, "another thread is in a call of graph straight", result);
   assert_fails(GK_ERROR_BUSY, "gk_bind_int: another thread", gk_bind_int(graph, A, 3));
   fake_go();
-  void *answer;
-  pthread_join(thread, &answer);
-  assert_int_equal((uintptr_t)answer, GK_OK);
+  assert_int_equal((uintptr_t)join_thread(thread), GK_OK);
   assert_ok(gk_bind_int(graph, A, 3));
-  assert_int_equal(pthread_create(&thread, NULL, launch_it, graph), 0); /* one after the other is fine */
-  pthread_join(thread, &answer);
-  assert_int_equal((uintptr_t)answer, GK_OK);
+  assert_int_equal((uintptr_t)join_thread(start_thread(launch_it, graph)), GK_OK); /* one after the other is fine */
   assert_ok(gk_wait(graph, NULL));
   assert_int_equal(int_at(device, x), 4);
-  gk_graph_destroy(graph);
-  gk_free(device, x);
 }
 
 typedef struct user { gk_device *device; const gk_list *list; int seed; } user;
@@ -411,9 +303,7 @@ typedef struct user { gk_device *device; const gk_list *list; int seed; } user;
 static void *use_a_graph(void *at) {
   const user *u = at;
   int *x = int_on(u->device, 0), *n = int_on(u->device, 0), sum = 0;
-  gk_graph *graph = graph_of(u->device, u->list, 0);
-  assert_ok(gk_bind(graph, X, x));
-  assert_ok(gk_bind(graph, N, n));
+  gk_graph *graph = GRAPH_ON(u->device, u->list, 0, {X, x}, {N, n});
   for (int k = 1; k < 120; ++k) {
     assert_ok(gk_bind_int(graph, A, k * u->seed));
     set_int(u->device, n, 3);
@@ -425,28 +315,20 @@ static void *use_a_graph(void *at) {
   assert_ok(gk_wait(graph, NULL));
   assert_int_equal(int_at(u->device, x), sum);
   gk_graph_destroy(graph);
-  gk_free(u->device, x);
-  gk_free(u->device, n);
   return NULL;
 }
 
 TEST_ON(ALL_BACKENDS, graphs_of_several_threads_share_a_device) {
   user users[] = {{device, &straight, 1}, {device, &loop, 2}, {device, &loop, 3}};
-  pthread_t threads[3];
-  for (int k = 0; k < 3; ++k) assert_int_equal(pthread_create(&threads[k], NULL, use_a_graph, &users[k]), 0);
-  for (int k = 0; k < 3; ++k) pthread_join(threads[k], NULL);
+  RUN_THREADS(use_a_graph, users);
 }
 
 /* ---- failures ---------------------------------------------------------------------------------------------------- */
 
 TEST_ON(FAKE_BACKENDS, failed_launch_is_told_by_the_next_wait) {
-  int *x = int_on(device, 0);
-  gk_graph *graph = graph_of(device, &straight, 0);
-  bool native = strcmp(gk_device_describe(device)->backend, "fake_native") == 0;
-  fake_entry entry = native                                                                ? FAKE_WAIT
-                     : strcmp(gk_device_describe(device)->backend, "fake_in_process") == 0 ? FAKE_RUN
-                                                                                           : FAKE_SUBMIT;
-  assert_ok(gk_bind(graph, X, x));
+  gk_graph *graph = GRAPH_ON(device, &straight, 0, {X, int_on(device, 0)});
+  const fake_entry in_process = is_of(device, "fake_in_process") ? FAKE_RUN : FAKE_SUBMIT;
+  const fake_entry entry = is_of(device, "fake_native") ? FAKE_WAIT : in_process;
   for (int silent = 0; silent < 2; ++silent) {
     fake_fail(entry, 2, GK_ERROR_DEVICE, silent);
     for (int k = 0; k < 3; ++k) assert_ok(gk_launch(graph, 0));
@@ -455,109 +337,69 @@ TEST_ON(FAKE_BACKENDS, failed_launch_is_told_by_the_next_wait) {
                  gk_wait(graph, &status));
     assert_null(status);
     assert_fails(GK_ERROR_DEVICE, silent ? "didn't say why" : "failed on request", gk_wait(graph, NULL)); /* still */
-    assert_ok(gk_launch(graph, 0));
-    assert_ok(gk_wait(graph, &status));
+    status = run_to_end(graph, 0);
     assert_int_equal(status->state, GK_FINISHED);
     assert_int_equal(status->launch, 4 * (silent + 1));
   }
-  gk_graph_destroy(graph);
-  gk_free(device, x);
 }
 
 TEST_ON("fake_native fake_batched", launch_that_does_not_start_is_told) {
   int *x = int_on(device, 0);
-  gk_graph *graph = graph_of(device, &straight, 0);
-  assert_ok(gk_bind(graph, X, x));
+  gk_graph *graph = GRAPH_ON(device, &straight, 0, {X, x});
   fake_fail(FAKE_LAUNCH, 1, GK_ERROR_DEVICE, false);
-  assert_ok(gk_launch(graph, 0));
-  assert_fails(GK_ERROR_DEVICE, "fake: launch failed on request", gk_wait(graph, NULL));
-  assert_ok(gk_launch(graph, 0));
-  assert_ok(gk_wait(graph, NULL));
+  assert_fails(GK_ERROR_DEVICE, "fake: launch failed on request", waited_for(graph, 0));
+  run_to_end(graph, 0);
   assert_int_equal(int_at(device, x), 1);
-  gk_graph_destroy(graph);
-  gk_free(device, x);
 }
 
 /* What was bound before a launch that failed may not have reached the device: it is handed over again. */
 TEST_ON("fake_native fake_batched", bindings_of_a_failed_launch_come_again) {
-  int *x = int_on(device, 0);
-  gk_graph *graph = graph_of(device, &straight, 0);
-  assert_ok(gk_bind(graph, X, x));
+  gk_graph *graph = GRAPH_ON(device, &straight, 0, {X, int_on(device, 0)});
   fake_fail(FAKE_LAUNCH, 1, GK_ERROR_MEMORY, false);
-  assert_ok(gk_launch(graph, 0));
-  assert_fails(GK_ERROR_MEMORY, "fake: launch failed", gk_wait(graph, NULL));
-  const gk_status *status;
-  assert_ok(gk_launch(graph, 0));
-  assert_ok(gk_wait(graph, &status));
-  assert_int_equal(status->applied, GK_BY_TABLE);
-  assert_ok(gk_launch(graph, 0));
-  assert_ok(gk_wait(graph, &status));
-  assert_int_equal(status->applied, GK_UNCHANGED);
-  gk_graph_destroy(graph);
-  gk_free(device, x);
+  assert_fails(GK_ERROR_MEMORY, "fake: launch failed", waited_for(graph, 0));
+  assert_int_equal(run_to_end(graph, 0)->applied, GK_BY_TABLE);
+  assert_int_equal(run_to_end(graph, 0)->applied, GK_UNCHANGED);
 }
 
 /* The failure of an earlier launch doesn't end up as the reason why a later one is refused. */
 TEST_ON("fake_native", failures_are_not_mixed_up) {
   int *x = int_on(device, 0);
-  gk_graph *graph = graph_of(device, &straight, 0);
-  assert_ok(gk_bind(graph, X, x));
+  gk_graph *graph = GRAPH_ON(device, &straight, 0, {X, x});
   fake_fail(FAKE_WAIT, 1, GK_ERROR_DEVICE, false);
   for (int k = 0; k < 16; ++k) assert_ok(gk_launch(graph, 0));
   assert_int_equal(int_at(device, x), 16); /* all are over */
   assert_ok(gk_bind(graph, X, NULL));
-  assert_fails(GK_ERROR_INVALID, "slot 1 (X) is not bound", gk_launch(graph, 0));
+  assert_invalid("slot 1 (X) is not bound", gk_launch(graph, 0));
   assert_fails(GK_ERROR_DEVICE, "fake: wait failed", gk_wait(graph, NULL));
-  gk_graph_destroy(graph);
-  gk_free(device, x);
 }
 
 /* A run fails in the middle: what was submitted before is over when gk_wait says so, and memory may be freed. */
 TEST_ON("fake_batched", failure_leaves_nothing_under_way) {
-  int *x = int_on(device, 0), *flag = int_on(device, 0);
-  gk_graph *graph = graph_of(device, &pausing, GK_ISOLATE);
-  assert_ok(gk_bind(graph, X, x));
-  assert_ok(gk_bind(graph, FLAG, flag));
+  gk_graph *graph = GRAPH_ON(device, &pausing, GK_ISOLATE, {X, int_on(device, 0)}, {FLAG, int_on(device, 0)});
   for (unsigned k = 1; k < 10; ++k) {
     fake_fail(FAKE_ENTRIES, k, GK_ERROR_DEVICE, false);
-    assert_ok(gk_launch(graph, 0));
-    gk_result result = gk_wait(graph, NULL);
+    const gk_result result = waited_for(graph, 0);
     fake_fail(FAKE_ENTRIES, 0, GK_OK, false);
     if (result != GK_OK) assert_fails(GK_ERROR_DEVICE, "failed on request", result);
-    assert_ok(gk_launch(graph, 0)); /* the backend sees whether the one before is over */
-    assert_ok(gk_wait(graph, NULL));
+    run_to_end(graph, 0); /* the backend sees whether the one before is over */
     assert_string_equal(fake_broken(), "");
   }
-  gk_graph_destroy(graph);
-  gk_free(device, x);
-  gk_free(device, flag);
 }
 
-static gk_result refuse(const gk_value *args, void *native) {
-  (void)native;
-  return (gk_result) * (int *)args[1].ptr;
-}
+CALLED(refuse) { return (gk_result) * (int *)args[1].ptr; }
 
-static const gk_task call_tasks[] = {GK_RUN(add, COUNT, X, A), GK_CALL(refuse, X, HOST), GK_RUN(add, COUNT, X, A)};
-static const gk_list call = GK_LIST(call, call_tasks, slots);
+LIST(call, GK_RUN(add, COUNT, X, A), GK_CALL(refuse, X, HOST), GK_RUN(add, COUNT, X, A));
 
 TEST_ON(ALL_BACKENDS, calls_answer_is_the_launchs) {
   int *x = int_on(device, 0), refuses = GK_ERROR_UNSUPPORTED;
-  gk_graph *graph = graph_of(device, &call, 0);
-  assert_ok(gk_bind(graph, X, x));
-  assert_ok(gk_bind(graph, HOST, &refuses));
-  assert_ok(gk_launch(graph, 0));
-  assert_fails(GK_ERROR_UNSUPPORTED, "refuse", gk_wait(graph, NULL));
+  gk_graph *graph = GRAPH_ON(device, &call, 0, {X, x}, {HOST, &refuses});
+  assert_fails(GK_ERROR_UNSUPPORTED, "refuse", waited_for(graph, 0));
   refuses = GK_NOT_READY; /* would mean that it still runs, and for ever */
-  assert_ok(gk_launch(graph, 0));
-  assert_fails(GK_ERROR_INVALID, "", gk_wait(graph, NULL));
-  assert_fails(GK_ERROR_INVALID, "", gk_poll(graph, NULL));
+  assert_invalid("", waited_for(graph, 0));
+  assert_invalid("", gk_poll(graph, NULL));
   refuses = GK_OK;
-  assert_ok(gk_launch(graph, 0));
-  assert_ok(gk_wait(graph, NULL));
+  run_to_end(graph, 0);
   assert_int_equal(int_at(device, x), 4);
-  gk_graph_destroy(graph);
-  gk_free(device, x);
 }
 
 /* ---- a native backend's entries, while the line is used by others ------------------------------------------------ */
@@ -573,27 +415,18 @@ static void *upload_often(void *at) {
 TEST_ON(ALL_BACKENDS, entries_of_a_graph_come_one_by_one) {
   int *x = int_on(device, 0);
   char *big = gk_alloc(device, 1 << 16, GK_DEVICE_MEMORY);
-  gk_graph *graph = graph_of(device, &straight, 0);
-  assert_ok(gk_bind(graph, X, x));
-  pthread_t thread;
-  assert_int_equal(pthread_create(&thread, NULL, upload_often, (void *[]){device, big}), 0);
+  gk_graph *graph = GRAPH_ON(device, &straight, 0, {X, x});
+  const pthread_t thread = start_thread(upload_often, (void *[]){device, big});
   for (int k = 0; k < 60; ++k) {
-    for (int j = 0; j < 8; ++j) {
-      gk_result result;
-      while ((result = gk_launch(graph, 0)) == GK_ERROR_BUSY) sched_yield();
-      assert_ok(result);
-    }
+    for (int j = 0; j < 8; ++j) launch_once_there_is_room(graph);
     gk_result polled = gk_poll(graph, NULL);
     assert_true(polled == GK_OK || polled == GK_NOT_READY);
     if (k % 4 == 0) gk_free_text(gk_dump(NULL, graph, "text"));
     if (k % 3 == 0) assert_ok(gk_wait(graph, NULL));
   }
   assert_ok(gk_wait(graph, NULL));
-  pthread_join(thread, NULL);
+  join_thread(thread);
   assert_int_equal(int_at(device, x), 480);
-  gk_graph_destroy(graph);
-  gk_free(device, x);
-  gk_free(device, big);
 }
 
 int main(void) { return run_all_tests(); }

@@ -119,9 +119,8 @@ static const int answers[] = {GK_NOT_READY, 77, -3, 1000};
 
 enum { X = 1, A, N, FLAG };
 static const gk_slot_desc slots[] = {GK_OWN(X, int, 1), GK_DEFAULT(A, int, 1), GK_OWN(N, int, 1), GK_OWN(FLAG, int, 1)};
-static const gk_task tasks[] = {GK_DO_WHILE(N), GK_RUN(add, GK_ONE, X, A), GK_END, GK_CHECKPOINT(5, FLAG),
-                                GK_RUN(add, GK_ONE, X, A), GK_END};
-static const gk_list list = GK_LIST(list, tasks, slots);
+LIST(list, GK_DO_WHILE(N), GK_RUN(add, GK_ONE, X, A), GK_END, GK_CHECKPOINT(5, FLAG), GK_RUN(add, GK_ONE, X, A),
+           GK_END);
 
 #define assert_lies(code, words, call) \
   do { \
@@ -137,8 +136,7 @@ static void assert_launch_fails(gk_graph *graph, gk_result code, const char *wor
   tell_the_truth();
   if (result != code || !strstr(gk_error(), words)) fail_msg("%s: %s", gk_result_name(result), gk_error());
   assert_null(status);
-  assert_ok(gk_launch(graph, 0));
-  assert_ok(gk_wait(graph, &status));
+  status = run_to_end(graph, 0);
   assert_int_equal(status->state, GK_FINISHED);
 }
 
@@ -159,14 +157,13 @@ TEST(result_is_one) {
       void *memory = gk_alloc(device, 4, GK_DEVICE_MEMORY);
       lie.answer = answers[k];
       lie.entry = "alloc";
-      assert_null(gk_alloc(device, 4, GK_DEVICE_MEMORY));
-      assert_says(": its entry alloc answered ");
+      assert_gives_null(": its entry alloc answered ", gk_alloc(device, 4, GK_DEVICE_MEMORY));
       lie.entry = "copy";
       assert_fails(GK_ERROR_DEVICE, ": its entry copy answered ", gk_upload(device, memory, &byte, 1));
       lie.entry = "lower";
       assert_fails(GK_ERROR_DEVICE, ": its entry lower answered ", gk_graph_create(device, &list, 0, &graph));
       tell_the_truth();
-      assert_ok(gk_graph_create(device, &list, GK_CANCELLABLE, &graph));
+      graph = graph_on(device, &list, GK_CANCELLABLE);
       lie.answer = answers[k];
       lie.entry = kind == NATIVE ? "wait" : "run";
       assert_launch_fails(graph, GK_ERROR_INVALID, liar_names[kind]);
@@ -191,22 +188,17 @@ TEST(load_answers_a_result) {
 
 /* A library call is the user's: no number of its own gets through either. */
 static int call_answer;
-static gk_result answer_it(const gk_value *args, void *stream) {
-  (void)args, (void)stream;
+CALLED(answer_it) {
   return (gk_result)call_answer;
 }
 
 TEST_ON(ALL_BACKENDS, call_answers_a_result) {
-  static const gk_task call_tasks[] = {GK_CALL(answer_it, X)};
-  static const gk_list call_list = GK_LIST(call_list, call_tasks, slots);
-  gk_graph *graph;
-  assert_ok(gk_graph_create(device, &call_list, 0, &graph));
+  LIST(call_list, GK_CALL(answer_it, X));
+  gk_graph *graph = graph_on(device, &call_list, 0);
   for (size_t k = 0; k < GK_COUNT(answers); ++k) {
     call_answer = answers[k];
-    assert_ok(gk_launch(graph, 0));
-    assert_fails(GK_ERROR_INVALID, "task 0 (answer_it): the call answered ", gk_wait(graph, NULL));
+    assert_invalid("task 0 (answer_it): the call answered ", waited_for(graph, 0));
   }
-  gk_graph_destroy(graph);
 }
 
 /* ---- descriptions ------------------------------------------------------------------------------------------------ */
@@ -292,7 +284,7 @@ TEST(record_can_be) {
     char words[100];
     snprintf(words, sizeof words, "backend %s: its record of a launch of graph list can't be: state ",
              liar_names[kind]);
-    assert_ok(gk_graph_create(device, &list, 0, &graph));
+    graph = graph_on(device, &list, 0);
     for (size_t k = 0; k < GK_COUNT(records); ++k) {
       lie.record = records[k];
       assert_launch_fails(graph, GK_ERROR_DEVICE, words);
@@ -311,9 +303,8 @@ TEST(arrays_stay) {
   static void (*const moved[])(gk_launch_result *) = {no_passes, no_bounds, ran_elsewhere};
   for (int kind = 0; kind < ALL_KINDS; ++kind) {
     gk_device *device = open_named(liar_names[kind]);
-    gk_graph *graph;
     char words[100];
-    assert_ok(gk_graph_create(device, &list, 0, &graph));
+    gk_graph *graph = graph_on(device, &list, 0);
     snprintf(words, sizeof words, "%s: its record of a launch of graph list has other arrays", liar_names[kind]);
     for (size_t k = 0; k < GK_COUNT(moved); ++k) {
       lie.record = moved[k];
@@ -330,8 +321,7 @@ TEST(memory_is_aligned) {
   gk_device *device = open_named(liar_names[NATIVE]);
   gk_graph *graph;
   lie.shifts = true;
-  assert_null(gk_alloc(device, 4, GK_DEVICE_MEMORY));
-  assert_says("backend native liar: its entry alloc gave 0x");
+  assert_gives_null("backend native liar: its entry alloc gave 0x", gk_alloc(device, 4, GK_DEVICE_MEMORY));
   assert_says("4, which isn't aligned to 256 bytes");
   assert_fails(GK_ERROR_DEVICE, "which isn't aligned to 256 bytes", gk_graph_create(device, &list, 0, &graph));
   tell_the_truth();

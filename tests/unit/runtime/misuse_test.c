@@ -6,14 +6,11 @@
 
 enum { X = 1, A, N, FLAG, NO_SLOT = 99 };
 enum { FIRST = 10, NO_LABEL = 77 };
-static const gk_slot_desc slots[] = {GK_BUFFER(X, int), GK_DEFAULT(A, int, 1), GK_OWN(N, int, 1),
-                                     GK_OWN(FLAG, int, 1)};
-static const gk_task turning_tasks[] = {GK_DO_WHILE(N, .max_iterations = 20), GK_RUN(add, GK_ONE, X, A),
-                                        GK_RUN(decrease, GK_ONE, N), GK_END, GK_TARGET(FIRST), GK_END};
-static const gk_list turning = GK_LIST(turning, turning_tasks, slots);
-static const gk_task pausing_tasks[] = {GK_RUN(add, GK_ONE, X, A), GK_CHECKPOINT(FIRST, FLAG),
-                                        GK_RUN(add, GK_ONE, X, A), GK_END, GK_RUN(add, GK_ONE, X, A)};
-static const gk_list pausing = GK_LIST(pausing, pausing_tasks, slots);
+static const gk_slot_desc slots[] = {GK_BUFFER(X, int), GK_DEFAULT(A, int, 1), GK_OWN(N, int, 1), GK_OWN(FLAG, int, 1)};
+LIST(turning, GK_DO_WHILE(N, .max_iterations = 20), GK_RUN(add, GK_ONE, X, A), GK_RUN(decrease, GK_ONE, N), GK_END,
+              GK_TARGET(FIRST), GK_END);
+LIST(pausing, GK_RUN(add, GK_ONE, X, A), GK_CHECKPOINT(FIRST, FLAG), GK_RUN(add, GK_ONE, X, A), GK_END,
+              GK_RUN(add, GK_ONE, X, A));
 
 /* ---- the model --------------------------------------------------------------------------------------------------- */
 
@@ -131,13 +128,11 @@ static const char *judge(model *m, act a) {
 
 /* ---- every order ------------------------------------------------------------------------------------------------- */
 
-static counting memory;
-
 /* Whether the device was closed by it. */
 static bool try_order(model start, const gk_list *list, const act *acts, size_t count) {
   model m = start;
   m.can_yield = list == &pausing;
-  assert_ok(gk_graph_create(m.device, list, m.can_cancel ? GK_CANCELLABLE : 0, &m.graph));
+  m.graph = graph_on(m.device, list, m.can_cancel ? GK_CANCELLABLE : 0);
   if (m.flag_set) set_int(m.device, gk_bound(m.graph, FLAG), 1);
   for (size_t k = 0; k < count; ++k) {
     const char *wrong = judge(&m, acts[k]);
@@ -153,17 +148,7 @@ static bool try_order(model start, const gk_list *list, const act *acts, size_t 
 
 static uint64_t power(uint64_t base, int exponent) { return exponent ? base * power(base, exponent - 1) : 1; }
 
-static int counted_setup(void **state) {
-  gk_allocator allocator = counting_allocator(&memory);
-  return gk_set_allocator(&allocator) == GK_OK ? setup_device(state) : -1;
-}
-
-static int counted_teardown(void **state) {
-  teardown_device(state);
-  assert_int_equal(atomic_load(&memory.live), 0);
-  return gk_set_allocator(NULL) == GK_OK ? 0 : -1;
-}
-#define ON_BOTH(test) DEVICE_TEST_ON("openmp awkward", test, counted_setup, counted_teardown)
+#define ON_BOTH(test) DEVICE_TEST_ON("openmp awkward", test, setup_counted, teardown_counted)
 
 /* Shorter orders are how the longer ones begin. */
 ON_BOTH(every_order) {
@@ -173,7 +158,7 @@ ON_BOTH(every_order) {
   const char *much = getenv("GK_TEST_SCALE");
   int length = much && atof(much) > 1 ? LENGTH + 1 : LENGTH;
   unsigned leaks = awkward_leaks();
-  int live = atomic_load(&memory.live);
+  int live = atomic_load(&own_memory.live);
   for (uint64_t order = 0; order < power(ACTS, length); ++order) {
     act acts[LENGTH + 1];
     uint64_t rest = order;
@@ -184,9 +169,9 @@ ON_BOTH(every_order) {
     try_order(m, kind >> 2 & 1 ? &pausing : &turning, acts, (size_t)length);
     if (order % 64 == 0) {
       if (order) assert_int_equal(awkward_leaks(), leaks);
-      if (order) assert_int_equal(atomic_load(&memory.live), live);
+      if (order) assert_int_equal(atomic_load(&own_memory.live), live);
       leaks = awkward_leaks(); /* what was made ready for the first graph stays with the device */
-      live = atomic_load(&memory.live);
+      live = atomic_load(&own_memory.live);
       assert_string_equal(awkward_broken(), "");
     }
   }
@@ -261,9 +246,8 @@ ON_BOTH(nothing_where_something_must_be) {
   gk_free(NULL, NULL);
   gk_graph_destroy(NULL);
   gk_free_text(NULL);
-  assert_ok(gk_graph_create(device, &turning, 0, &graph));
+  graph = graph_on(device, &turning, 0);
   assert_int_equal(gk_find_slot(graph, NULL), 0);
-  gk_graph_destroy(graph);
 }
 
 /* ---- after the end ----------------------------------------------------------------------------------------------- */
@@ -278,10 +262,10 @@ ON_BOTH(graph_that_was_destroyed_is_refused) {
   gk_graph *graph, *alive;
   int *x = int_on(device, 0);
   const gk_status *status;
-  assert_ok(gk_graph_create(device, &turning, GK_CANCELLABLE, &graph));
+  graph = graph_on(device, &turning, GK_CANCELLABLE);
   gk_graph_destroy(graph);
   for (int k = 0; k < 3; ++k) { /* also when others came meanwhile, perhaps to the same place */
-    assert_ok(gk_graph_create(device, &turning, GK_CANCELLABLE, &alive));
+    alive = graph_on(device, &turning, GK_CANCELLABLE);
     assert_ptr_not_equal(alive, graph);
     refused("gk_bind: this graph was destroyed (turning)", gk_bind(graph, X, x));
     refused("gk_bind_int: this graph was destroyed (turning)", gk_bind_int(graph, A, 1));
@@ -304,7 +288,6 @@ ON_BOTH(graph_that_was_destroyed_is_refused) {
     assert_non_null(strstr(said, "gk_graph_destroy: this graph was destroyed (turning)"));
     gk_graph_destroy(alive);
   }
-  gk_free(device, x);
 }
 
 ON_BOTH(device_that_was_closed_is_refused) {
@@ -334,7 +317,7 @@ ON_BOTH(many_that_were_destroyed) {
   gk_graph *graphs[300];
   for (int turn = 0; turn < 3; ++turn) {
     for (int k = 0; k < 300; ++k) {
-      assert_ok(gk_graph_create(device, &turning, GK_CANCELLABLE, &graphs[k]));
+      graphs[k] = graph_on(device, &turning, GK_CANCELLABLE);
       assert_ok(gk_cancel(graphs[k]));
     }
     for (int k = 0; k < 300; ++k) gk_graph_destroy(graphs[k]);
@@ -381,9 +364,9 @@ TEST(addresses_of_the_dead) {
   const gk_allocator allocator = {NULL, alloc_piled, resize_piled, free_piled};
   assert_ok(gk_set_allocator(&allocator));
   gk_device *device = open_named("openmp");
-  for (int k = 0; k < COUNT; ++k) assert_ok(gk_graph_create(device, &turning, 0, &graphs[k]));
+  for (int k = 0; k < COUNT; ++k) graphs[k] = graph_on(device, &turning, 0);
   for (int k = 0; k < COUNT; ++k) gk_graph_destroy(graphs[k]);
-  assert_ok(gk_graph_create(device, &turning, 0, &alive));
+  alive = graph_on(device, &turning, 0);
   for (int k = 0; k < COUNT; ++k) assert_ptr_not_equal(graphs[k], alive);
   gk_graph_destroy(alive);
   gk_device_close(device);

@@ -4,8 +4,7 @@
 
 enum { X = 1, FLAG };
 static const gk_slot_desc slots[] = {GK_OWN(X, int, 1), GK_OWN(FLAG, int, 1)};
-static const gk_task tasks[] = {GK_DO_WHILE(FLAG), GK_RUN(decrease, GK_ONE, X), GK_END};
-static const gk_list list = GK_LIST(list, tasks, slots);
+LIST(list, GK_DO_WHILE(FLAG), GK_RUN(decrease, GK_ONE, X), GK_END);
 
 /* ---- backends that run nothing ----------------------------------------------------------------------------------- */
 
@@ -85,9 +84,8 @@ TEST(mode_needs_its_entries) {
       gk_graph *graph = (gk_graph *)state;
       chosen = (gk_mode)mode;
       if (chosen == complete[b].mode) {
-        assert_ok(gk_graph_create(device, &list, 0, &graph));
-        assert_ok(gk_launch(graph, 0));
-        assert_ok(gk_wait(graph, NULL));
+        graph = graph_on(device, &list, 0);
+        run_to_end(graph, 0);
         gk_graph_destroy(graph);
         continue;
       }
@@ -101,10 +99,9 @@ TEST(mode_needs_its_entries) {
 }
 
 static gk_graph *launched(const char *backend, gk_mode mode, gk_device **device) {
-  gk_graph *graph = NULL;
   chosen = mode;
   *device = open_named(backend);
-  assert_ok(gk_graph_create(*device, &list, GK_CANCELLABLE, &graph));
+  gk_graph *graph = graph_on(*device, &list, GK_CANCELLABLE);
   assert_ok(gk_cancel(graph)); /* nothing is under way yet */
   assert_ok(gk_launch(graph, 0));
   return graph;

@@ -12,26 +12,10 @@ static const gk_slot_desc slots[] = {GK_BUFFER(X, int),   GK_DEFAULT(A, int, 1),
 enum { IN_X = 1, IN_COUNT, IN_OWN };
 static const gk_slot_desc inner_slots[] = {GK_BUFFER(IN_X, int), GK_DEFAULT(IN_COUNT, int, 1),
                                            GK_OWN(IN_OWN, int, 100)};
-static const gk_task inner_tasks[] = {GK_RUN(total, IN_COUNT, IN_X, IN_OWN)};
-static const gk_list inner = GK_LIST(inner, inner_tasks, inner_slots);
-static const gk_task tasks[] = {GK_DO_WHILE(N, .max_iterations = 9, .label = LOOP),
-                                GK_RUN(add, COUNT, X, A),
-                                GK_INCLUDE(inner, 100, X),
-                                GK_CHECKPOINT(PAUSE, FLAG),
-                                GK_RUN(apply, COUNT, X, LINE),
-                                GK_END,
-                                GK_PARALLEL,
-                                GK_SECTION,
-                                GK_RUN(decrease, GK_ONE, N),
-                                GK_END,
-                                GK_SECTION,
-                                GK_RUN(decrease, GK_ONE, OWNED),
-                                GK_END,
-                                GK_END,
-                                GK_END};
-static const gk_list list = GK_LIST(list, tasks, slots);
-
-static counting memory;
+LIST_OVER(inner, inner_slots, GK_RUN(total, IN_COUNT, IN_X, IN_OWN));
+LIST(list, GK_DO_WHILE(N, .max_iterations = 9, .label = LOOP), GK_RUN(add, COUNT, X, A), GK_INCLUDE(inner, 100, X),
+           GK_CHECKPOINT(PAUSE, FLAG), GK_RUN(apply, COUNT, X, LINE), GK_END, GK_PARALLEL, GK_SECTION,
+           GK_RUN(decrease, GK_ONE, N), GK_END, GK_SECTION, GK_RUN(decrease, GK_ONE, OWNED), GK_END, GK_END, GK_END);
 
 static void nobody(void *user, const gk_device_entry *entry) { (void)entry, ++*(int *)user; }
 static void nothing_wrong(void *user, const gk_problem *problem) { (void)problem, ++*(int *)user; }
@@ -39,9 +23,7 @@ static void nothing_wrong(void *user, const gk_problem *problem) { (void)problem
 /* One thing to try: it answers what gk answered, and takes back what it made. */
 typedef gk_result (*attempt)(const char *backend, gk_device *device);
 
-static gk_result attempt_open(const char *backend, gk_device *none) {
-  (void)none;
-  gk_device *device;
+static gk_result attempt_open(const char *backend, gk_device *device) {
   gk_result result = gk_device_open(&(gk_device_desc){.backend = backend}, &device);
   assert_true(!device == (result != GK_OK));
   gk_device_close(device);
@@ -97,11 +79,9 @@ static void make_wide(void) {
   wide_tasks[3].flag = 1;
 }
 
-static gk_result attempt_from_nothing(const char *backend, gk_device *none) {
-  (void)none;
-  gk_device *device;
-  gk_result result = gk_device_open(&(gk_device_desc){.backend = backend}, &device);
+static gk_result attempt_from_nothing(const char *backend, gk_device *device) {
   gk_graph *graph = NULL;
+  gk_result result = gk_device_open(&(gk_device_desc){.backend = backend}, &device);
   if (result == GK_OK) result = gk_graph_create(device, &wide, 0, &graph);
   gk_graph_destroy(graph);
   gk_device_close(device);
@@ -129,22 +109,20 @@ static gk_result attempt_dump(const char *backend, gk_device *device) {
 }
 
 static void fail_each_time(attempt attempt_it, const char *backend, gk_device *device, const char *what) {
-  int live = atomic_load(&memory.live);
+  int live = atomic_load(&own_memory.live);
   unsigned leaks = fake_leaks();
   for (int k = 1;; ++k) {
-    atomic_store(&memory.calls, 0);
-    atomic_store(&memory.fail_at, k);
-    gk_result result = attempt_it(backend, device);
-    bool failed = atomic_load(&memory.calls) >= k;
-    atomic_store(&memory.fail_at, 0);
+    fail_own_memory(k);
+    const gk_result result = attempt_it(backend, device);
+    const bool failed = own_memory_failed();
     if (result != (failed ? GK_ERROR_MEMORY : GK_OK))
       fail_msg("%s on %s, the %dth time: %s, %s", what, backend, k, gk_result_name(result), gk_error());
     if (failed && !strstr(gk_error(), "memory")) fail_msg("%s, the %dth time: \"%s\"", what, k, gk_error());
     assert_ok(attempt_it(backend, device)); /* the next works */
     /* What was made ready for the device stays with it, and no more than that. */
-    if (k > 1) assert_int_equal(atomic_load(&memory.live), live);
+    if (k > 1) assert_int_equal(atomic_load(&own_memory.live), live);
     if (k > 1) assert_int_equal(fake_leaks(), leaks);
-    live = atomic_load(&memory.live);
+    live = atomic_load(&own_memory.live);
     leaks = fake_leaks();
     assert_string_equal(fake_broken(), "");
     if (!failed) return;
@@ -152,29 +130,17 @@ static void fail_each_time(attempt attempt_it, const char *backend, gk_device *d
 }
 
 static int setup(void **state) {
-  (void)state;
-  gk_allocator allocator = counting_allocator(&memory);
-  fake_register();
-  fake_reset();
-  awkward_register();
   make_wide();
-  return gk_set_allocator(&allocator) == GK_OK ? 0 : -1;
+  return begin_counted_backends(state);
 }
 
-static int teardown(void **state) {
-  (void)state;
-  assert_int_equal(atomic_load(&memory.live), 0);
-  assert_string_equal(fake_broken(), "");
-  return gk_set_allocator(NULL) == GK_OK ? 0 : -1;
-}
-
-TEST_WITH(without_a_device, setup, teardown) {
+TEST_WITH(without_a_device, setup, end_counted_backends) {
   fail_each_time(attempt_check, "any", NULL, "gk_check");
   fail_each_time(attempt_dump, "any", NULL, "gk_dump");
   fail_each_time(attempt_list, "all", NULL, "gk_device_list");
 }
 
-TEST_ON_EACH(ALL_BACKENDS, with_a_device, setup, teardown) {
+TEST_ON_EACH(ALL_BACKENDS, with_a_device, setup, end_counted_backends) {
   const char *backend = *state;
   fail_each_time(attempt_open, backend, NULL, "gk_device_open");
   fail_each_time(attempt_from_nothing, backend, NULL, "all from nothing");
@@ -184,53 +150,36 @@ TEST_ON_EACH(ALL_BACKENDS, with_a_device, setup, teardown) {
   gk_device_close(device);
 }
 
-static void bind_all(gk_graph *graph, int *x, int *n, int *flag) {
-  assert_ok(gk_bind(graph, X, x));
-  assert_ok(gk_bind(graph, N, n));
-  assert_ok(gk_bind(graph, FLAG, flag));
-  assert_ok(gk_bind_bytes(graph, LINE, &(line){1, 1}, sizeof(line)));
-}
-
 /* With a graph at hand: growing its memory, and dumping it. */
-TEST_ON_EACH(ALL_BACKENDS, with_a_graph, setup, teardown) {
-  const char *backend = *state;
-  gk_device *device = open_named(backend);
-  gk_graph *graph;
-  assert_ok(gk_graph_create(device, &list, 0, &graph));
-  size_t count = 10;
+TEST_ON_EACH(ALL_BACKENDS, with_a_graph, setup, end_counted_backends) {
+  gk_device *device = open_named(*state);
+  gk_graph *graph = graph_on(device, &list, 0);
   bool done = false;
   for (int k = 1; !done; ++k) {
-    atomic_store(&memory.calls, 0);
-    atomic_store(&memory.fail_at, k);
+    fail_own_memory(k);
     char *text = gk_dump(NULL, graph, k % 2 ? "text" : "json");
-    done = text && atomic_load(&memory.calls) < k;
-    atomic_store(&memory.fail_at, 0);
+    done = !own_memory_failed() && text;
     if (!text) assert_says("memory");
     gk_free_text(text);
   }
-  for (int k = 0; k < 60; ++k) { /* the table of blocks must grow at some time */
-    atomic_store(&memory.calls, 0);
-    atomic_store(&memory.fail_at, 1);
-    gk_result result = gk_resize(graph, OWNED, ++count);
-    bool failed = atomic_load(&memory.calls) > 0;
-    atomic_store(&memory.fail_at, 0);
-    assert_int_equal(result, failed ? GK_ERROR_MEMORY : GK_OK);
+  for (size_t count = 11; count <= 70; ++count) { /* the table of blocks must grow at some time */
+    fail_own_memory(1);
+    const gk_result result = gk_resize(graph, OWNED, count);
+    assert_int_equal(result, own_memory_failed() ? GK_ERROR_MEMORY : GK_OK);
     assert_ok(gk_resize(graph, OWNED, count));
     assert_non_null(gk_alloc(device, 1, GK_DEVICE_MEMORY)); /* left to gk_device_close */
   }
-  atomic_store(&memory.fail_at, 1); /* what ends needs no memory */
+  fail_own_memory(1); /* what ends needs no memory */
   gk_graph_destroy(graph);
   gk_device_close(device);
-  atomic_store(&memory.fail_at, 0);
+  assert_false(own_memory_failed());
 }
 
 /* ---- launching asks for none ------------------------------------------------------------------------------------- */
 
-static void launch_warm(gk_device *device, gk_graph *graph, int *n, int *other, int *x, int rounds) {
-  (void)device;
+static void launch_warm(gk_graph *graph, int *n, int *other, int *x, int rounds) {
   for (int k = 0; k < rounds; ++k) {
-    assert_ok(gk_bind(graph, N, n));
-    assert_ok(gk_bind(graph, X, k % 2 ? other : x));
+    BIND(graph, {N, n}, {X, k % 2 ? other : x});
     assert_ok(gk_bind_int(graph, A, k));
     assert_ok(gk_bind_bytes(graph, LINE, &(line){1, k}, sizeof(line)));
     assert_ok(gk_launch(graph, k % 3 ? 0 : PAUSE));
@@ -272,8 +221,7 @@ TEST(dump_without_the_backends_part) {
   const gk_allocator usual = {NULL, usual_alloc, usual_resize, usual_free};
   assert_ok(gk_set_allocator(&usual));
   gk_device *device = open_named("openmp");
-  gk_graph *graph;
-  assert_ok(gk_graph_create(device, &list, 0, &graph));
+  gk_graph *graph = graph_on(device, &list, 0);
   char *plan = gk_dump(&list, NULL, "text"), *whole = gk_dump(NULL, graph, "text");
   atomic_store(&malloc_fails, true);
   char *part = gk_dump(NULL, graph, "text");
@@ -296,21 +244,16 @@ TEST(malloc_is_counted) {
 }
 #endif
 
-TEST_ON_EACH(ALL_BACKENDS, launches_ask_for_nothing, setup, teardown) {
-  const char *backend = *state;
-  gk_device *device = open_named(backend);
-  gk_graph *graph;
-  assert_ok(gk_graph_create(device, &list, 0, &graph));
-  int *x = int_on(device, 0), *other = int_on(device, 0), *n = int_on(device, 1), *flag = int_on(device, 0);
-  bind_all(graph, x, n, flag);
-  launch_warm(device, graph, n, other, x, 3);
-  int calls = atomic_load(&memory.calls);
-  int before = atomic_load(&mallocs);
-  launch_warm(device, graph, n, other, x, 500);
-  assert_int_equal(atomic_load(&memory.calls), calls);
+TEST_ON_EACH(ALL_BACKENDS, launches_ask_for_nothing, setup, end_counted_backends) {
+  gk_device *device = open_named(*state);
+  int *x = int_on(device, 0), *other = int_on(device, 0), *n = int_on(device, 1);
+  gk_graph *graph = GRAPH_ON(device, &list, 0, {FLAG, int_on(device, 0)});
+  launch_warm(graph, n, other, x, 3);
+  const int calls = atomic_load(&own_memory.calls), before = atomic_load(&mallocs);
+  launch_warm(graph, n, other, x, 500);
+  assert_int_equal(atomic_load(&own_memory.calls), calls);
   assert_int_equal(atomic_load(&mallocs), before);
-  gk_graph_destroy(graph);
-  gk_device_close(device);
+  end_fake(device);
 }
 
 int main(void) { return run_all_tests(); }

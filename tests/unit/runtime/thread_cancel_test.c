@@ -18,10 +18,8 @@ static const gk_kernel slow = {.name = "slow", .params = slow_params, .param_cou
 
 enum { X = 1, A };
 static const gk_slot_desc slots[] = {GK_OWN(X, int, 1), GK_DEFAULT(A, int, 1)};
-static const gk_task slow_tasks[] = {GK_RUN(slow, GK_ONE, X)};
-static const gk_list slow_list = GK_LIST(slow_list, slow_tasks, slots);
-static const gk_task add_tasks[] = {GK_RUN(add, GK_ONE, X, A)};
-static const gk_list add_list = GK_LIST(add_list, add_tasks, slots);
+LIST(slow_list, GK_RUN(slow, GK_ONE, X));
+LIST(add_list, GK_RUN(add, GK_ONE, X, A));
 
 /* ---- asleep in gk_wait ------------------------------------------------------------------------------------------- */
 
@@ -50,13 +48,12 @@ static void run_thread(void *(*work)(void *), cancelled *c) {
 
 TEST_ON("openmp fake_in_process fake_batched", wait_is_finished) {
   cancelled c = {.result = GK_NOT_READY};
-  assert_ok(gk_graph_create(device, &slow_list, 0, &c.graph));
+  c.graph = graph_on(device, &slow_list, 0);
   atomic_store(&shut, true);
   assert_ok(gk_launch(c.graph, 0));
   run_thread(wait_cancelled, &c);
   assert_int_equal(c.result, GK_OK);
   assert_ok(gk_poll(c.graph, NULL));
-  gk_graph_destroy(c.graph);
 }
 
 /* ---- every call -------------------------------------------------------------------------------------------------- */

@@ -19,8 +19,7 @@ static void nap(int microseconds) {
   nanosleep(&time, NULL);
 }
 
-static void run_slow(const gk_value *args, gk_range items) {
-  (void)items;
+HOST_KERNEL(run_slow) {
   atomic_fetch_add(&begun, 1);
   if (atomic_load(&sleeps)) nap(atomic_load(&sleeps));
   while (atomic_load(&shut)) nap(50);
@@ -35,25 +34,16 @@ static const gk_kernel slow = {.name = "slow", .params = slow_params, .param_cou
 enum { X = 1, A, N, ON, COUNT };
 static const gk_slot_desc slots[] = {GK_OWN(X, int, 1), GK_DEFAULT(A, int, 1), GK_OWN(N, int, 1), GK_OWN(ON, int, 1),
                                      GK_OWN(COUNT, int, 1)};
-static const gk_task once_tasks[] = {GK_RUN(slow, GK_ONE, X)};
-static const gk_list once = GK_LIST(once, once_tasks, slots);
-static const gk_task turning_tasks[] = {GK_RUN_ALWAYS(add, GK_ONE, COUNT, A), GK_WHILE(ON), GK_RUN(slow, GK_ONE, X),
-                                        GK_END};
-static const gk_list turning = GK_LIST(turning, turning_tasks, slots);
-static const gk_task counted_tasks[] = {GK_FILL(N, GK_ONE, 5), GK_DO_WHILE(N, .label = 7), GK_RUN(add, GK_ONE, X, A),
-                                        GK_RUN(decrease, GK_ONE, N), GK_END, GK_RUN(add, GK_ONE, COUNT, A)};
-static const gk_list counted = GK_LIST(counted, counted_tasks, slots);
+LIST(once, GK_RUN(slow, GK_ONE, X));
+LIST(turning, GK_RUN_ALWAYS(add, GK_ONE, COUNT, A), GK_WHILE(ON), GK_RUN(slow, GK_ONE, X), GK_END);
+LIST(counted, GK_FILL(N, GK_ONE, 5), GK_DO_WHILE(N, .label = 7), GK_RUN(add, GK_ONE, X, A), GK_RUN(decrease, GK_ONE, N),
+              GK_END, GK_RUN(add, GK_ONE, COUNT, A));
 
-static gk_graph *graph_of(gk_device *device, const gk_list *list, uint32_t bits) {
-  gk_graph *graph = NULL;
-  assert_ok(gk_graph_create(device, list, bits, &graph));
+/* A graph for whose launches `begun` and `ended` count. */
+static gk_graph *counted_graph_on(gk_device *device, const gk_list *list, uint32_t bits) {
   atomic_store(&begun, 0);
   atomic_store(&ended, 0);
-  return graph;
-}
-
-static void start(pthread_t *thread, void *(*work)(void *), void *at) {
-  assert_int_equal(pthread_create(thread, NULL, work, at), 0);
+  return graph_on(device, list, bits);
 }
 
 /* ---- one graph --------------------------------------------------------------------------------------------------- */
@@ -66,9 +56,7 @@ static void *wait_for_it(void *at) {
 
 /* One is in gk_wait for as long as the kernel runs: every call but gk_cancel is told so. */
 TEST_ON(ALL_BACKENDS, every_call_but_cancel_is_busy) {
-  gk_graph *graph = graph_of(device, &once, GK_CANCELLABLE);
-  pthread_t thread;
-  void *answer;
+  gk_graph *graph = counted_graph_on(device, &once, GK_CANCELLABLE);
   gk_result result;
   atomic_store(&shut, true);
   assert_ok(gk_launch(graph, 0));
@@ -77,7 +65,7 @@ TEST_ON(ALL_BACKENDS, every_call_but_cancel_is_busy) {
     assert_int_equal(gk_poll(graph, &status), GK_NOT_READY);
     assert_null(status);
   }
-  start(&thread, wait_for_it, graph);
+  const pthread_t thread = start_thread(wait_for_it, graph);
   while ((result = gk_poll(graph, NULL)) == GK_NOT_READY) sched_yield(); /* until the other is inside */
   assert_fails(GK_ERROR_BUSY, "gk_poll: another thread is in a call of graph once", result);
   assert_fails(GK_ERROR_BUSY, "gk_wait: another thread", gk_wait(graph, &status));
@@ -88,20 +76,15 @@ TEST_ON(ALL_BACKENDS, every_call_but_cancel_is_busy) {
   assert_fails(GK_ERROR_BUSY, "gk_bind_float: another thread", gk_bind_float(graph, A, 2));
   assert_fails(GK_ERROR_BUSY, "gk_bind_bytes: another thread", gk_bind_bytes(graph, A, &result, 4));
   assert_fails(GK_ERROR_BUSY, "gk_resize: another thread", gk_resize(graph, X, 2));
-  assert_null(gk_bound(graph, X));
-  assert_says("gk_bound: another thread");
-  assert_null(gk_dump(NULL, graph, "text"));
-  assert_says("gk_dump: another thread");
+  assert_gives_null("gk_bound: another thread", gk_bound(graph, X));
+  assert_gives_null("gk_dump: another thread", gk_dump(NULL, graph, "text"));
   assert_int_equal(gk_find_slot(graph, "X"), 0);
   assert_says("gk_find_slot: another thread");
   assert_ok(gk_cancel(graph));
   atomic_store(&shut, false);
-  pthread_join(thread, &answer);
-  assert_int_equal((uintptr_t)answer, GK_OK);
-  assert_ok(gk_launch(graph, 0));
-  assert_ok(gk_wait(graph, NULL));
+  assert_int_equal((uintptr_t)join_thread(thread), GK_OK);
+  run_to_end(graph, 0);
   assert_int_equal(int_at(device, gk_bound(graph, X)), 2);
-  gk_graph_destroy(graph);
 }
 
 enum { THREADS = 4 };
@@ -146,16 +129,14 @@ static void *play(void *at) {
 }
 
 TEST_ON(ALL_BACKENDS, threads_on_one_graph_do_no_harm) {
-  gk_graph *graph = graph_of(device, &counted, 0);
+  gk_graph *graph = counted_graph_on(device, &counted, 0);
   int *x = int_on(device, 0), *other = int_on(device, 0), launched = 1, busy = 0;
   player players[THREADS];
-  pthread_t threads[THREADS];
   const gk_status *status;
   for (uint64_t k = 0; k < THREADS; ++k)
     players[k] = (player){.graph = graph, .x = x, .other = other, .random = mix(k + 1), .rounds = 250};
   assert_ok(gk_launch(graph, 0)); /* one for sure */
-  for (int k = 0; k < THREADS; ++k) start(&threads[k], play, &players[k]);
-  for (int k = 0; k < THREADS; ++k) pthread_join(threads[k], NULL);
+  RUN_THREADS(play, players);
   for (int k = 0; k < THREADS; ++k) {
     assert_string_equal(players[k].wrong, "");
     launched += players[k].launched;
@@ -167,14 +148,11 @@ TEST_ON(ALL_BACKENDS, threads_on_one_graph_do_no_harm) {
   assert_int_equal(status->state, GK_FINISHED);
   assert_int_equal(gk_passes(status, 7), 5);
   assert_int_equal(int_at(device, gk_bound(graph, COUNT)), launched); /* none was lost, none came twice */
-  gk_graph_destroy(graph);
-  gk_free(device, x);
-  gk_free(device, other);
 }
 
 /* ---- cancelling -------------------------------------------------------------------------------------------------- */
 
-typedef struct canceller { gk_graph *graph; atomic_bool over; int calls, failed; } canceller;
+typedef struct canceller { gk_graph *graph; pthread_t thread; atomic_bool over; int calls, failed; } canceller;
 
 static void *cancel_on_and_on(void *at) {
   canceller *c = at;
@@ -186,15 +164,31 @@ static void *cancel_on_and_on(void *at) {
   return NULL;
 }
 
+enum { CANCELLERS = 2 };
+
+static void start_cancellers(canceller all[CANCELLERS], gk_graph *graph) {
+  for (int k = 0; k < CANCELLERS; ++k) {
+    all[k] = (canceller){.graph = graph};
+    all[k].thread = start_thread(cancel_on_and_on, &all[k]);
+  }
+}
+
+static void end_cancellers(canceller all[CANCELLERS]) {
+  for (int k = 0; k < CANCELLERS; ++k) {
+    atomic_store(&all[k].over, true);
+    join_thread(all[k].thread);
+    assert_int_equal(all[k].failed, 0);
+  }
+}
+
 TEST_ON(ALL_BACKENDS, cancel_races_with_everything) {
-  gk_graph *graph = graph_of(device, &turning, GK_CANCELLABLE);
-  canceller cancellers[2] = {{.graph = graph}, {.graph = graph}};
-  pthread_t threads[2];
+  gk_graph *graph = counted_graph_on(device, &turning, GK_CANCELLABLE);
+  canceller cancellers[CANCELLERS];
   const gk_status *status;
   int launched = 0;
   atomic_store(&sleeps, 0);
   set_int(device, gk_bound(graph, ON), 1); /* endless: only a cancel ends it */
-  for (int k = 0; k < 2; ++k) start(&threads[k], cancel_on_and_on, &cancellers[k]);
+  start_cancellers(cancellers, graph);
   for (int k = 0; k < 200; ++k) {
     for (int several = 0; several <= k % 3; ++several, ++launched) assert_ok(gk_launch(graph, 0));
     if (k % 4 == 0) assert_true(gk_poll(graph, NULL) <= GK_NOT_READY);
@@ -202,23 +196,17 @@ TEST_ON(ALL_BACKENDS, cancel_races_with_everything) {
     assert_ok(gk_wait(graph, &status));
     assert_int_equal(status->state, GK_CANCELLED);
   }
-  for (int k = 0; k < 2; ++k) {
-    atomic_store(&cancellers[k].over, true);
-    pthread_join(threads[k], NULL);
-    assert_int_equal(cancellers[k].failed, 0);
-  }
+  end_cancellers(cancellers);
   assert_int_equal(int_at(device, gk_bound(graph, COUNT)), launched); /* always-tasks ran */
   set_int(device, gk_bound(graph, ON), 0);
-  assert_ok(gk_launch(graph, 0)); /* not concerned any more */
-  assert_ok(gk_wait(graph, &status));
+  status = run_to_end(graph, 0); /* not concerned any more */
   assert_int_equal(status->state, GK_FINISHED);
-  gk_graph_destroy(graph);
 }
 
 /* It stops at the next loop end: the kernel at work ends in peace, and few begin after it. */
 TEST_ON(ALL_BACKENDS, cancel_waits_for_one_kernel) {
-  bool far = strcmp(gk_device_describe(device)->backend, "awkward") == 0; /* may take some passes without looking */
-  gk_graph *graph = graph_of(device, &turning, GK_CANCELLABLE);
+  const bool far = is_of(device, "awkward"); /* may take some passes without looking */
+  gk_graph *graph = counted_graph_on(device, &turning, GK_CANCELLABLE);
   const gk_status *status;
   atomic_store(&sleeps, 3000);
   set_int(device, gk_bound(graph, ON), 1);
@@ -236,13 +224,12 @@ TEST_ON(ALL_BACKENDS, cancel_waits_for_one_kernel) {
     assert_int_equal(gk_passes(status, 0), atomic_load(&ended));
   }
   atomic_store(&sleeps, 0);
-  gk_graph_destroy(graph);
 }
 
 /* gk_graph_destroy in the middle of an endless loop: cancels, waits, and nothing runs behind it. */
 TEST_ON(ALL_BACKENDS, destroy_stops_what_runs) {
   for (int k = 0; k < 20; ++k) {
-    gk_graph *graph = graph_of(device, &turning, k % 2 ? GK_CANCELLABLE : 0);
+    gk_graph *graph = counted_graph_on(device, &turning, k % 2 ? GK_CANCELLABLE : 0);
     set_int(device, gk_bound(graph, ON), 1);
     assert_ok(gk_launch(graph, 0));
     assert_ok(gk_launch(graph, 0));
@@ -305,54 +292,40 @@ static void drop_watched(void *graph) {
 static void *cancel_once(void *at) { return (void *)(uintptr_t)gk_cancel(at); }
 
 TEST(close_waits_for_cancel) {
-  gk_backend hesitant;
-  void *answer;
-  pthread_t thread;
-  fake_register();
-  fake_reset();
+  begin_backends();
   for (size_t k = 0; gk_backend_at(k); ++k)
     if (strcmp(gk_backend_at(k)->name, fake_names[FAKE_NATIVE]) == 0) fake = *gk_backend_at(k);
-  hesitant = fake;
+  gk_backend hesitant = fake;
   hesitant.name = "hesitant";
   hesitant.open = open_hesitant;
   hesitant.cancel = cancel_hesitantly;
   hesitant.drop = drop_watched;
   assert_ok(gk_backend_register(&hesitant));
   gk_device *device = open_named(hesitant.name);
-  gk_graph *graph = graph_of(device, &once, GK_CANCELLABLE);
-  assert_ok(gk_launch(graph, 0));
-  assert_ok(gk_wait(graph, NULL));
-  start(&thread, cancel_once, graph);
+  gk_graph *graph = counted_graph_on(device, &once, GK_CANCELLABLE);
+  run_to_end(graph, 0);
+  const pthread_t thread = start_thread(cancel_once, graph);
   await_closing(CANCELS);
   is_closing = true;
   close_fake(device);
   is_closing = false;
-  assert_int_equal(pthread_join(thread, &answer), 0);
-  assert_int_equal((uintptr_t)answer, GK_OK);
+  assert_int_equal((uintptr_t)join_thread(thread), GK_OK);
   assert_int_equal(closing.state, WAITED_FOR);
   assert_ok(gk_cancel(graph)); /* there is nothing to stop any more */
   gk_graph_destroy(graph);
 }
 
 TEST_ON_EACH(ALL_BACKENDS, cancel_races_with_close, NULL, NULL) {
-  const char *backend = *state;
-  fake_register();
-  fake_reset();
-  awkward_register();
+  begin_backends();
   for (int k = 0; k < 50; ++k) {
-    gk_device *device = open_named(backend);
-    gk_graph *graph = graph_of(device, &turning, GK_CANCELLABLE);
-    canceller cancellers[2] = {{.graph = graph}, {.graph = graph}};
-    pthread_t threads[2];
+    gk_device *device = open_named(*state);
+    gk_graph *graph = counted_graph_on(device, &turning, GK_CANCELLABLE);
+    canceller cancellers[CANCELLERS];
     set_int(device, gk_bound(graph, ON), 1);
-    for (int each = 0; each < 2; ++each) start(&threads[each], cancel_on_and_on, &cancellers[each]);
+    start_cancellers(cancellers, graph);
     for (int several = 0; several < k % 3; ++several) assert_ok(gk_launch(graph, 0));
     close_fake(device);
-    for (int each = 0; each < 2; ++each) {
-      atomic_store(&cancellers[each].over, true);
-      pthread_join(threads[each], NULL);
-      assert_int_equal(cancellers[each].failed, 0);
-    }
+    end_cancellers(cancellers);
     assert_fails(GK_ERROR_DEVICE, "gk_launch: the device of graph turning was closed", gk_launch(graph, 0));
     gk_graph_destroy(graph);
   }
@@ -398,13 +371,10 @@ static void *use_a_device(void *at) {
 TEST(a_device_per_thread) {
   owner owners[] = {{.backend = "awkward"}, {.backend = "openmp"}, {.backend = "awkward", .ordinal = 1},
                     {.backend = "openmp"}};
-  pthread_t threads[GK_COUNT(owners)];
-  awkward_register();
-  for (size_t k = 0; k < GK_COUNT(owners); ++k) start(&threads[k], use_a_device, &owners[k]);
-  for (size_t k = 0; k < GK_COUNT(owners); ++k) pthread_join(threads[k], NULL);
+  begin_backends();
+  RUN_THREADS(use_a_device, owners);
   for (size_t k = 0; k < GK_COUNT(owners); ++k) assert_string_equal(owners[k].wrong, "");
-  assert_string_equal(awkward_broken(), "");
-  assert_int_equal(awkward_leaks(), 0);
+  assert_nothing_left();
 }
 
 int main(void) { return run_all_tests(); }

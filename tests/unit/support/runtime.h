@@ -1,49 +1,11 @@
-/* What the tests of the runtime share: asserts that show gk_error(), an allocator that counts and fails, devices. */
+/* What the tests of the runtime share: devices and the fixtures that open them, lists, graphs, threads. */
 #ifndef RUNTIME_H
 #define RUNTIME_H
-#include "test.h"
+#include "own_memory.h"
 #include <pthread.h>
-#include <stdatomic.h>
 #include "device/awkward.h"
 #include "fake_backend.h"
-
-/* ---- an allocator that counts, and fails on request -------------------------------------------------------------- */
-
-typedef struct counting {
-  atomic_int live, calls;
-  atomic_int fail_at; /* of calls, from 1; 0: none */
-} counting;
-
-static inline bool counting_fails(counting *c) {
-  return atomic_fetch_add(&c->calls, 1) + 1 == atomic_load(&c->fail_at);
-}
-
-static inline void *counting_alloc(void *user, size_t bytes) {
-  counting *c = user;
-  void *memory = counting_fails(c) ? NULL : malloc(bytes);
-  if (memory) {
-    memset(memory, 0x5A, bytes);
-    atomic_fetch_add(&c->live, 1);
-  }
-  return memory;
-}
-
-static inline void *counting_resize(void *user, void *at, size_t bytes) {
-  counting *c = user;
-  void *memory = counting_fails(c) ? NULL : realloc(at, bytes);
-  if (memory && !at) atomic_fetch_add(&c->live, 1);
-  return memory;
-}
-
-static inline void counting_free(void *user, void *at) {
-  counting *c = user;
-  if (at) atomic_fetch_sub(&c->live, 1);
-  free(at);
-}
-
-static inline gk_allocator counting_allocator(counting *c) {
-  return (gk_allocator){c, counting_alloc, counting_resize, counting_free};
-}
+#include "runtime/device.h"
 
 /* ---- devices ----------------------------------------------------------------------------------------------------- */
 
@@ -59,32 +21,68 @@ static inline gk_device *open_fake(fake_mode mode) {
   return open_named(fake_names[mode]);
 }
 
-/* Closes it, and asserts that every rule was kept and nothing is left. */
-static inline void close_fake(gk_device *device) {
-  gk_device_close(device);
+static inline void assert_nothing_left(void) {
   assert_string_equal(fake_broken(), "");
   assert_int_equal(fake_leaks(), 0);
   assert_string_equal(awkward_broken(), "");
   assert_int_equal(awkward_leaks(), 0);
 }
 
-/* The fixture of a test on a backend, which its initial state names. */
-static inline int setup_device(void **state) {
+/* Closes it, and asserts that every rule was kept and nothing is left. */
+static inline void close_fake(gk_device *device) {
+  gk_device_close(device);
+  assert_nothing_left();
+}
+
+static inline void destroy_graphs_of(gk_device *device) {
+  while (device->graphs) gk_graph_destroy(device->graphs);
+}
+
+/* The same with the graphs that are left. */
+static inline void end_fake(gk_device *device) {
+  destroy_graphs_of(device);
+  close_fake(device);
+}
+
+static inline void begin_backends(void) {
   fake_register();
   fake_reset();
   awkward_register();
   awkward_seed(1);
   awkward_fail_at(0, GK_OK);
   awkward_forgive();
+}
+
+/* The fixture of a test on a backend, which its initial state names. */
+static inline int setup_device(void **state) {
+  begin_backends();
   return gk_device_open(&(gk_device_desc){.backend = *state}, (gk_device **)state) == GK_OK ? 0 : -1;
 }
 
 static inline int teardown_device(void **state) {
   fake_go(); /* a test that failed in between left it held, and closing would wait for ever */
-  close_fake(*state);
+  end_fake(*state);
   return 0;
 }
 
+/* The same where gk's own memory is counted. */
+static inline int begin_counted_backends(void **state) {
+  begin_backends();
+  return begin_counted(state);
+}
+static inline int end_counted_backends(void **state) {
+  assert_nothing_left();
+  return end_counted(state);
+}
+static inline int setup_counted(void **state) { return begin_counted(state) == 0 ? setup_device(state) : -1; }
+static inline int teardown_counted(void **state) {
+  teardown_device(state);
+  return end_counted(state);
+}
+
+static inline bool is_of(const gk_device *device, const char *backend) {
+  return strcmp(gk_device_describe(device)->backend, backend) == 0;
+}
 static inline bool is_fake(const gk_device *device) {
   return strncmp(gk_device_describe(device)->backend, "fake", 4) == 0;
 }
@@ -107,6 +105,16 @@ static inline int int_at(gk_device *device, const void *memory) {
   assert_ok(gk_download(device, &value, memory, sizeof value));
   return value;
 }
+
+/* ASSERT_INTS(device, memory, 1, 2, 3): so they are, from there on. */
+static inline void assert_ints(gk_device *device, const void *memory, const int *wanted, size_t count) {
+  for (size_t k = 0; k < count; ++k) {
+    const int found = int_at(device, (const int *)memory + k);
+    if (found != wanted[k]) fail_msg("int %zu is %d, not %d", k, found, wanted[k]);
+  }
+}
+#define ASSERT_INTS(device, memory, ...) \
+  assert_ints(device, memory, (const int[]){__VA_ARGS__}, GK_COUNT(((const int[]){__VA_ARGS__})))
 
 static inline void set_int(gk_device *device, int *memory, int value) {
   assert_ok(gk_upload(device, memory, &value, sizeof value));
@@ -136,6 +144,23 @@ static inline void bind_ints(gk_graph *graph, const slot_number *all, size_t cou
 #define BIND_INTS(graph, ...) \
   bind_ints(graph, (const slot_number[]){__VA_ARGS__}, GK_COUNT(((const slot_number[]){__VA_ARGS__})))
 
+/* GRAPH_ON(device, &list, bits, {X, x}, {Y, y}): the graph of a list with its slots bound to memory. */
+static inline gk_graph *bound_graph_on(gk_device *device, const gk_list *list, uint32_t bits, const slot_memory *all,
+                                       size_t count) {
+  gk_graph *graph = graph_on(device, list, bits);
+  bind_slots(graph, all, count);
+  return graph;
+}
+#define GRAPH_ON(device, list, bits, ...) \
+  bound_graph_on(device, list, bits, (const slot_memory[]){__VA_ARGS__}, \
+                 GK_COUNT(((const slot_memory[]){__VA_ARGS__})))
+
+/* What a launch and the wait for it come to; the launch itself is taken. */
+static inline gk_result waited_for(gk_graph *graph, int32_t label) {
+  assert_ok(gk_launch(graph, label));
+  return gk_wait(graph, NULL);
+}
+
 /* Launches from `label`, and waits: what became of it. */
 static inline const gk_status *run_to_end(gk_graph *graph, int32_t label) {
   const gk_status *status = NULL;
@@ -143,4 +168,27 @@ static inline const gk_status *run_to_end(gk_graph *graph, int32_t label) {
   assert_ok(gk_wait(graph, &status));
   return status;
 }
+
+/* ---- threads ----------------------------------------------------------------------------------------------------- */
+
+static inline pthread_t start_thread(void *(*work)(void *), void *at) {
+  pthread_t thread;
+  assert_int_equal(pthread_create(&thread, NULL, work, at), 0);
+  return thread;
+}
+
+static inline void *join_thread(pthread_t thread) {
+  void *answer = NULL;
+  assert_int_equal(pthread_join(thread, &answer), 0);
+  return answer;
+}
+
+/* A thread for each element of an array, to their end. */
+static inline void run_threads(void *(*work)(void *), void *array, size_t count, size_t element_bytes) {
+  pthread_t threads[8];
+  assert_in_range(count, 1, 8);
+  for (size_t k = 0; k < count; ++k) threads[k] = start_thread(work, (char *)array + k * element_bytes);
+  for (size_t k = 0; k < count; ++k) join_thread(threads[k]);
+}
+#define RUN_THREADS(work, array) run_threads(work, array, GK_COUNT(array), sizeof *(array))
 #endif

@@ -104,4 +104,13 @@ static inline int run_all_tests(void) { return run_all_tests_with(NULL, NULL); }
   do { \
     if (!strstr(gk_error(), (words))) fail_msg("\"%s\" doesn't say \"%s\"", gk_error(), (words)); \
   } while (0)
+
+#define assert_invalid(words, call) assert_fails(GK_ERROR_INVALID, words, call)
+
+/* The call gives nothing, and its message has these words. */
+#define assert_gives_null(words, call) \
+  do { \
+    assert_null(call); \
+    assert_says(words); \
+  } while (0)
 #endif
