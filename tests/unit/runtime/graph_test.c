@@ -79,7 +79,8 @@ TEST_ON(FAKE_BACKENDS, every_failure_while_creating) {
     assert_string_equal(fake_broken(), "");
     assert_int_equal(fake_leaks(), 1); /* the other device */
   }
-  assert_int_equal(k, is_of(device, "fake_batched") ? 7 : 6); /* load twice, lower, alloc, copy if it is far; and the one without */
+  /* load twice, lower, alloc, copy if it is far; and the one without */
+  assert_int_equal(k, is_of(device, "fake_batched") ? 7 : 6);
 }
 
 TEST_ON(FAKE_BACKENDS, kernel_that_does_not_load_is_named) {
