@@ -16,31 +16,6 @@ static inline int *zeros(gk_device *device, size_t count) {
   return gk_alloc(device, count * sizeof(int), GK_DEVICE_MEMORY);
 }
 
-typedef struct int_value { int *at; int value; } int_value;
-
-static inline void assert_values(gk_device *device, const char *text, const int_value *all, size_t count) {
-  for (size_t k = 0; k < count; ++k) {
-    const int have = int_at(device, all[k].at);
-    if (have != all[k].value) fail_msg("%s: value %zu is %d, not %d", text, k, have, all[k].value);
-  }
-}
-static inline void set_values(gk_device *device, const int_value *all, size_t count) {
-  for (size_t k = 0; k < count; ++k) set_int(device, all[k].at, all[k].value);
-}
-#define INT_VALUES(...) (const int_value[]){__VA_ARGS__}, GK_COUNT(((const int_value[]){__VA_ARGS__}))
-/* ASSERT_VALUES({x, 3}, {y, 5}); SET_VALUES({x, 0}, {left, 3}). */
-#define ASSERT_VALUES(...) assert_values(device, #__VA_ARGS__, INT_VALUES(__VA_ARGS__))
-#define SET_VALUES(...) set_values(device, INT_VALUES(__VA_ARGS__))
-
-static inline void assert_ints(gk_device *device, const int *at, const int *want, size_t count) {
-  int have[64];
-  assert_ok(gk_download(device, have, at, count * sizeof *have));
-  for (size_t k = 0; k < count; ++k)
-    if (have[k] != want[k]) fail_msg("at %zu: %d, not %d", k, have[k], want[k]);
-}
-/* Ints that follow each other: ASSERT_INTS(x, 1, 2, 3). */
-#define ASSERT_INTS(at, ...) assert_ints(device, at, (const int[]){__VA_ARGS__}, GK_COUNT(((const int[]){__VA_ARGS__})))
-
 /* Each of many launches under way sees what was bound for it, structs too. The graph multiplies `x` by the first
  * int of `its_line` and adds the second one. */
 static inline void check_queue(gk_device *device, gk_graph *graph, gk_slot x, gk_slot its_line) {

@@ -182,7 +182,7 @@ TEST_ON(ALL_BACKENDS, structs_are_aligned) {
   static const gk_kernel kernel = {.name = "where", .params = params, .param_count = 2, .host = where_is_it};
   static const gk_slot_desc table[] = {GK_BUFFER(1, int), {2, GK_BYTES, "W", "wide_struct", .element_bytes = 128},
                                        {3, GK_BYTES, "V", "wide_struct", .element_bytes = 128}};
-  LIST_OVER(list, table, GK_RUN(kernel, GK_ONE, 1, 2), GK_RUN(kernel, GK_ONE, 1, 3));
+  LIST_OVER(table, list, GK_RUN(kernel, GK_ONE, 1, 2), GK_RUN(kernel, GK_ONE, 1, 3));
   int *x = int_on(device, 0);
   gk_graph *graph = GRAPH_ON(device, &list, 0, {1, x});
   static const char bytes[128];
@@ -250,11 +250,11 @@ TEST_ON(ALL_BACKENDS, resize_keeps_and_zeroes) {
   assert_int_equal(int_at(device, owned + 3), 0);
   assert_ok(gk_upload(device, owned, (int[]){1, 2, 3, 4}, 4 * sizeof(int)));
   assert_ok(gk_resize(graph, OWNED, 8));
-  ASSERT_INTS(device, gk_bound(graph, OWNED), 1, 2, 3, 4, 0, 0, 0, 0);
+  ASSERT_INTS(gk_bound(graph, OWNED), 1, 2, 3, 4, 0, 0, 0, 0);
   assert_ok(gk_resize(graph, OWNED, 2));
   assert_invalid("which has 8 bytes", gk_download(device, back, gk_bound(graph, OWNED), 12));
   assert_ok(gk_resize(graph, OWNED, 5)); /* what was cut off is gone */
-  ASSERT_INTS(device, gk_bound(graph, OWNED), 1, 2, 0, 0, 0);
+  ASSERT_INTS(gk_bound(graph, OWNED), 1, 2, 0, 0, 0);
   owned = gk_bound(graph, OWNED);
   int *other = ints_on(device, (int[]){10, 20}, 2);
   assert_ok(gk_bind(graph, OWNED, other)); /* the caller's, and back */
@@ -340,7 +340,7 @@ TEST_ON(ALL_BACKENDS, structs_are_copied_per_launch) {
 enum { IN_X = 1, IN_COUNT, IN_OWN, IN_LINE };
 static const gk_slot_desc inner_slots[] = {GK_BUFFER(IN_X, int), GK_DEFAULT(IN_COUNT, int, 1), GK_OWN(IN_OWN, int, 1),
                                            GK_STRUCT_VALUE(IN_LINE, line)};
-LIST_OVER(inner, inner_slots, GK_RUN(apply, IN_COUNT, IN_X, IN_LINE), GK_RUN(total, IN_COUNT, IN_X, IN_OWN));
+LIST_OVER(inner_slots, inner, GK_RUN(apply, IN_COUNT, IN_X, IN_LINE), GK_RUN(total, IN_COUNT, IN_X, IN_OWN));
 static const gk_task outer_tasks[] = {GK_INCLUDE(inner, 0, X), GK_RUN(add, COUNT, X, I),
                                       GK_INCLUDE_AS(again, inner, 100, OWNED, COUNT)};
 

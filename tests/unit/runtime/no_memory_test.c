@@ -12,7 +12,7 @@ static const gk_slot_desc slots[] = {GK_BUFFER(X, int),   GK_DEFAULT(A, int, 1),
 enum { IN_X = 1, IN_COUNT, IN_OWN };
 static const gk_slot_desc inner_slots[] = {GK_BUFFER(IN_X, int), GK_DEFAULT(IN_COUNT, int, 1),
                                            GK_OWN(IN_OWN, int, 100)};
-LIST_OVER(inner, inner_slots, GK_RUN(total, IN_COUNT, IN_X, IN_OWN));
+LIST_OVER(inner_slots, inner, GK_RUN(total, IN_COUNT, IN_X, IN_OWN));
 LIST(list, GK_DO_WHILE(N, .max_iterations = 9, .label = LOOP), GK_RUN(add, COUNT, X, A), GK_INCLUDE(inner, 100, X),
            GK_CHECKPOINT(PAUSE, FLAG), GK_RUN(apply, COUNT, X, LINE), GK_END, GK_PARALLEL, GK_SECTION,
            GK_RUN(decrease, GK_ONE, N), GK_END, GK_SECTION, GK_RUN(decrease, GK_ONE, OWNED), GK_END, GK_END, GK_END);

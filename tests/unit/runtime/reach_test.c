@@ -55,7 +55,7 @@ TEST(test_flag_behind_memory) {
 /* To the byte, in memory that has no elements. */
 TEST(test_flag_in_raw_memory) {
   static const gk_slot_desc raw[] = {GK_RAW_BUFFER(FLAG)};
-  LIST_OVER(list, raw, GK_IF(FLAG, .offset = 4), GK_END);
+  LIST_OVER(raw, list, GK_IF(FLAG, .offset = 4), GK_END);
   for (size_t bytes = 1; bytes < 10; ++bytes) {
     char said[100];
     gk_graph *graph = NULL;
@@ -185,7 +185,7 @@ TEST(test_behind_a_block) {
 /* A kernel without items touches nothing, whatever the type of their number. */
 TEST(test_no_items_no_memory) {
   static const gk_slot_desc counted[] = {GK_BUFFER(DATA, int), GK_SCALAR(N, uint), GK_SCALAR(BIG, int64_t)};
-  LIST_OVER(list, counted, GK_RUN(count_up, N, DATA), GK_RUN(count_up, BIG, DATA));
+  LIST_OVER(counted, list, GK_RUN(count_up, N, DATA), GK_RUN(count_up, BIG, DATA));
   static const struct { int64_t n, big; bool is_fine; } cases[] = {
     {0, 0, true}, {0, -1, true}, {0, INT64_MIN, true}, {1, 0, false}, {0, 1, false}, {UINT32_MAX, 0, false}};
   gk_graph *graph = NULL;
