@@ -268,30 +268,22 @@ static void check_story(gk_device *device, int list, uint32_t bits, after_failur
   discard(context);
 }
 
-static counting counts; /* of the host's memory nothing is left, either */
-
-static int setup_counted(void **state) {
-  static gk_allocator allocator;
-  allocator = counting_allocator(&counts);
-  return gk_set_allocator(&allocator) == GK_OK ? setup_cuda(state) : -1;
-}
-
-static int teardown_counted(void **state) {
+/* Of the host's memory nothing is left, either. */
+static int setup_host_counted(void **state) { return begin_counted(state) == 0 ? setup_cuda(state) : -1; }
+static int teardown_host_counted(void **state) {
   const int result = teardown_cuda(state);
-  const int left = atomic_load(&counts.live);
-  if (left) fprintf(stderr, "%d blocks of the host's memory are left\n", left);
-  return left || gk_set_allocator(NULL) != GK_OK ? -1 : result;
+  return end_counted(state) == 0 ? result : -1;
 }
-#define COUNTED(test) DEVICE_TEST(test, setup_counted, teardown_counted)
+#define HOST_COUNTED(test) DEVICE_TEST(test, setup_host_counted, teardown_host_counted)
 
-COUNTED(test_native) {
+HOST_COUNTED(test_native) {
   for (int list = STRAIGHT; list <= LOOPING; ++list)
     for (int way = 0; way < WAYS; ++way) check_story(device, list, 0, (after_failure)way);
   for (int list = CALLING; list < YIELDING; ++list) check_story(device, list, 0, WAYS);
   for (int way = 0; way < WAYS; ++way) check_story(device, YIELDING, 0, (after_failure)way);
 }
 
-COUNTED(test_gated) {
+HOST_COUNTED(test_gated) {
   for (int list = 0; list < LISTS; ++list) check_story(device, list, GK_HOST_GATED, WAYS);
 }
 
@@ -312,7 +304,7 @@ static void check_destroyed(story *s, bool on_stream) {
   }
 }
 
-COUNTED(test_destroyed) {
+HOST_COUNTED(test_destroyed) {
   story s = story_on(device, STRAIGHT, 0);
   (void)enter_context(device);
   s.way = WAIT;
@@ -369,7 +361,7 @@ static void check_counts(gk_device *device, const gk_list *list, uint32_t bits, 
   }
 }
 
-COUNTED(test_counts) {
+HOST_COUNTED(test_counts) {
   static const gk_task once[] = {GK_FILL(TO, TIMES, 7)}, more[] = {GK_DO_WHILE(AGAIN), GK_FILL(TO, TIMES, 7), GK_END};
   static const gk_list fills[] = {GK_LIST(fills[0], once, counted), GK_LIST(fills[1], more, counted)};
   (void)enter_context(device);
