@@ -1,8 +1,6 @@
 #include "parts.h"
 #include "unit/support/chance.h"
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "watch.h"
 #include <sys/mman.h>
 
 enum { DEVICES = 2 };
@@ -10,79 +8,28 @@ static const size_t apart_bytes = (size_t)1 << 34, most_bytes = (size_t)1 << 30;
 
 /* ---- what the tests ask for, and see ----------------------------------------------------------------------------- */
 
-static struct {
-  pthread_mutex_t lock;
-  uint64_t seed;
-  unsigned long calls, fail_at;
-  gk_result code;
-  awkward_how how;
-  unsigned leaks;
-  char broken[200];
-} watch = {.lock = PTHREAD_MUTEX_INITIALIZER};
+static struct { uint64_t seed; unsigned long calls, fail_at; gk_result code; awkward_how how; } asked; /* watch.lock */
 
-void awkward_seed(uint64_t seed) {
-  pthread_mutex_lock(&watch.lock);
-  watch.seed = seed;
-  pthread_mutex_unlock(&watch.lock);
-}
-
+void awkward_seed(uint64_t seed) { LOCKED(asked.seed = seed); }
 void awkward_fail_at(unsigned long call, gk_result code) {
-  pthread_mutex_lock(&watch.lock);
-  watch.calls = 0;
-  watch.fail_at = call;
-  watch.code = code;
-  pthread_mutex_unlock(&watch.lock);
+  LOCKED(asked.calls = 0, asked.fail_at = call, asked.code = code);
 }
-
-void awkward_fail_how(awkward_how how) {
-  pthread_mutex_lock(&watch.lock);
-  watch.how = how;
-  pthread_mutex_unlock(&watch.lock);
-}
-
+void awkward_fail_how(awkward_how how) { LOCKED(asked.how = how); }
 unsigned long awkward_calls(void) {
-  pthread_mutex_lock(&watch.lock);
-  unsigned long calls = watch.calls;
-  pthread_mutex_unlock(&watch.lock);
+  unsigned long calls;
+  LOCKED(calls = asked.calls);
   return calls;
 }
-
-unsigned awkward_leaks(void) {
-  pthread_mutex_lock(&watch.lock);
-  unsigned leaks = watch.leaks;
-  pthread_mutex_unlock(&watch.lock);
-  return leaks;
-}
-
+unsigned awkward_leaks(void) { return leaks(); }
 const char *awkward_broken(void) { return watch.broken; }
-
-void awkward_forgive(void) {
-  pthread_mutex_lock(&watch.lock);
-  watch.broken[0] = 0;
-  pthread_mutex_unlock(&watch.lock);
-}
-
-static void broken_if(bool is, const char *rule) {
-  if (!is) return;
-  pthread_mutex_lock(&watch.lock);
-  if (!watch.broken[0]) snprintf(watch.broken, sizeof watch.broken, "%s", rule);
-  pthread_mutex_unlock(&watch.lock);
-}
-
-static void leak(int change) {
-  pthread_mutex_lock(&watch.lock);
-  watch.leaks += (unsigned)change;
-  pthread_mutex_unlock(&watch.lock);
-}
+void awkward_forgive(void) { LOCKED(watch.broken[0] = 0); }
 
 /* An entry that can fail begins. late: where a failure may come later, and how it was asked for; else NULL. */
 static gk_result begin(device *d, const char *entry, gk_result *late) {
-  pthread_mutex_lock(&watch.lock);
-  bool fails = ++watch.calls == watch.fail_at;
-  gk_result code = watch.code;
-  awkward_how how = watch.how;
-  pthread_mutex_unlock(&watch.lock);
-  bool lost = false;
+  bool fails, lost = false;
+  gk_result code;
+  awkward_how how;
+  LOCKED(fails = ++asked.calls == asked.fail_at, code = asked.code, how = asked.how);
   if (d->opened) {
     pthread_mutex_lock(&d->lock);
     if (fails && how == AWKWARD_LOST) d->lost = true;
@@ -91,11 +38,9 @@ static gk_result begin(device *d, const char *entry, gk_result *late) {
   }
   if (lost) return gk_fail(GK_ERROR_DEVICE, "backend awkward: %s: the device is lost; close it", entry);
   if (!fails) return GK_OK;
-  if (late && how == AWKWARD_LATE) {
-    *late = code;
-    return GK_OK;
-  }
-  return gk_fail(code, "backend awkward: %s failed on request", entry);
+  if (!late || how != AWKWARD_LATE) return gk_fail(code, "backend awkward: %s failed on request", entry);
+  *late = code;
+  return GK_OK;
 }
 
 /* ---- devices ----------------------------------------------------------------------------------------------------- */
@@ -105,7 +50,7 @@ static gk_result open_device(void *state, const gk_device_desc *desc) {
   gk_result result = begin(d, "open", NULL);
   if (result != GK_OK) return result;
   broken_if(!desc->backend || strcmp(desc->backend, "awkward") != 0, "open: desc->backend is not its name");
-  for (size_t k = 0; k < sizeof *d; ++k) broken_if(((unsigned char *)state)[k] != 0, "open: the state isn't zeroed");
+  broken_unless_zeroed(d, sizeof *d, "open: the state isn't zeroed");
   if (desc->next)
     return gk_fail(GK_ERROR_INVALID, "backend awkward: it knows no extension (number %u was given)",
                    (unsigned)desc->next->id);
@@ -115,11 +60,10 @@ static gk_result open_device(void *state, const gk_device_desc *desc) {
   if (apart != MAP_FAILED) d->begin = (uintptr_t)apart;
   if (!d->begin || !d->staging) return gk_fail(GK_ERROR_MEMORY, "backend awkward: no memory for a device");
   d->ordinal = desc->ordinal;
-  pthread_mutex_lock(&watch.lock);
-  d->slow = watch.seed != 0;
-  d->random = mix(watch.seed + (uint64_t)desc->ordinal + 1);
+  LOCKED(d->random = asked.seed);
+  d->slow = d->random != 0;
+  d->random = mix(d->random + (uint64_t)desc->ordinal + 1);
   d->device_random = mix(d->random);
-  pthread_mutex_unlock(&watch.lock);
   pthread_mutex_init(&d->lock, NULL);
   pthread_mutex_init(&d->copy_lock, NULL);
   d->batch = 1;
@@ -231,20 +175,19 @@ static gk_result alloc_memory(void *state, size_t bytes, gk_memory kind, void **
   device *d = state;
   gk_result result = begin(d, "alloc", NULL);
   if (result != GK_OK) return result;
-  broken_if(bytes == 0, "alloc: 0 bytes");
-  broken_if(kind != GK_DEVICE_MEMORY && kind != GK_HOST_MEMORY, "alloc: no such kind");
+  broken_by_alloc(bytes, kind);
   block b = {.bytes = bytes, .kind = kind};
   void *at = NULL;
   if (bytes <= most_bytes && posix_memalign(&at, 256, bytes) == 0) b.at = at; /* no longer, so that ASan sees its end */
   if (!b.at) return gk_fail(GK_ERROR_MEMORY, "backend awkward: out of memory: %zu bytes", bytes);
   memset(b.at, 0xA5, bytes);
   pthread_mutex_lock(&d->lock);
-  bool there = insert(d, &b);
-  pthread_mutex_unlock(&d->lock);
-  if (there) *memory = (void *)b.begin;
-  if (there) leak(1);
+  if (insert(d, &b)) *memory = (void *)b.begin;
   else free(b.at);
-  return there ? GK_OK : gk_fail(GK_ERROR_MEMORY, "backend awkward: out of memory: %zu bytes", bytes);
+  pthread_mutex_unlock(&d->lock);
+  if (!b.begin) return gk_fail(GK_ERROR_MEMORY, "backend awkward: out of memory: %zu bytes", bytes);
+  leak(1);
+  return GK_OK;
 }
 
 /* Whether a launch that is under way has the block among its slots. Under the lock. */
@@ -316,7 +259,6 @@ static void *host_address(void *state, void *memory) {
 /* ---- kernels ----------------------------------------------------------------------------------------------------- */
 
 typedef struct code { const gk_kernel *kernel; const device *device; } code;
-
 static bool takes(const gk_kernel *kernel) { return kernel->host != NULL; }
 
 static gk_result load(void *state, const gk_kernel *kernel, void **made) {
@@ -327,9 +269,7 @@ static gk_result load(void *state, const gk_kernel *kernel, void **made) {
   if (!c) return gk_fail(GK_ERROR_MEMORY, "backend awkward: no memory for a kernel");
   *c = (code){kernel, d};
   *made = c;
-  pthread_mutex_lock(&d->lock);
   ++d->codes;
-  pthread_mutex_unlock(&d->lock);
   leak(1);
   return GK_OK;
 }
@@ -339,19 +279,11 @@ static void unload(void *state, void *made) {
   code *c = made;
   broken_if(c->device != d, "unload: another device's code");
   free(c);
-  pthread_mutex_lock(&d->lock);
   --d->codes;
-  pthread_mutex_unlock(&d->lock);
   leak(-1);
 }
 
 /* ---- graphs ------------------------------------------------------------------------------------------------------ */
-
-static void enter(graph *g) { broken_if(atomic_flag_test_and_set(&g->in_call), "two entries of a graph run at once"); }
-static gk_result leave(graph *g, gk_result result) {
-  atomic_flag_clear(&g->in_call);
-  return result;
-}
 
 enum { STRUCT_UNIT = 64 };
 
@@ -363,7 +295,7 @@ static size_t struct_bytes(const gk_slot_desc *slot) {
 static gk_result lower(void *device_state, void *state, const gk_plan *plan, void *const *codes, gk_mode *mode) {
   graph *g = state;
   device *d = device_state;
-  for (size_t k = 0; k < sizeof *g; ++k) broken_if(((unsigned char *)state)[k] != 0, "lower: the state isn't zeroed");
+  broken_unless_zeroed(g, sizeof *g, "lower: the state isn't zeroed");
   g->device = d;
   g->plan = plan;
   atomic_flag_clear(&g->in_call);
@@ -383,11 +315,8 @@ static gk_result lower(void *device_state, void *state, const gk_plan *plan, voi
   for (uint32_t k = 1; k < plan->slot_count; ++k) bytes += struct_bytes(&plan->slots[k]);
   g->values = gk_host_alloc(plan->slot_count * sizeof *g->values);
   g->bytes = gk_host_alloc(bytes);
-  g->record.passes = gk_host_alloc(plan->loop_count * sizeof *g->record.passes);
   g->entries = gk_host_alloc(plan->loop_count * sizeof *g->entries);
-  g->record.hit_bound = gk_host_alloc(plan->loop_count);
-  g->record.ran = gk_host_alloc(plan->checkpoint_count);
-  if (!g->values || !g->bytes || !g->record.passes || !g->entries || !g->record.hit_bound || !g->record.ran)
+  if (!record_open(&g->record, plan) || !g->values || !g->bytes || !g->entries)
     return gk_fail(GK_ERROR_MEMORY, "backend awkward: no memory for a graph");
   unsigned char *at = g->bytes + (-(uintptr_t)g->bytes & (STRUCT_UNIT - 1));
   for (uint32_t k = 1; k < plan->slot_count; ++k) {
@@ -412,10 +341,8 @@ static void drop(void *state) {
   pthread_mutex_unlock(&d->lock);
   gk_host_free(g->values);
   gk_host_free(g->bytes);
-  gk_host_free(g->record.passes);
   gk_host_free(g->entries);
-  gk_host_free(g->record.hit_bound);
-  gk_host_free(g->record.ran);
+  record_close(&g->record);
   leak(-1);
 }
 
@@ -442,12 +369,12 @@ static gk_result launch(void *state, const gk_launch_args *args) {
   graph *g = state;
   device *d = g->device;
   gk_result late = GK_OK;
-  enter(g);
+  enter(&g->in_call);
   gk_result result = begin(d, "launch", &late);
   const char *rule = far_bad_args(g->plan, args, ++g->launched);
   broken_if(rule, rule ? rule : "");
   broken_if(g->running, "launch: the one before wasn't waited for");
-  if (rule || result != GK_OK) return leave(g, result);
+  if (rule || result != GK_OK) return leave(&g->in_call, result);
   pthread_mutex_lock(&d->lock);
   for (uint32_t k = 0; k < args->changed_count; ++k)
     take_over(g, args->changed[k], &args->values[args->changed[k]]);
@@ -460,19 +387,19 @@ static gk_result launch(void *state, const gk_launch_args *args) {
   g->capacity = args->capacity;
   g->late = GK_OK;
   if (late != GK_OK) awkward_post(d, &(command){.kind = COMMAND_FAIL, .graph = g, .code = late});
-  return leave(g, GK_OK);
+  return leave(&g->in_call, GK_OK);
 }
 
 static gk_result submit(void *state, uint32_t run) {
   graph *g = state;
   gk_result late = GK_OK;
-  enter(g);
+  enter(&g->in_call);
   broken_if(!g->running, "submit: before launch");
   broken_if(run >= g->plan->run_count, "submit: no such run");
   gk_result result = begin(g->device, "submit", &late);
   command c = {.kind = late == GK_OK ? COMMAND_RUN : COMMAND_FAIL, .graph = g, .at = run, .code = late};
   if (result == GK_OK) awkward_post(g->device, &c);
-  return leave(g, result);
+  return leave(&g->in_call, result);
 }
 
 static gk_result settled(graph *g, gk_result result) {
@@ -487,7 +414,7 @@ static gk_result settled(graph *g, gk_result result) {
 static gk_result read_flag(void *state, uint32_t node, int32_t *flag) {
   graph *g = state;
   device *d = g->device;
-  enter(g);
+  enter(&g->in_call);
   broken_if(node >= g->plan->node_count || (node && !g->plan->nodes[node].flag), "read_flag: that node has no flag");
   broken_if(!g->running, "read_flag: before launch");
   gk_result result = begin(d, "read_flag", NULL);
@@ -495,12 +422,10 @@ static gk_result read_flag(void *state, uint32_t node, int32_t *flag) {
   else awkward_wait(d, 0);
   result = settled(g, result);
   if (result == GK_OK && node) *flag = g->flag;
-  if (!node) {
-    pthread_mutex_lock(&d->lock);
-    g->running = false;
-    pthread_mutex_unlock(&d->lock);
-  }
-  return leave(g, result);
+  pthread_mutex_lock(&d->lock);
+  if (!node) g->running = false;
+  pthread_mutex_unlock(&d->lock);
+  return leave(&g->in_call, result);
 }
 
 /* Passes that the device takes by itself; 0: the host shall walk. */
@@ -523,7 +448,7 @@ static uint32_t passes_of(graph *g, uint32_t node, uint32_t limit, bool *deaf) {
 static gk_result loop(void *state, uint32_t node, uint32_t limit, gk_launch_result *record, bool *ended) {
   graph *g = state;
   const gk_plan *plan = g->plan;
-  enter(g);
+  enter(&g->in_call);
   broken_if(node >= plan->node_count || (plan->nodes[node].op != GK_OP_WHILE && plan->nodes[node].op != GK_OP_DO_WHILE),
             "loop: of what is none");
   broken_if(limit == 0, "loop: no passes");
@@ -531,20 +456,15 @@ static gk_result loop(void *state, uint32_t node, uint32_t limit, gk_launch_resu
   command c = {.kind = COMMAND_LOOP, .graph = g, .at = node};
   c.limit = result == GK_OK ? passes_of(g, node, limit, &c.deaf) : 0;
   *ended = false;
-  if (!c.limit) return leave(g, result);
+  if (!c.limit) return leave(&g->in_call, result);
   /* What was submitted before doesn't touch these. */
   gk_launch_result *own = &g->record;
-  own->state = GK_FINISHED;
-  own->yielded = own->limit = 0;
-  for (uint32_t k = 0; k < plan->loop_count; ++k) {
-    own->passes[k] = own->hit_bound[k] = 0;
-    g->entries[k] = g->host_entries[k];
-  }
-  if (plan->checkpoint_count) memset(own->ran, 0, plan->checkpoint_count);
+  record_clear(own, plan);
+  for (uint32_t k = 0; k < plan->loop_count; ++k) g->entries[k] = g->host_entries[k];
   g->ended = false;
   awkward_wait(g->device, awkward_post(g->device, &c));
   result = settled(g, GK_OK);
-  if (result != GK_OK) return leave(g, result);
+  if (result != GK_OK) return leave(&g->in_call, result);
   for (uint32_t k = 0; k < plan->loop_count; ++k) {
     record->passes[k] += own->passes[k];
     record->hit_bound[k] |= own->hit_bound[k];
@@ -555,17 +475,14 @@ static gk_result loop(void *state, uint32_t node, uint32_t limit, gk_launch_resu
   if (own->yielded) record->yielded = own->yielded;
   if (own->state != GK_FINISHED) record->state = own->state;
   *ended = g->ended;
-  return leave(g, GK_OK);
+  return leave(&g->in_call, GK_OK);
 }
 
 static char *dump(void *state, const char *format) {
   graph *g = state;
-  enter(g);
-  char *text = NULL;
-  if (strcmp(format, "dot") != 0 && asprintf(&text, strcmp(format, "json") == 0 ? "{\"runs\": %u}" : "%u runs\n",
-                                             (unsigned)g->plan->run_count) < 0)
-    text = NULL;
-  leave(g, GK_OK);
+  enter(&g->in_call);
+  char *text = dump_runs(g->plan, format);
+  leave(&g->in_call, GK_OK);
   return text;
 }
 

@@ -32,7 +32,7 @@ typedef struct device {
   block *blocks;        /* by address */
   size_t block_count, block_capacity;
   uintptr_t begin, next;
-  unsigned codes;
+  atomic_uint codes;
   struct graph *graphs;
   command queue[QUEUE];
   uint64_t written, flushed, done; /* numbers of commands */

@@ -1,11 +1,6 @@
 #include "fake_backend.h"
-#include "device/far_tasks.h"
+#include "device/watch.h"
 #include "base/error.h"
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 const char *const fake_names[FAKE_MODES] = {"fake_in_process", "fake_native", "fake_batched"};
 static const char *const entry_names[FAKE_ENTRIES] = {"open", "close",  "alloc",  "free",   "copy", "load",
@@ -18,92 +13,55 @@ static const uintptr_t far_away = (uintptr_t)1 << 62; /* added to addresses, so 
 /* ---- what the tests see ------------------------------------------------------------------------------------------ */
 
 static struct {
-  pthread_mutex_t lock;
   pthread_cond_t going;
-  unsigned calls[FAKE_ENTRIES], fail_in, leaks;
+  unsigned calls[FAKE_ENTRIES], fail_in;
   fake_entry fail_entry;
   gk_result fail_code;
   bool fail_silently, held;
-  char broken[200];
-} fake = {.lock = PTHREAD_MUTEX_INITIALIZER, .going = PTHREAD_COND_INITIALIZER};
-
-static void lock(void) { pthread_mutex_lock(&fake.lock); }
-static void unlock(void) { pthread_mutex_unlock(&fake.lock); }
+} fake = {.going = PTHREAD_COND_INITIALIZER}; /* watch.lock */
 
 void fake_reset(void) {
-  lock();
-  memset(fake.calls, 0, sizeof fake.calls);
-  fake.fail_in = 0;
-  fake.held = false;
-  fake.broken[0] = 0;
-  pthread_cond_broadcast(&fake.going);
-  unlock();
+  LOCKED(memset(fake.calls, 0, sizeof fake.calls), fake.fail_in = 0, fake.held = false, watch.broken[0] = 0,
+         pthread_cond_broadcast(&fake.going));
 }
 
 static unsigned locked(const unsigned *number) {
-  lock();
-  unsigned value = *number;
-  unlock();
+  unsigned value;
+  LOCKED(value = *number);
   return value;
 }
 
 unsigned fake_calls(fake_entry entry) { return locked(&fake.calls[entry]); }
 unsigned fake_failures_left(void) { return locked(&fake.fail_in); }
-unsigned fake_leaks(void) { return locked(&fake.leaks); }
-const char *fake_broken(void) { return fake.broken; }
+unsigned fake_leaks(void) { return leaks(); }
+const char *fake_broken(void) { return watch.broken; }
 
 void fake_fail(fake_entry entry, unsigned nth, gk_result code, bool silent) {
-  lock();
-  fake.fail_entry = entry;
-  fake.fail_in = nth;
-  fake.fail_code = code;
-  fake.fail_silently = silent;
-  unlock();
+  LOCKED(fake.fail_entry = entry, fake.fail_in = nth, fake.fail_code = code, fake.fail_silently = silent);
 }
 
-static void hold(bool held) {
-  lock();
-  fake.held = held;
-  pthread_cond_broadcast(&fake.going);
-  unlock();
-}
-
-void fake_hold(void) { hold(true); }
-void fake_go(void) { hold(false); }
+void fake_hold(void) { LOCKED(fake.held = true); }
+void fake_go(void) { LOCKED(fake.held = false, pthread_cond_broadcast(&fake.going)); }
 
 static void while_held(void) {
-  lock();
-  while (fake.held) pthread_cond_wait(&fake.going, &fake.lock);
-  unlock();
-}
-
-static void broken_if(bool is, const char *rule) {
-  lock();
-  if (is && !fake.broken[0]) snprintf(fake.broken, sizeof fake.broken, "%s", rule);
-  unlock();
-}
-
-static void leak(int change) {
-  lock();
-  fake.leaks += (unsigned)change;
-  unlock();
+  pthread_mutex_lock(&watch.lock);
+  while (fake.held) pthread_cond_wait(&fake.going, &watch.lock);
+  pthread_mutex_unlock(&watch.lock);
 }
 
 static void called(fake_entry entry) {
   pthread_testcancel(); /* as in a driver that waits */
-  lock();
-  ++fake.calls[entry];
-  unlock();
+  LOCKED(++fake.calls[entry]);
 }
 
 static gk_result called_or_failed(fake_entry entry) {
   pthread_testcancel();
-  lock();
+  pthread_mutex_lock(&watch.lock);
   ++fake.calls[entry];
   bool fails = fake.fail_in && (fake.fail_entry == entry || fake.fail_entry == FAKE_ENTRIES) && --fake.fail_in == 0;
   gk_result code = fails ? fake.fail_code : GK_OK;
   bool silent = fake.fail_silently;
-  unlock();
+  pthread_mutex_unlock(&watch.lock);
   return code == GK_OK || silent ? code : gk_fail(code, "fake: %s failed on request", entry_names[entry]);
 }
 
@@ -130,7 +88,7 @@ typedef struct device {
   bool opened;
   pthread_mutex_t lock; /* of what follows */
   block *blocks;
-  unsigned graphs, codes;
+  atomic_uint graphs, codes;
   pthread_mutex_t work_lock; /* held while pending runs are run */
   pending pending[PENDING];
   unsigned pending_count;
@@ -158,7 +116,7 @@ static gk_result fake_open(void *state, const gk_device_desc *desc) {
   gk_result result = called_or_failed(FAKE_OPEN);
   if (result != GK_OK) return result;
   broken_if(!desc->backend, "open: desc->backend is NULL");
-  for (size_t k = 0; k < sizeof *d; ++k) broken_if(((unsigned char *)state)[k] != 0, "open: the state isn't zeroed");
+  broken_unless_zeroed(d, sizeof *d, "open: the state isn't zeroed");
   if (desc->ordinal >= DEVICES) return gk_fail(GK_ERROR_NO_DEVICE, "fake: there are %d devices", DEVICES);
   while (strcmp(fake_names[d->mode], desc->backend) != 0) ++d->mode;
   d->ordinal = desc->ordinal;
@@ -225,8 +183,7 @@ static gk_result fake_alloc(void *state, size_t bytes, gk_memory kind, void **me
   device *d = state;
   gk_result result = called_or_failed(FAKE_ALLOC);
   if (result != GK_OK) return result;
-  broken_if(bytes == 0, "alloc: 0 bytes");
-  broken_if(kind != GK_DEVICE_MEMORY && kind != GK_HOST_MEMORY, "alloc: no such kind");
+  broken_by_alloc(bytes, kind);
   if (bytes > 1u << 30) return gk_fail(GK_ERROR_MEMORY, "fake: %zu bytes are more than this device has", bytes);
   block *b = malloc(sizeof *b);
   void *at = NULL;
@@ -294,9 +251,7 @@ static gk_result fake_load(void *state, const gk_kernel *kernel, void **code) {
   if (!made) abort();
   *made = kernel;
   *code = made;
-  pthread_mutex_lock(&d->lock);
   ++d->codes;
-  pthread_mutex_unlock(&d->lock);
   leak(1);
   return GK_OK;
 }
@@ -305,9 +260,7 @@ static void fake_unload(void *state, void *code) {
   device *d = state;
   called(FAKE_UNLOAD);
   free(code);
-  pthread_mutex_lock(&d->lock);
   --d->codes;
-  pthread_mutex_unlock(&d->lock);
   leak(-1);
 }
 
@@ -337,20 +290,12 @@ static int32_t flag_of(graph *g, const gk_launch_args *launch, uint32_t node) {
 
 /* ---- graphs ------------------------------------------------------------------------------------------------------ */
 
-static void enter(graph *g) { broken_if(atomic_flag_test_and_set(&g->in_call), "two entries of a graph run at once"); }
-static gk_result leave(graph *g, gk_result result) {
-  atomic_flag_clear(&g->in_call);
-  return result;
-}
-
 static gk_result fake_lower(void *device_state, void *state, const gk_plan *plan, void *const *code, gk_mode *mode) {
   static const gk_mode modes[FAKE_MODES] = {GK_MODE_IN_PROCESS, GK_MODE_NATIVE, GK_MODE_BATCHED};
   graph *g = state;
-  for (size_t k = 0; k < sizeof *g; ++k) broken_if(((unsigned char *)state)[k] != 0, "lower: the state isn't zeroed");
+  broken_unless_zeroed(g, sizeof *g, "lower: the state isn't zeroed");
   g->device = device_state;
-  pthread_mutex_lock(&g->device->lock);
   ++g->device->graphs;
-  pthread_mutex_unlock(&g->device->lock);
   leak(1);
   gk_result result = called_or_failed(FAKE_LOWER);
   if (result != GK_OK) return result;
@@ -362,11 +307,7 @@ static gk_result fake_lower(void *device_state, void *state, const gk_plan *plan
               "lower: not the kernel's code");
   }
   for (int k = 0; k < RING && g->device->mode == FAKE_NATIVE; ++k) {
-    gk_launch_result *record = &g->rides[k].record;
-    record->passes = gk_host_alloc(plan->loop_count * sizeof *record->passes);
-    record->hit_bound = gk_host_alloc(plan->loop_count);
-    record->ran = gk_host_alloc(plan->checkpoint_count);
-    if (!record->passes || !record->hit_bound || !record->ran) return gk_fail(GK_ERROR_MEMORY, "fake: no memory");
+    if (!record_open(&g->rides[k].record, plan)) return gk_fail(GK_ERROR_MEMORY, "fake: no memory");
     g->rides[k].over = true;
   }
   *mode = modes[g->device->mode];
@@ -382,17 +323,8 @@ static void fake_drop(void *state) {
   for (unsigned k = 0; k < g->device->pending_count; ++k)
     broken_if(g->device->pending[k].graph == g, "drop: a run is still to be run");
   pthread_mutex_unlock(&g->device->lock);
-  for (int k = 0; k < RING; ++k) {
-    gk_host_free(g->rides[k].record.passes);
-    gk_host_free(g->rides[k].record.hit_bound);
-    gk_host_free(g->rides[k].record.ran);
-  }
+  for (int k = 0; k < RING; ++k) record_close(&g->rides[k].record);
   leak(-1);
-}
-
-static void check_args(graph *g, const gk_launch_args *launch) {
-  const char *rule = far_bad_args(g->plan, launch, ++g->launched);
-  broken_if(rule, rule ? rule : "");
 }
 
 /* ---- in process and native: by the walker ------------------------------------------------------------------------ */
@@ -435,11 +367,11 @@ static gk_result walk_launch(graph *g, const gk_launch_args *launch, gk_launch_r
 
 static gk_result fake_run(void *state, const gk_launch_args *launch, gk_launch_result *record) {
   graph *g = state;
-  enter(g);
-  check_args(g, launch);
+  enter(&g->in_call);
+  broken_by_args(g->plan, launch, ++g->launched);
   ++g->waited;
   gk_result result = called_or_failed(FAKE_RUN);
-  return leave(g, result == GK_OK ? walk_launch(g, launch, record) : result);
+  return leave(&g->in_call, result == GK_OK ? walk_launch(g, launch, record) : result);
 }
 
 static void *ride_all(void *at) {
@@ -472,10 +404,7 @@ static gk_result native_launch(graph *g, const gk_launch_args *launch) {
   r->args = *launch;
   r->over = false;
   r->next = NULL;
-  r->record.yielded = r->record.limit = 0;
-  memset(r->record.passes, 0, g->plan->loop_count * sizeof *r->record.passes);
-  memset(r->record.hit_bound, 0, g->plan->loop_count);
-  memset(r->record.ran, 0, g->plan->checkpoint_count);
+  record_clear(&r->record, g->plan);
   ride **last = &d->first;
   while (*last) last = &(*last)->next;
   *last = r;
@@ -486,7 +415,7 @@ static gk_result native_launch(graph *g, const gk_launch_args *launch) {
 
 static gk_result fake_wait(void *state, bool blocks, gk_launch_result *record) {
   graph *g = state;
-  enter(g);
+  enter(&g->in_call);
   device *d = g->device;
   broken_if(g->waited == g->launched, "wait: for more launches than there were");
   gk_result result = called_or_failed(FAKE_WAIT);
@@ -495,17 +424,17 @@ static gk_result fake_wait(void *state, bool blocks, gk_launch_result *record) {
   while (!r->over && (blocks || result != GK_OK)) pthread_cond_wait(&d->changed, &d->lock);
   bool over = r->over;
   pthread_mutex_unlock(&d->lock);
-  if (!over) return leave(g, GK_NOT_READY);
+  if (!over) return leave(&g->in_call, GK_NOT_READY);
   ++g->waited;
-  if (result != GK_OK) return leave(g, result);
-  if (r->result != GK_OK) return leave(g, gk_fail(r->result, "%s", r->message));
+  if (result != GK_OK) return leave(&g->in_call, result);
+  if (r->result != GK_OK) return leave(&g->in_call, gk_fail(r->result, "%s", r->message));
   record->state = r->record.state;
   record->yielded = r->record.yielded;
   record->limit = r->record.limit;
   memcpy(record->passes, r->record.passes, g->plan->loop_count * sizeof *record->passes);
   memcpy(record->hit_bound, r->record.hit_bound, g->plan->loop_count);
   memcpy(record->ran, r->record.ran, g->plan->checkpoint_count);
-  return leave(g, GK_OK);
+  return leave(&g->in_call, GK_OK);
 }
 
 /* The launches read their word themselves. */
@@ -534,29 +463,29 @@ static void settle(device *d) {
 
 static gk_result fake_launch(void *state, const gk_launch_args *launch) {
   graph *g = state;
-  enter(g);
+  enter(&g->in_call);
   gk_result result = called_or_failed(FAKE_LAUNCH);
-  check_args(g, launch);
+  broken_by_args(g->plan, launch, ++g->launched);
   if (g->device->mode == FAKE_NATIVE) {
     if (result == GK_OK) result = native_launch(g, launch);
     else {
       g->rides[(launch->launch - 1) % RING].over = true;
       ++g->waited; /* common mustn't wait for it */
     }
-    return leave(g, result);
+    return leave(&g->in_call, result);
   }
   for (unsigned k = 0; k < g->device->pending_count; ++k)
     broken_if(g->device->pending[k].graph == g, "launch: a run of the one before is still to be run");
   g->waited = g->launched;
   g->args = *launch;
   g->late = GK_OK;
-  return leave(g, result);
+  return leave(&g->in_call, result);
 }
 
 static gk_result fake_submit(void *state, uint32_t run) {
   graph *g = state;
   device *d = g->device;
-  enter(g);
+  enter(&g->in_call);
   broken_if(!g->launched, "submit: before launch");
   broken_if(run >= g->plan->run_count, "submit: no such run");
   gk_result result = called_or_failed(FAKE_SUBMIT);
@@ -564,30 +493,27 @@ static gk_result fake_submit(void *state, uint32_t run) {
   pthread_mutex_lock(&d->lock);
   if (result == GK_OK) d->pending[d->pending_count++] = (pending){g, run};
   pthread_mutex_unlock(&d->lock);
-  return leave(g, result);
+  return leave(&g->in_call, result);
 }
 
 static gk_result late(graph *g) { return g->late == GK_OK ? GK_OK : gk_fail(g->late, "%s", g->late_message); }
 
 static gk_result fake_read_flag(void *state, uint32_t node, int32_t *flag) {
   graph *g = state;
-  enter(g);
+  enter(&g->in_call);
   gk_result result = called_or_failed(FAKE_READ_FLAG);
   settle(g->device);
   if (result == GK_OK) result = late(g);
   if (result == GK_OK && node) *flag = flag_of(g, &g->args, node);
-  return leave(g, result);
+  return leave(&g->in_call, result);
 }
 
 static char *fake_dump(void *state, const char *format) {
   graph *g = state;
-  enter(g);
+  enter(&g->in_call);
   called(FAKE_DUMP);
-  char *text = NULL;
-  if (strcmp(format, "dot") != 0 && asprintf(&text, strcmp(format, "json") == 0 ? "{\"runs\": %u}" : "%u runs\n",
-                                             (unsigned)g->plan->run_count) < 0)
-    text = NULL;
-  leave(g, GK_OK);
+  char *text = dump_runs(g->plan, format);
+  leave(&g->in_call, GK_OK);
   return text;
 }
 
