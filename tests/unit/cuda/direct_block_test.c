@@ -48,22 +48,25 @@ static gk_cuda_block block_after(gk_device *device, gk_op op, const int *flag, u
 }
 
 /* The end of a body: `flag` counts down. */
-static void count_down(CUgraph body, CUgraphNode after, const int *flag) {
-  hand_add(body, after, "hand_add", flag, (uint64_t)-1);
+static CUgraphNode count_down(CUgraph body, CUgraphNode after, const int *flag) {
+  return hand_add(body, after, "hand_add", flag, (uint64_t)-1);
 }
 
 /* ---- programs ---------------------------------------------------------------------------------------------------- */
 
 /* Blocks are written as text. A letter is logged. D3{x}: a DO_WHILE whose flag is 3 and counts down; W3<2{x}: a WHILE
- * with a bound; I1{x}: an IF; E0{x|y}: an IF with an ELSE; in these, ! sets the flag to 0. */
-typedef struct block { gk_op op; int value; uint32_t bound; const char *body, *other, *end; } block;
+ * with a bound; I1{x}: an IF; E0{x|y}: an IF with an ELSE; in these, ! sets the flag to 0. ^ before a block: kernels of
+ * the program's own decide. */
+typedef struct block { bool own; gk_op op; int value; uint32_t bound; const char *body, *other, *end; } block;
 
 static bool is_loop(gk_op op) { return op == GK_OP_DO_WHILE || op == GK_OP_WHILE; }
 static bool goes_on(const char *text) { return *text && *text != '}' && *text != '|'; }
 
 static block read_block(const char *text) {
   char *at;
-  block b = {.op = *text == 'D' ? GK_OP_DO_WHILE : *text == 'W' ? GK_OP_WHILE : *text == 'I' ? GK_OP_IF : GK_OP_ELSE};
+  block b = {.own = *text == '^'};
+  text += b.own;
+  b.op = *text == 'D' ? GK_OP_DO_WHILE : *text == 'W' ? GK_OP_WHILE : *text == 'I' ? GK_OP_IF : GK_OP_ELSE;
   b.value = (int)strtol(text + 1, &at, 10);
   if (*at == '<') b.bound = (uint32_t)strtol(at + 1, &at, 10);
   b.body = b.end = at + 1;
@@ -74,7 +77,14 @@ static block read_block(const char *text) {
   return b;
 }
 
-static int *flags, used_flags; /* one for each block */
+static int *flags, used_flags; /* one for each block, and one for an ELSE that kernels of the program's own decide */
+
+/* The program's own kernel decides before the block is entered. */
+static CUgraphNode decide_first(CUgraph into, CUgraphNode after, const gk_cuda_block *made, int k, const int *flag) {
+  const CUgraphNode decided = hand_decide(into, after, made->handle[k], flag);
+  RIGHT(cu.cuGraphAddDependencies(into, &decided, &made->first, NULL, 1));
+  return decided;
+}
 
 static CUgraphNode build(gk_device *device, const char *text, CUgraph into, CUgraphNode after, const int *around) {
   while (goes_on(text)) {
@@ -84,11 +94,15 @@ static CUgraphNode build(gk_device *device, const char *text, CUgraph into, CUgr
       continue;
     }
     const block b = read_block(text);
-    const int *flag = flags + used_flags++;
+    const int *flag = flags + used_flags++, *otherwise = flags + used_flags;
     after = hand_add(into, after, "hand_put", flag, (uint64_t)b.value);
-    gk_cuda_block made = block_after(device, b.op, flag, b.bound, into, after);
-    const CUgraphNode last = build(device, b.body, made.body[0], NULL, flag);
-    if (is_loop(b.op)) count_down(made.body[0], last, flag);
+    if (b.own && b.op == GK_OP_ELSE) after = hand_add(into, after, "hand_put", flags + used_flags++, !b.value);
+    gk_cuda_block made = block_after(device, b.op, b.own ? NULL : flag, b.bound, into, after);
+    if (b.own && b.op != GK_OP_DO_WHILE) after = decide_first(into, after, &made, 0, flag);
+    if (b.own && b.op == GK_OP_ELSE) decide_first(into, after, &made, 1, otherwise);
+    CUgraphNode last = build(device, b.body, made.body[0], NULL, flag);
+    if (is_loop(b.op)) last = count_down(made.body[0], last, flag);
+    if (is_loop(b.op) && b.own) hand_decide(made.body[0], last, made.handle[0], flag);
     if (b.op == GK_OP_ELSE) build(device, b.other, made.body[1], NULL, flag);
     else assert_null(made.body[1]);
     assert_ok(gk_cuda_end(device, &made));
@@ -101,7 +115,7 @@ static CUgraphNode build(gk_device *device, const char *text, CUgraph into, CUgr
 /* The program logs this, twice: nothing is left of the launch before. */
 static void check_program(gk_device *device, const char *text, const char *letters) {
   begin_graph(device);
-  flags = ints_on(device, NULL, 64);
+  flags = ints_on(device, NULL, 128);
   used_flags = 0;
   build(device, text, whole, NULL, NULL);
   const CUgraphExec exec = check_graph(device, letters);
@@ -121,6 +135,13 @@ TEST_ON_HAND(test_each_by_itself) {
   for (size_t k = 0; k < GK_COUNT(programs); ++k) check_program(device, programs[k][0], programs[k][1]);
 }
 
+/* The handle of a DO_WHILE is 0 once it has ended, and yet it is entered again. */
+TEST_ON_HAND(test_own_kernels) {
+  check_program(device, "^E0{i|e}^W0{w}", "e");
+  check_program(device, "^E3{i|e}^W3{w}", "iwww");
+  check_program(device, "D3{^D2{x}y}", "xxyxxyxxy");
+}
+
 typedef struct program { uint64_t random; int left; char text[1024], letters[4096]; size_t length, logged; } program;
 
 static void write_blocks(program *p, int depth) {
@@ -134,7 +155,9 @@ static void write_blocks(program *p, int depth) {
     const uint32_t bound = what <= 2 && pick(&p->random, 2) ? 1 + pick(&p->random, 3) : 0;
     uint32_t value = pick(&p->random, 4);
     if (what == 1 && !value && !bound) value = 1;
-    p->length += (size_t)snprintf(p->text + p->length, 32, "%c%u<%u{", "DWIE"[what - 1], value, bound);
+    const bool own = !bound && pick(&p->random, 4) == 0;
+    p->length += (size_t)snprintf(p->text + p->length, 32, "%s%c%u<%u{", own ? "^" : "", "DWIE"[what - 1], value,
+                                  bound);
     write_blocks(p, depth + 1);
     if (what == 4) p->text[p->length++] = '|';
     if (what == 4) write_blocks(p, depth + 1);
@@ -164,7 +187,7 @@ TEST_ON_HAND(test_random) {
   size_t longest = 0;
   for (uint64_t seed = first_seed(), end = seed + scaled(60); seed < end; ++seed) {
     static program p;
-    p = (program){.random = seed, .left = 30};
+    p = (program){.random = seed, .left = 40};
     write_blocks(&p, 0);
     carry_out(&p, p.text);
     if (p.logged > longest) longest = p.logged;
@@ -208,52 +231,6 @@ TEST_ON_HAND(test_decision_is_last) {
   assert_int_equal(behind, 4); /* three ends, and the one behind two of them */
   hand_launch(new_exec(whole));
   assert_int_equal(int_at(device, sum), 3 * 51);
-}
-
-/* ---- kernels of others decide ------------------------------------------------------------------------------------ */
-
-static void put_before(CUgraphNode from, CUgraphNode to) {
-  RIGHT(cu.cuGraphAddDependencies(whole, &from, &to, NULL, 1));
-}
-
-static void check_own_kernels(gk_device *device, int value, const char *letters) {
-  begin_graph(device);
-  int *flag = int_on(device, value), *other = int_on(device, !value);
-  gk_cuda_block branch = block_after(device, GK_OP_ELSE, NULL, 0, whole, NULL);
-  CUgraphNode decided = hand_decide(whole, NULL, branch.handle[0], flag);
-  put_before(hand_decide(whole, decided, branch.handle[1], other), branch.first);
-  log_letter(branch.body[0], NULL, 'i');
-  log_letter(branch.body[1], NULL, 'e');
-  assert_ok(gk_cuda_end(device, &branch));
-  gk_cuda_block loop = block_after(device, GK_OP_WHILE, NULL, 0, whole, branch.node);
-  put_before(hand_decide(whole, branch.node, loop.handle[0], flag), loop.first);
-  CUgraphNode in = log_letter(loop.body[0], NULL, 'w');
-  in = hand_add(loop.body[0], in, "hand_add", flag, (uint64_t)-1);
-  hand_decide(loop.body[0], in, loop.handle[0], flag);
-  assert_ok(gk_cuda_end(device, &loop));
-  check_graph(device, letters);
-}
-
-TEST_ON_HAND(test_own_kernels) {
-  check_own_kernels(device, 0, "e");
-  check_own_kernels(device, 3, "iwww");
-}
-
-/* Its handle is 0 once it has ended, and yet it is entered again. */
-TEST_ON_HAND(test_own_do_while_in_a_loop) {
-  begin_graph(device);
-  int *outer = int_on(device, 3), *inner = int_on(device, 0);
-  gk_cuda_block around = block_after(device, GK_OP_DO_WHILE, outer, 0, whole, NULL);
-  CUgraphNode at = hand_add(around.body[0], NULL, "hand_put", inner, 2);
-  gk_cuda_block loop = block_after(device, GK_OP_DO_WHILE, NULL, 0, around.body[0], at);
-  at = log_letter(loop.body[0], NULL, 'x');
-  at = hand_add(loop.body[0], at, "hand_add", inner, (uint64_t)-1);
-  hand_decide(loop.body[0], at, loop.handle[0], inner);
-  assert_ok(gk_cuda_end(device, &loop));
-  at = log_letter(around.body[0], loop.node, '.');
-  count_down(around.body[0], at, outer);
-  assert_ok(gk_cuda_end(device, &around));
-  check_graph(device, "xx.xx.xx.");
 }
 
 /* ---- what is refused --------------------------------------------------------------------------------------------- */
