@@ -188,14 +188,11 @@ ODD(test_failed_copies_leave_the_context) {
   discard(context);
   int *x = int_on(device, 0), *left = int_on(device, 0), here = 0;
   gk_graph *graph = NEW_GRAPH(device, &looping, 0, {X, x}, {LEFT, left});
-  const char *failed = "";
-  for (uint64_t k = 1; failed; ++k) {
+  FOR_EACH_CALL(k, failed) {
     CUcontext now;
     set_int(device, left, 1);
     assert_ok(gk_launch_on(graph, 0, stream));
-    fail_call(k, CUDA_ERROR_UNKNOWN);
-    (void)gk_download(device, &here, x, sizeof here);
-    failed = failed_call();
+    (void)FAILING(k, CUDA_ERROR_UNKNOWN, failed, gk_download(device, &here, x, sizeof here));
     RIGHT(cu.cuCtxGetCurrent(&now));
     assert_null(now);
     assert_ok(gk_wait(graph, NULL));

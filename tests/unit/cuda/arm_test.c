@@ -94,9 +94,7 @@ TEST_ON_HAND(test_disarmed) {
                gk_cuda_arm(w.graph, w.exec, 0));
   const char *failed = "";
   for (uint64_t k = 1; strcmp(failed, "cuCtxSynchronize") != 0; ++k) { /* nothing is taken back when a call fails */
-    fail_call(k, CUDA_ERROR_UNKNOWN);
-    const gk_result result = gk_cuda_disarm(w.graph);
-    failed = failed_call();
+    const gk_result result = FAILING(k, CUDA_ERROR_UNKNOWN, failed, gk_cuda_disarm(w.graph));
     if (strcmp(failed, "cuThreadExchangeStreamCaptureMode") == 0) { /* but for this one */
       assert_ok(result);
       assert_ok(gk_cuda_arm(w.graph, w.exec, THERE));

@@ -311,12 +311,9 @@ TEST_ON_CUDA(test_unfit_for_a_body) {
 TEST_ON_CUDA(test_unfit_and_each_call_fails) {
   new_graph(device, &in_loop, 0); /* its kernels stay loaded */
   const size_t alive = alive_but_memory();
-  const char *failed = "";
-  for (uint64_t k = 1; failed; ++k) {
+  FOR_EACH_CALL(k, failed) {
     gk_graph *graph = NULL;
-    fail_call(k, CUDA_ERROR_OUT_OF_MEMORY);
-    const gk_result result = gk_graph_create(device, &in_loop, 0, &graph);
-    failed = failed_call();
+    const gk_result result = FAILING(k, CUDA_ERROR_OUT_OF_MEMORY, failed, gk_graph_create(device, &in_loop, 0, &graph));
     assert_true(result == GK_OK || (failed && !graph));
     gk_graph_destroy(graph);
     assert_int_equal(alive_but_memory(), alive);

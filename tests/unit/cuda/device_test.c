@@ -96,11 +96,8 @@ TEST_ON_CUDA(test_overlapping_copies) {
 TEST_ON_CUDA(test_overlapping_copies_fail) {
   int *memory = ints_on(device, (const int[]){1, 2, 3, 4}, 4);
   const size_t alive = sim->alive(SIMGPU_ALL);
-  const char *failed = "";
-  for (uint64_t k = 1; failed; ++k) {
-    fail_call(k, CUDA_ERROR_UNKNOWN);
-    (void)gk_copy(device, memory + 1, memory, 3 * sizeof *memory);
-    failed = failed_call();
+  FOR_EACH_CALL(k, failed) {
+    (void)FAILING(k, CUDA_ERROR_UNKNOWN, failed, gk_copy(device, memory + 1, memory, 3 * sizeof *memory));
     assert_int_equal(sim->alive(SIMGPU_ALL), alive);
   }
 }

@@ -310,11 +310,8 @@ TEST_ON_HAND(test_every_call_fails) {
   int *flag = int_on(device, 1);
   begin_graph(device);
   size_t alive = 0;
-  const char *failed = "";
-  for (uint64_t k = 1; failed; ++k) {
-    fail_call(k, CUDA_ERROR_UNKNOWN);
-    const gk_result result = try_all(device, flag);
-    failed = failed_call();
+  FOR_EACH_CALL(k, failed) {
+    const gk_result result = FAILING(k, CUDA_ERROR_UNKNOWN, failed, try_all(device, flag));
     if (result != GK_OK) assert_fails(GK_ERROR_DEVICE, "CUDA_ERROR_UNKNOWN", result);
     discard(whole);
     whole = new_cu_graph();
@@ -328,8 +325,7 @@ TEST_ON_HAND(test_every_call_fails) {
 
 /* What couldn't be completed can be, once the driver does as it is told. */
 TEST_ON_HAND(test_completed_later) {
-  const char *failed = "";
-  for (uint64_t k = 1; failed; ++k) {
+  FOR_EACH_CALL(k, failed) {
     begin_graph(device);
     int *left = int_on(device, 2), *flag = int_on(device, 0);
     gk_cuda_block blocks[2] = {block_after(device, GK_OP_DO_WHILE, left, 5, whole, NULL)};

@@ -97,9 +97,7 @@ TEST_ON_HAND(test_every_call_fails) {
   const char *failed = "";
   for (uint64_t k = 0; failed; ++k) { /* 0: none, so that kernels are loaded, and stay as long as a graph has them */
     SET_VALUES({w.left, 2}, {w.flag, 1});
-    fail_call(k, CUDA_ERROR_UNKNOWN);
-    const gk_result result = try_all(device, &w);
-    failed = failed_call();
+    const gk_result result = FAILING(k, CUDA_ERROR_UNKNOWN, failed, try_all(device, &w));
     if (k && !failed && k < 20) fail_msg("only %d calls", (int)k);
     if (!k) failed = "";
     if (result != GK_OK) assert_says("CUDA_ERROR_UNKNOWN");

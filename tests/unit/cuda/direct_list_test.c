@@ -174,14 +174,11 @@ TEST_ON_HAND(test_code_by_hand) {
 /* An arming that fails, whichever call it is, leaves the exec armed with what it was before. */
 TEST_ON_HAND(test_armed_as_before) {
   LIST(list, GK_RUN(mine, GK_ONE, X, A), GK_RUN(mine, GK_ONE, FLAG, A));
-  const char *failed = "";
-  for (uint64_t k = 1; failed; ++k) {
+  FOR_EACH_CALL(k, failed) {
     world w = world_with(device, &list, 0);
     arm(&w);
     gk_bind_int(w.graph, A, 10);
-    fail_call(k, CUDA_ERROR_OUT_OF_MEMORY);
-    (void)gk_cuda_arm(w.graph, w.exec, 0);
-    failed = failed_call();
+    (void)FAILING(k, CUDA_ERROR_OUT_OF_MEMORY, failed, gk_cuda_arm(w.graph, w.exec, 0));
     hand_launch(w.exec);
     gki_cuda_graph *native = NULL;
     assert_ok(gki_cuda_native(w.graph->state, &native));

@@ -211,14 +211,11 @@ TEST_ON_CUDA(test_in_a_graph_of_the_callers) {
 TEST_ON_CUDA(test_each_call_fails) {
   LIST(list, GK_DO_WHILE(LEFT), GK_CHECKPOINT(HERE, FLAG), GK_CALL(fill_twice, X, BYTE), GK_END, GK_RUN(add, N, X, A),
        GK_END);
-  const char *failed = "";
-  for (uint64_t k = 1; failed; ++k) {
+  FOR_EACH_CALL(k, failed) {
     gk_graph *graph = new_zero_graph(device, &list, 0);
     CUgraphNode node;
     run_to_end(graph, 0);
-    fail_call(k, CUDA_ERROR_UNKNOWN);
-    const gk_result result = gk_cuda_node(graph, HERE, 2, NULL, &node);
-    failed = failed_call();
+    const gk_result result = FAILING(k, CUDA_ERROR_UNKNOWN, failed, gk_cuda_node(graph, HERE, 2, NULL, &node));
     assert_true(!failed || result != GK_OK ||
                 is_one_of(failed, "cuCtxPopCurrent cuThreadExchangeStreamCaptureMode cuStreamDestroy"));
     assert_int_equal(result == GK_OK, node != NULL);

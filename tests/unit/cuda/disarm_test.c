@@ -33,25 +33,16 @@ static void check_launches(gk_device *device, gk_graph *graph, int count) {
   assert_int_equal(int_at(device, x), 2 * count);
 }
 
-/* A launch from there whose k-th call fails. */
-static gk_result run_failing(gk_graph *graph, int32_t label, uint64_t k, const char **failed) {
-  fail_call(k, CUDA_ERROR_OUT_OF_MEMORY);
-  const gk_result result = run_on_stream(graph, label, NULL);
-  *failed = failed_call();
-  return result;
-}
-
 /* Each of its calls fails once. A launch whose graph had been handed over by then may have run. */
 TEST_ON_CUDA(test_next_is_right) {
   for (size_t l = 0; l < GK_COUNT(lists); ++l) {
     gk_graph *graph = graph_of(device, lists[l]);
     bool refused = false;
     check_launches(device, graph, 1);
-    const char *failed = "";
-    for (uint64_t k = 1; failed; ++k) {
+    FOR_EACH_CALL(k, failed) {
       set_int(device, left, 1);
       gk_bind_int(graph, A, 1);
-      const gk_result result = run_failing(graph, 0, k, &failed);
+      const gk_result result = FAILING(k, CUDA_ERROR_OUT_OF_MEMORY, failed, run_on_stream(graph, 0, NULL));
       if (!failed) break;
       refused = refused || strcmp(failed, "cuGraphLaunch") == 0;
       if (result != GK_OK) assert_int_equal(result, GK_ERROR_MEMORY);
@@ -69,7 +60,7 @@ TEST_ON_CUDA(test_queue_behind) {
     const char *failed = NULL;
     gk_result result = GK_OK;
     for (uint64_t k = 1; !failed || strcmp(failed, "cuGraphLaunch") != 0; ++k)
-      result = run_failing(graph, 0, k, &failed);
+      result = FAILING(k, CUDA_ERROR_OUT_OF_MEMORY, failed, run_on_stream(graph, 0, NULL));
     assert_int_equal(result, GK_ERROR_MEMORY);
     check_launches(device, graph, more);
   }
@@ -87,9 +78,8 @@ TEST_ON_CUDA(test_cancel_of_a_refused_launch) {
       int32_t cancel = 1;
       gk_applied applied = GK_UNCHANGED;
       const gk_launch_args cancelled = {.launch = 2, .cancel = &cancel, .applied = &applied};
-      fail_call(k, CUDA_ERROR_OUT_OF_MEMORY);
-      assert_int_equal(gki_cuda_launch(native, &cancelled), GK_ERROR_MEMORY);
-      failed = failed_call();
+      assert_int_equal(FAILING(k, CUDA_ERROR_OUT_OF_MEMORY, failed, gki_cuda_launch(native, &cancelled)),
+                       GK_ERROR_MEMORY);
     }
     for (int again = 0; again < 2; ++again) check_launches(device, graph, 1);
   }
@@ -97,10 +87,9 @@ TEST_ON_CUDA(test_cancel_of_a_refused_launch) {
 
 /* Launches from there, of which a call fails each time, then one that goes through. */
 static void check_target(gk_device *device, gk_graph *graph, int32_t label, int adds) {
-  const char *failed = "";
-  for (uint64_t k = 1; failed; ++k) {
+  FOR_EACH_CALL(k, failed) {
     gk_bind_int(graph, A, 1);
-    (void)run_failing(graph, label, k, &failed);
+    (void)FAILING(k, CUDA_ERROR_OUT_OF_MEMORY, failed, run_on_stream(graph, label, NULL));
     for (int other = 0; other < 2; ++other) { /* and the other way round: the next one that fails has to aim */
       set_int(device, x, 0);
       run_to_end(graph, (label != 0) != other ? HERE : 0);

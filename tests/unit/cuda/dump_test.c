@@ -208,8 +208,7 @@ TEST_ON_CUDA(test_refused) {
 TEST_ON_CUDA(test_each_call_fails) {
   gk_graph *graph = ran(device, 0);
   const int free_before = free_number();
-  const char *failed = "";
-  for (uint64_t k = 1; failed; ++k) {
+  FOR_EACH_CALL(k, failed) {
     fail_call(k, CUDA_ERROR_UNKNOWN);
     char *text = gk_cuda_dump(graph, 0);
     failed = failed_call();

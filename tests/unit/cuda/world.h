@@ -206,7 +206,7 @@ static inline size_t alive_but_memory(void) {
 
 /* ---- calls ------------------------------------------------------------------------------------------------------- */
 
-/* From here to failed_call the k-th call of the driver fails: in a loop over k, each call fails once. */
+/* From here to failed_call the k-th call of the driver fails. */
 static inline void fail_call(uint64_t k, CUresult code) {
   sim->mark();
   (sim->fail)(k, code, SIMGPU_NOW);
@@ -218,6 +218,18 @@ static inline const char *failed_call(void) {
   sim->mark();
   return entry;
 }
+
+static inline gk_result note_failed(const char **failed, gk_result result) {
+  *failed = failed_call();
+  return result;
+}
+
+/* Each call of the driver that an expression makes fails once, until there is no k-th one:
+ * FOR_EACH_CALL(k, failed) { ... result = FAILING(k, code, failed, expression); ... } */
+#define FAILING(k, code, failed, call) (fail_call(k, code), note_failed(&(failed), (call)))
+#define FOR_EACH_CALL(k, failed) \
+  const char *failed = ""; \
+  for (uint64_t k = 1; failed; ++k)
 
 /* Whether it is one of those words, which have spaces in between. */
 static inline bool is_one_of(const char *word, const char *words) {
