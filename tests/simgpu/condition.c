@@ -12,9 +12,7 @@ CUresult sim_cuGraphConditionalHandleCreate(CUgraphConditionalHandle *handle, CU
     return sim_refuse(CUDA_ERROR_INVALID_VALUE, "cuGraphConditionalHandleCreate: a bad argument");
   if (flags == 0 && initial != 0)
     return sim_refuse(CUDA_ERROR_INVALID_VALUE, "a default without CU_GRAPH_COND_ASSIGN_DEFAULT");
-  sim_condition *condition = sim_obtain(sizeof *condition);
-  condition->base.inner = true;
-  sim_object_begin(&condition->base, SIM_CONDITION, asked);
+  sim_condition *condition = sim_object_make(sizeof *condition, SIM_CONDITION, asked, true);
   sim_graph *root = graph->root;
   condition->root = root;
   condition->of = graph;

@@ -74,19 +74,9 @@ CUresult sim_cuInit(unsigned int flags) {
   return CUDA_SUCCESS;
 }
 
-CUresult sim_cuDriverGetVersion(int *version) {
-  SIM_ENTER(cuDriverGetVersion);
-  if (!version) return CUDA_ERROR_INVALID_VALUE;
-  *version = sim_version;
-  return CUDA_SUCCESS;
-}
-
-CUresult sim_cuDeviceGetCount(int *count) {
-  SIM_ENTER(cuDeviceGetCount);
-  if (!count) return CUDA_ERROR_INVALID_VALUE;
-  *count = sim_device_count;
-  return CUDA_SUCCESS;
-}
+#define ANSWER(to, value) (to) ? (*(to) = (value), CUDA_SUCCESS) : CUDA_ERROR_INVALID_VALUE
+SIM_DEFINE(cuDriverGetVersion, (int *version), ANSWER(version, sim_version))
+SIM_DEFINE(cuDeviceGetCount, (int *count), ANSWER(count, sim_device_count))
 
 CUresult sim_cuDeviceGet(CUdevice *device, int ordinal) {
   SIM_ENTER(cuDeviceGet);
@@ -160,9 +150,7 @@ CUresult sim_cuDeviceGraphMemTrim(CUdevice device) {
 /* ---- contexts ---- */
 
 static sim_context *make_context(sim_device *device, bool is_primary) {
-  sim_context *made = sim_obtain(sizeof *made);
-  made->base.inner = is_primary; /* counted by its retains */
-  sim_object_begin(&made->base, SIM_CONTEXT, NULL);
+  sim_context *made = sim_object_make(sizeof *made, SIM_CONTEXT, NULL, is_primary); /* counted by its retains */
   made->base.context = made;
   made->device = device;
   made->default_stream = sim_stream_make(made, true, true);
@@ -334,12 +322,8 @@ CUresult sim_cuCtxSynchronize(void) {
 
 SIM_DEFINE_BACK(cuCtxPopCurrent, (CUcontext *context), pop(context))
 
-CUresult sim_cuCtxGetCurrent(CUcontext *context) {
-  SIM_ENTER(cuCtxGetCurrent);
-  if (!context) return CUDA_ERROR_INVALID_VALUE;
-  *context = depth ? (CUcontext)(uintptr_t)stack[depth - 1] : NULL;
-  return CUDA_SUCCESS;
-}
+SIM_DEFINE(cuCtxGetCurrent, (CUcontext *current),
+           ANSWER(current, depth ? (CUcontext)(uintptr_t)stack[depth - 1] : NULL))
 
 /* ---- texts ---- */
 

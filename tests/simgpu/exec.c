@@ -128,8 +128,7 @@ static CUresult instantiate(CUgraphExec *out, CUgraph handle, unsigned long long
   SIM_TRY(sim_graph_find(handle, &graph));
   if (!out || (flags & ~2ull) != 0) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "instantiation: flags");
   SIM_TRY(check_whole(c, graph));
-  sim_exec *exec = sim_obtain(sizeof *exec);
-  sim_object_begin(&exec->base, SIM_EXEC, c->context);
+  sim_exec *exec = sim_object_make(sizeof *exec, SIM_EXEC, c->context, false);
   exec->program = sim_program_make(graph, c->context);
   exec->graph = graph->base.handle;
   exec->conditional = c->conditional;
@@ -205,13 +204,9 @@ CUresult sim_cuGraphLaunch(CUgraphExec handle, CUstream where) {
                       "a graph was launched whose kernel's module is unloaded");
   exec->checked = sim_unloads;
   ++sim_count.launches;
-  sim_item *item = sim_obtain(sizeof *item);
-  item->kind = SIM_ITEM_GRAPH;
-  item->program = exec->program;
-  ++item->program->references;
-  item->exec = exec;
+  ++exec->program->references;
   ++exec->queued;
-  sim_post(stream, item);
+  sim_post(stream, (sim_item){.kind = SIM_ITEM_GRAPH, .program = exec->program, .exec = exec});
   if (sim_launch_blocking) sim_wait_stream(stream);
   return CUDA_SUCCESS;
 }

@@ -24,9 +24,7 @@ CUresult sim_graph_find(CUgraph handle, sim_graph **out) {
 }
 
 sim_graph *sim_graph_make(sim_node *owner) {
-  sim_graph *graph = sim_obtain(sizeof *graph);
-  graph->base.inner = owner != NULL;
-  sim_object_begin(&graph->base, SIM_GRAPH, NULL);
+  sim_graph *graph = sim_object_make(sizeof *graph, SIM_GRAPH, NULL, owner != NULL);
   graph->owner = owner;
   graph->root = owner ? owner->graph->root : graph;
   return graph;
@@ -72,12 +70,9 @@ static bool is_in_body(const sim_graph *graph) {
 
 static CUresult check_type(const sim_graph *graph, CUgraphNodeType type) {
   switch (type) {
-    case CU_GRAPH_NODE_TYPE_KERNEL:
-    case CU_GRAPH_NODE_TYPE_MEMCPY:
-    case CU_GRAPH_NODE_TYPE_MEMSET:
-    case CU_GRAPH_NODE_TYPE_EMPTY:
-    case CU_GRAPH_NODE_TYPE_GRAPH:
-    case CU_GRAPH_NODE_TYPE_CONDITIONAL: return CUDA_SUCCESS;
+    case CU_GRAPH_NODE_TYPE_KERNEL: case CU_GRAPH_NODE_TYPE_MEMCPY: case CU_GRAPH_NODE_TYPE_MEMSET:
+    case CU_GRAPH_NODE_TYPE_EMPTY: case CU_GRAPH_NODE_TYPE_GRAPH: case CU_GRAPH_NODE_TYPE_CONDITIONAL:
+      return CUDA_SUCCESS;
     default: break;
   }
   if (is_in_body(graph) && !sim_says_no("types"))
@@ -108,9 +103,7 @@ CUresult sim_node_add(sim_graph *graph, CUgraphNodeType type, const CUgraphNode 
     free(found);
     return result;
   }
-  sim_node *node = sim_obtain(sizeof *node);
-  node->base.inner = true;
-  sim_object_begin(&node->base, SIM_NODE, NULL);
+  sim_node *node = sim_object_make(sizeof *node, SIM_NODE, NULL, true);
   node->graph = graph;
   node->type = type;
   node->after = found;
@@ -120,11 +113,6 @@ CUresult sim_node_add(sim_graph *graph, CUgraphNodeType type, const CUgraphNode 
   graph->nodes[graph->count++] = node;
   *out = node;
   return CUDA_SUCCESS;
-}
-
-void sim_node_remove(sim_node *node) {
-  --node->graph->count;
-  node_drop(node);
 }
 
 static void node_copy(sim_graph *to, const sim_node *from) {

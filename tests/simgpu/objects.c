@@ -44,12 +44,13 @@ uint64_t sim_random(uint64_t *state) {
   return mixed ^ (mixed >> 31);
 }
 
-static bool counts_as_left(const sim_object *object) { return !object->inner; }
 static bool is_given_again(const sim_object *object) { return object->kind == SIM_STREAM && !object->inner; }
 
-void sim_object_begin(sim_object *object, sim_kind kind, sim_context *context) {
+void *sim_object_make(size_t bytes, sim_kind kind, sim_context *context, bool inner) {
+  sim_object *object = sim_obtain(bytes);
   object->kind = kind;
   object->context = context;
+  object->inner = inner;
   if (is_given_again(object) && ended_count) {
     object->handle = ended[--ended_count];
     entries[(object->handle - FIRST) / STEP - 1].object = object;
@@ -58,7 +59,8 @@ void sim_object_begin(sim_object *object, sim_kind kind, sim_context *context) {
     entries[entry_count] = (entry){object, kind};
     object->handle = FIRST + STEP * (uint64_t)++entry_count;
   }
-  if (counts_as_left(object)) ++alive[kind];
+  if (!object->inner) ++alive[kind];
+  return object;
 }
 
 void sim_object_end(sim_object *object) {
@@ -67,11 +69,11 @@ void sim_object_end(sim_object *object) {
     ended = sim_grow(ended, ended_count, sizeof *ended);
     ended[ended_count++] = object->handle;
   }
-  if (counts_as_left(object)) --alive[object->kind];
+  if (!object->inner) --alive[object->kind];
 }
 
 void sim_object_forget(sim_object *object) {
-  if (counts_as_left(object)) --alive[object->kind];
+  if (!object->inner) --alive[object->kind];
   object->inner = true;
 }
 

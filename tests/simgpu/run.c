@@ -1,7 +1,6 @@
 /* A launch of a graph: its nodes in some order that their edges allow, chosen by the seed, conditional nodes truly.
  * Kernels of parallel branches take turns, so that several are under way at once. */
 #include "sim.h"
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,11 +19,9 @@ typedef struct ready { frame *frame; unsigned step; } ready;
 
 /* Where a kernel ran that set handles: from the root down to it. */
 typedef struct setter {
-  unsigned references;
-  unsigned depth;
+  unsigned references, depth, *steps;
   const sim_flow *flow;
   uint64_t *frames;
-  unsigned *steps;
 } setter;
 
 typedef struct setting { /* the last of a handle */
@@ -76,16 +73,10 @@ typedef struct run {
   frame *all;
   answers no;
   bool failed;
-  char *why;
-  size_t why_bytes;
+  sim_why *why;
 } run;
 
 static _Thread_local run *running;
-
-static void run_fails(run *r, const char *why) {
-  snprintf(r->why, r->why_bytes, "%s", why);
-  r->failed = true;
-}
 
 /* ---- handles ---- */
 
@@ -345,7 +336,8 @@ static void decide(run *r, frame *f, unsigned number) {
     if (++r->states[step->condition].passes > r->device->passes_most) {
       sim_broken("endless", "a WHILE node made more than %llu passes in one launch",
                  (unsigned long long)r->device->passes_most);
-      run_fails(r, "a WHILE node never ended");
+      *r->why = (sim_why){"a WHILE node never ended"};
+      r->failed = true;
       return;
     }
   }
@@ -364,7 +356,7 @@ static void go_on(run *r, flight *f) {
   const sim_call *call = f->at->flow->steps[f->step].call;
   bool alone = r->no.overlap || (r->ready_count == 0 && r->flight_count == 1), over = true;
   r->now = f;
-  if (f->grid && !sim_go_on_call(r->device, call, f->grid, alone ? NULL : &r->pauses, &over, r->why, r->why_bytes))
+  if (f->grid && !sim_go_on_call(r->device, call, f->grid, alone ? NULL : &r->pauses, &over, r->why))
     r->failed = true;
   r->now = NULL;
   if (r->failed || !over) return;
@@ -395,7 +387,7 @@ static void carry_out(run *r, ready one) {
     case CU_GRAPH_NODE_TYPE_KERNEL: begin_kernel(r, one); return;
     case CU_GRAPH_NODE_TYPE_MEMCPY:
     case CU_GRAPH_NODE_TYPE_MEMSET:
-      if (!sim_run_copy(r->device, &step->copy, r->why, r->why_bytes)) r->failed = true;
+      if (!sim_run_copy(r->device, &step->copy, r->why)) r->failed = true;
       break;
     case CU_GRAPH_NODE_TYPE_HOST: step->host.fn(step->host.userData); break;
     case CU_GRAPH_NODE_TYPE_GRAPH: enter(r, step->bodies[0], one.frame); return;
@@ -442,10 +434,9 @@ static void run_end(run *r) {
   free(r->ready);
 }
 
-bool sim_run_program(sim_device *device, sim_program *program, sim_exec *exec, simgpu_counts *counts, char *why,
-                     size_t why_bytes) {
+bool sim_run_program(sim_device *device, sim_program *program, sim_exec *exec, simgpu_counts *counts, sim_why *why) {
   run r = {.device = device, .program = program, .counts = counts, .random = device->launch_random,
-           .pauses = device->launch_random, .why = why, .why_bytes = why_bytes};
+           .pauses = device->launch_random, .why = why};
 #define ASK(name) r.no.name = sim_says_no(#name);
   PROBES(ASK)
 #undef ASK

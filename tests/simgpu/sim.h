@@ -125,7 +125,8 @@ typedef struct sim_object {
   bool inner;                  /* lives as part of another: no leak */
 } sim_object;
 
-void sim_object_begin(sim_object *object, sim_kind kind, struct sim_context *context);
+/* Zeroed memory, which begins with a sim_object. */
+void *sim_object_make(size_t bytes, sim_kind kind, struct sim_context *context, bool inner);
 void sim_object_end(sim_object *object); /* the memory is the caller's */
 void sim_object_forget(sim_object *object); /* it isn't waited for to be given back any more */
 /* NULL, and a broken rule, if it is no such thing or is destroyed. */
@@ -303,7 +304,7 @@ CUresult sim_stream_find(CUstream handle, const char *entry, sim_stream **stream
 CUresult sim_stream_asked(CUstream handle, const char *entry, sim_stream **stream);
 sim_stream *sim_stream_make(sim_context *context, bool is_default, bool blocking);
 void sim_stream_drop(sim_stream *stream);
-void sim_post(sim_stream *stream, sim_item *item); /* takes the item, by malloc */
+void sim_post(sim_stream *stream, sim_item item); /* copies it */
 void sim_item_end(sim_item *item);
 void sim_wait_idle(sim_context *context); /* all streams */
 void sim_wait_stream(sim_stream *stream);
@@ -367,7 +368,6 @@ sim_graph *sim_graph_make(sim_node *owner);
 void sim_graph_drop(sim_graph *graph); /* with all in it */
 /* A node behind those; checks what may stand there. */
 CUresult sim_node_add(sim_graph *graph, CUgraphNodeType type, const CUgraphNode *after, size_t count, sim_node **node);
-void sim_node_remove(sim_node *node); /* the last of its graph, when the rest of making it failed */
 bool sim_graph_conditional(const sim_graph *graph); /* holds conditional nodes, at any depth */
 bool sim_graph_copy(sim_graph *to, const sim_graph *from); /* nodes of all kinds but conditional ones */
 CUresult sim_condition_add(sim_graph *graph, const CUgraphNode *after, size_t count,
@@ -444,19 +444,19 @@ unsigned sim_find_handle(const sim_program *program, uint64_t handle); /* handle
 void sim_exec_over(sim_exec *exec); /* one of its launches is */
 
 /* On the device's thread, without the lock; true: done, else why. */
-bool sim_run_program(sim_device *device, sim_program *program, sim_exec *exec, simgpu_counts *counts, char *why,
-                     size_t why_bytes);
-bool sim_run_call(sim_device *device, const sim_call *call, char *why, size_t why_bytes);
+typedef struct sim_why { char text[512]; } sim_why;
+bool sim_run_program(sim_device *device, sim_program *program, sim_exec *exec, simgpu_counts *counts, sim_why *why);
+bool sim_run_call(sim_device *device, const sim_call *call, sim_why *why);
 /* The same with others in between: see kernel.h. */
 sim_grid *sim_begin_call(const sim_call *call);
-bool sim_go_on_call(sim_device *device, const sim_call *call, sim_grid *grid, uint64_t *random, bool *over, char *why,
-                    size_t why_bytes);
+bool sim_go_on_call(sim_device *device, const sim_call *call, sim_grid *grid, uint64_t *random, bool *over,
+                    sim_why *why);
 /* Where a copy went whose source was changed before it ran, so that it may have brought either; by the device's thread.
  * Who reads there breaks a rule, until another copy has replaced it. */
 void sim_torn_note(sim_device *device, const unsigned char *to, size_t bytes);
 void sim_torn_forget(sim_device *device, const unsigned char *to, size_t bytes);
 uint64_t sim_source_hash(const unsigned char *bytes, size_t count); /* never 0 */
-bool sim_run_copy(sim_device *device, const sim_copy *copy, char *why, size_t why_bytes);
+bool sim_run_copy(sim_device *device, const sim_copy *copy, sim_why *why);
 
 /* ---- captures (capture.c) ---------------------------------------------------------------------------------------- */
 

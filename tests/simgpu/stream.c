@@ -75,17 +75,16 @@ void sim_seed_device(sim_device *device, uint64_t seed) {
   for (sim_stream *each = device->streams; each; each = each->next) each->random = sim_random(&device->streams_random);
 }
 
-static bool run_item(sim_device *device, sim_item *item, simgpu_counts *counts, char *why, size_t why_bytes) {
+static bool run_item(sim_device *device, sim_item *item, simgpu_counts *counts, sim_why *why) {
   switch (item->kind) {
-    case SIM_ITEM_KERNEL: return sim_run_call(device, item->call, why, why_bytes);
+    case SIM_ITEM_KERNEL: return sim_run_call(device, item->call, why);
     case SIM_ITEM_COPY:
       sim_torn_forget(device, item->copy.to, item->copy.bytes);
       if (item->source && item->source != sim_source_hash(item->copy.from, item->copy.bytes))
         sim_torn_note(device, item->copy.to, item->copy.bytes);
-      return sim_run_copy(device, &item->copy, why, why_bytes);
-    case SIM_ITEM_GRAPH: return sim_run_program(device, item->program, item->exec, counts, why, why_bytes);
-    case SIM_ITEM_EVENT:
-    case SIM_ITEM_WAIT: return true;
+      return sim_run_copy(device, &item->copy, why);
+    case SIM_ITEM_GRAPH: return sim_run_program(device, item->program, item->exec, counts, why);
+    case SIM_ITEM_EVENT: case SIM_ITEM_WAIT: break;
   }
   return true;
 }
@@ -111,7 +110,7 @@ static void stream_free(sim_stream *stream) {
 static void work_on(sim_device *device, sim_stream *stream) {
   sim_item *item = stream->first;
   simgpu_counts counts = {0};
-  char why[512] = "";
+  sim_why why = {""};
   sim_context *context = stream->base.context;
   device->running = stream;
   device->launch_random = sim_random(&stream->random);
@@ -119,11 +118,11 @@ static void work_on(sim_device *device, sim_stream *stream) {
   if (context->sticky == CUDA_SUCCESS && !item->event) {
     sim_memory_open(device);
     pthread_mutex_unlock(&sim_lock);
-    bool right = run_item(device, item, &counts, why, sizeof why);
+    bool right = run_item(device, item, &counts, &why);
     pthread_mutex_lock(&sim_lock);
     sim_memory_show(device);
     add_counts(&counts);
-    if (!right) sim_fail_context(context, CUDA_ERROR_ILLEGAL_ADDRESS, why);
+    if (!right) sim_fail_context(context, CUDA_ERROR_ILLEGAL_ADDRESS, why.text);
   }
   if (item->kind == SIM_ITEM_EVENT && item->event->reached < item->event_record)
     item->event->reached = item->event_record;
@@ -167,8 +166,9 @@ void sim_worker_stop(sim_device *device) {
   pthread_cond_destroy(&device->done);
 }
 
-void sim_post(sim_stream *stream, sim_item *item) {
+void sim_post(sim_stream *stream, sim_item asked) {
   static uint64_t number;
+  sim_item *item = sim_duplicate(&asked, sizeof asked);
   item->number = ++number;
   if (stream->last) stream->last->next = item;
   else stream->first = item;
@@ -235,10 +235,8 @@ void sim_wait_idle(sim_context *context) {
 
 sim_stream *sim_stream_make(sim_context *context, bool is_default, bool blocking) {
   static uint64_t id;
-  sim_stream *stream = sim_obtain(sizeof *stream);
+  sim_stream *stream = sim_object_make(sizeof *stream, SIM_STREAM, context, is_default);
   stream->id = ++id;
-  stream->base.inner = is_default;
-  sim_object_begin(&stream->base, SIM_STREAM, context);
   stream->is_default = is_default;
   stream->blocking = blocking;
   stream->random = sim_random(&context->device->streams_random);
@@ -354,19 +352,14 @@ CUresult sim_cuEventCreate(CUevent *event, unsigned int flags) {
   SIM_ENTER(cuEventCreate);
   SIM_FIND_CONTEXT(context);
   if (!event || flags > 3) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "cuEventCreate: flags");
-  sim_event *made = sim_obtain(sizeof *made);
-  sim_object_begin(&made->base, SIM_EVENT, context);
+  const sim_event *made = sim_object_make(sizeof *made, SIM_EVENT, context, false);
   *event = SIM_HANDLE(CUevent, made);
   return CUDA_SUCCESS;
 }
 
 static void post_event(sim_stream *stream, enum sim_item_kind kind, sim_event *event) {
-  sim_item *item = sim_obtain(sizeof *item);
-  item->kind = kind;
-  item->event = event;
-  item->event_record = event->recorded;
   ++event->items;
-  sim_post(stream, item);
+  sim_post(stream, (sim_item){.kind = kind, .event = event, .event_record = event->recorded});
 }
 
 CUresult sim_cuEventRecord(CUevent handle, CUstream where) {

@@ -27,12 +27,8 @@ uint64_t sim_source_hash(const unsigned char *bytes, size_t count) {
 
 /* source: page-locked memory of the host's, or NULL. */
 static void post_copy(sim_stream *stream, sim_copy copy, unsigned char *staged, const unsigned char *source) {
-  sim_item *item = sim_obtain(sizeof *item);
-  item->kind = SIM_ITEM_COPY;
-  item->copy = copy;
-  item->staged = staged;
-  if (source) item->source = sim_source_hash(source, copy.bytes);
-  sim_post(stream, item);
+  sim_post(stream, (sim_item){.kind = SIM_ITEM_COPY, .copy = copy, .staged = staged,
+                              .source = source ? sim_source_hash(source, copy.bytes) : 0});
 }
 
 /* host: the side that may be pageable, NULL: none. */
@@ -85,22 +81,22 @@ static void carry_out_copy(void *data) {
   else memset(copy->to, copy->value, copy->bytes);
 }
 
-static bool guarded(sim_device *device, void (*work)(void *), void *data, const char *what, const char *name, char *why,
-                    size_t bytes) {
+static bool guarded(sim_device *device, void (*work)(void *), void *data, const char *what, const char *name,
+                    sim_why *why) {
   uintptr_t at;
   char where[256];
   if (sim_guarded(device, work, data, &at)) return true;
   pthread_mutex_lock(&sim_lock);
   sim_memory_describe(device, at, where, sizeof where);
   pthread_mutex_unlock(&sim_lock);
-  snprintf(why, bytes, "%s%s touches %s", what, name, where);
-  sim_broken("memory", "%s", why);
+  snprintf(why->text, sizeof why->text, "%s%s touches %s", what, name, where);
+  sim_broken("memory", "%s", why->text);
   return false;
 }
 
-bool sim_run_copy(sim_device *device, const sim_copy *copy, char *why, size_t why_bytes) {
+bool sim_run_copy(sim_device *device, const sim_copy *copy, sim_why *why) {
   sim_copy mine = *copy;
-  return guarded(device, carry_out_copy, &mine, copy->from ? "a copy" : "a fill", "", why, why_bytes);
+  return guarded(device, carry_out_copy, &mine, copy->from ? "a copy" : "a fill", "", why);
 }
 
 /* ---- modules ---- */
@@ -128,9 +124,8 @@ CUresult sim_cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned in
   CUresult result = sim_module_load(image, sim_version, sim_arch, &loaded, log, sizeof log);
   write_log(count, options, values, log);
   if (result != CUDA_SUCCESS) return sim_refuse(result, "cuModuleLoadDataEx: %s", log);
-  sim_module_object *made = sim_obtain(sizeof *made);
+  sim_module_object *made = sim_object_make(sizeof *made, SIM_MODULE, context, false);
   made->module = loaded;
-  sim_object_begin(&made->base, SIM_MODULE, context);
   *module = SIM_HANDLE(CUmodule, made);
   return CUDA_SUCCESS;
 }
@@ -157,9 +152,7 @@ CUresult sim_unload(CUmodule handle) {
 SIM_DEFINE_BACK(cuModuleUnload, (CUmodule module), sim_unload(module))
 
 static sim_function *function_make(sim_module_object *module, const sim_kernel *kernel, const char *name) {
-  sim_function *function = sim_obtain(sizeof *function);
-  function->base.inner = true;
-  sim_object_begin(&function->base, SIM_FUNCTION, module->base.context);
+  sim_function *function = sim_object_make(sizeof *function, SIM_FUNCTION, module->base.context, true);
   function->module = module;
   function->kernel = kernel;
   function->name = strdup(name);
@@ -295,10 +288,7 @@ static CUresult launch(const CUDA_KERNEL_NODE_PARAMS_v3 *asked, bool cooperative
   call->cooperative = cooperative;
   if (stream->capture) return sim_capture_add(stream, call, NULL, NULL);
   ++sim_count.kernels;
-  sim_item *item = sim_obtain(sizeof *item);
-  item->kind = SIM_ITEM_KERNEL;
-  item->call = call;
-  sim_post(stream, item);
+  sim_post(stream, (sim_item){.kind = SIM_ITEM_KERNEL, .call = call});
   if (sim_launch_blocking) sim_wait_stream(stream);
   return CUDA_SUCCESS;
 }
@@ -327,9 +317,9 @@ static void carry_out_call(void *data) {
   sim_kernel_run(call->kernel, call->grid, call->block, call->parameters);
 }
 
-bool sim_run_call(sim_device *device, const sim_call *call, char *why, size_t why_bytes) {
+bool sim_run_call(sim_device *device, const sim_call *call, sim_why *why) {
   union { const sim_call *constant; void *data; } mine = {call};
-  return guarded(device, carry_out_call, mine.data, "kernel ", call->name, why, why_bytes);
+  return guarded(device, carry_out_call, mine.data, "kernel ", call->name, why);
 }
 
 sim_grid *sim_begin_call(const sim_call *call) {
@@ -343,10 +333,10 @@ static void go_on(void *data) {
   g->over = sim_kernel_go_on(g->grid, g->random);
 }
 
-bool sim_go_on_call(sim_device *device, const sim_call *call, sim_grid *grid, uint64_t *random, bool *over, char *why,
-                    size_t why_bytes) {
+bool sim_go_on_call(sim_device *device, const sim_call *call, sim_grid *grid, uint64_t *random, bool *over,
+                    sim_why *why) {
   going g = {grid, random, false};
-  bool right = guarded(device, go_on, &g, "kernel ", call->name, why, why_bytes);
+  bool right = guarded(device, go_on, &g, "kernel ", call->name, why);
   *over = g.over;
   return right;
 }
