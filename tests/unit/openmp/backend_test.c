@@ -132,9 +132,7 @@ TEST(test_memory_that_is_promised) {
   }
 }
 
-TEST(test_takes) {
-  assert_false(gki_openmp.takes(&(gk_kernel){.name = "device_only"}));
-}
+TEST(test_takes) { assert_false(gki_openmp.takes(&(gk_kernel){.name = "device_only"})); }
 
 static void assert_touched(size_t count) {
   for (size_t k = 0; k <= ITEMS_MAX; ++k)

@@ -5,7 +5,10 @@
 #include "openmp/runner.h"
 #include "unit/support/set_clock.h"
 
-enum { ITEM_NS = 1000000 };
+enum { ITEM_NS = 1000000, LITTLE_NS = 20000, SMALL_NS = 1000, TOIL_ITEMS = 8,
+       READING_NS = 100 /* and so what a dispatch takes as it is measured */,
+       MOST_LAUNCHES = 1000, MOST_PASSES = 2000, DOUBTED_PASS = 100,
+       MOST_TRIES = 10000 /* until others are awake still when an order comes, so that they aren't woken */ };
 
 static bool together; /* the test expects that others take part: each waits until they are there */
 static atomic_bool leader_came, others_came;
@@ -17,20 +20,26 @@ static void expect_others(bool they_come) {
   atomic_store(&other_threads, 0);
 }
 
+static bool leads(void) { return pthread_equal(pthread_self(), worker); }
+
 static void come_together(void) {
-  const bool leads = pthread_equal(pthread_self(), worker);
-  atomic_store(leads ? &leader_came : &others_came, true);
-  if (together) await(atomic_load(leads ? &others_came : &leader_came));
+  atomic_store(leads() ? &leader_came : &others_came, true);
+  if (together) await(atomic_load(leads() ? &others_came : &leader_came));
 }
 
-HAND_KERNEL(toiling, INOUT(uint8_t)) {
-  touching_host(args, range);
-  come_together();
-  let_pass_here((range.end - range.begin) * ITEM_NS);
-}
+/* Lets time pass on all threads' clock, so that a waking is seen to take nothing, or on their own, so that each is seen
+ * to take as long as it does. */
+#define TOILING(id, come, pass, item_ns) \
+  HAND_KERNEL(id, INOUT(uint8_t)) { \
+    touching_host(args, range); \
+    come; \
+    pass((range.end - range.begin) * (item_ns)); \
+  }
+TOILING(toiling, come_together(), let_pass_here, ITEM_NS)
+TOILING(toiling_little, (void)0, let_pass_here, LITTLE_NS)
+TOILING(small, (void)0, let_pass_here, SMALL_NS)
+TOILING(small_for_all, (void)0, let_pass, SMALL_NS)
 LIST_OVER(item_slots, toil_list, GK_RUN(toiling, N, X));
-
-enum { TOIL_ITEMS = 8, READING_NS = 100 /* and so what a dispatch takes as it is measured */ };
 
 static void begin_list(world *w, const gk_list *list, int items) {
   static int always = 1;
@@ -44,33 +53,29 @@ static void begin_list(world *w, const gk_list *list, int items) {
   BIND(w, {X, {.ptr = touched_bytes}}, {N, {.i32 = items}}, {COUNT, {.ptr = &always}});
 }
 
-/* Launches until the team has started, that one among them. */
-static int launches_until_started(world *w) {
-  enum { MOST = 1000 };
+/* A launch without others, and one that starts the team. */
+static void assert_alone(world *w) {
+  assert_runs(w);
+  assert_int_equal(atomic_load(&other_threads), 0);
+}
+static void assert_started(world *w) {
   const uint32_t calibrated = w->device.calibrations;
-  for (int k = 1; k <= MOST; ++k) {
-    assert_runs(w);
-    if (w->device.calibrations != calibrated) return k;
-    assert_int_equal(atomic_load(&other_threads), 0);
-  }
-  fail_msg("the team never starts");
-  return 0;
+  expect_others(true);
+  assert_runs(w);
+  assert_true(atomic_load(&other_threads) > 0);
+  assert_int_equal(w->device.calibrations, calibrated + 1);
+  assert_true(w->device.dispatch_floor_ns == READING_NS);
 }
 
 /* A task is believed to grow eightfold each time, from 8 ns on: in the sixth launch it takes long enough. */
 static void begin_toil(world *w, int items) {
   begin_list(w, &toil_list, items);
   for (int k = 1; k <= 5; ++k) {
-    assert_runs(w);
-    assert_int_equal(atomic_load(&other_threads), 0);
+    assert_alone(w);
     assert_true(w->program.ops[0].cost_ns == (float)(1 << 3 * k));
   }
   assert_int_equal(w->device.calibrations, 0);
-  expect_others(true);
-  assert_runs(w);
-  assert_true(atomic_load(&other_threads) > 0);
-  assert_int_equal(w->device.calibrations, 1);
-  assert_true(w->device.dispatch_floor_ns == READING_NS);
+  assert_started(w);
   for (int k = 0; k < 2; ++k) {
     expect_others(true);
     assert_runs(w);
@@ -92,15 +97,10 @@ TEST(test_a_slow_moment_is_forgotten) {
   begin_slow_moment(&w.device, 1e12f, gki_now_ns() + 100 * ITEM_NS);
   const uint32_t calibrated = w.device.calibrations;
   int launches = 0;
-  for (; gki_now_ns() < w.device.doubted_at; ++launches) assert_runs(&w);
+  for (; gki_now_ns() < w.device.doubted_at; ++launches) assert_alone(&w);
   assert_int_equal(launches, 100 / TOIL_ITEMS + 1);
   assert_int_equal(w.device.calibrations, calibrated);
-  assert_int_equal(atomic_load(&other_threads), 0);
-  expect_others(true);
-  assert_runs(&w);
-  assert_int_equal(w.device.calibrations, calibrated + 1);
-  assert_true(atomic_load(&other_threads) > 0);
-  assert_true(w.device.dispatch_floor_ns == READING_NS);
+  assert_started(&w);
 }
 
 /* Nor is a waking: a sixteenth of it is forgotten by each launch, until it is less than what is to be gained. */
@@ -108,10 +108,15 @@ TEST(test_a_slow_waking_is_forgotten) {
   WORLD_BY(begin_toil, w, TOIL_ITEMS);
   const float least_ns = 1e7f;
   w.device.wake_ns = 1e9f;
-  int launches = 0;
-  for (float wake_ns = 1e9f; wake_ns > least_ns; ++launches) wake_ns *= 15 / 16.0f;
+  const uint32_t calibrated = w.device.calibrations;
+  int wanted = 0, launches = 0;
+  for (float wake_ns = 1e9f; wake_ns > least_ns; ++wanted) wake_ns *= 15 / 16.0f;
   w.program.eager = false;
-  assert_in_range(launches_until_started(&w), launches, launches + 30);
+  for (; w.device.calibrations == calibrated && launches < MOST_LAUNCHES; ++launches) {
+    assert_int_equal(atomic_load(&other_threads), 0);
+    assert_runs(&w);
+  }
+  assert_in_range(launches, wanted, wanted + 30);
 }
 
 /* What is forgotten ends at what is usual: else every task would come to look large, and call the team for nothing. */
@@ -119,71 +124,54 @@ TEST(test_small_tasks_stay_small) {
   LIST_OVER(item_slots, list, GK_RUN(touching, N, X));
   WORLD_BY(begin_list, w, &list, 3);
   float begun_with = w.device.dispatch_ns;
-  for (int k = 0; k < 2000; ++k) assert_runs(&w);
+  for (int k = 0; k < 2000; ++k) assert_alone(&w);
   assert_true(w.device.dispatch_ns >= begun_with);
   assert_int_equal(w.device.calibrations, 0);
-  assert_int_equal(atomic_load(&other_threads), 0);
 }
 
 static world *looping;
-static uint32_t passes, met_at, again_at;
+static uint32_t passes, met_at, again_at; /* the passes after which the team was measured, and measured again */
+static bool slows_down;
 
-enum { MOST_PASSES = 2000, DOUBTED_PASS = 100 };
-
-/* Ends the loop when the team has started, which it can't before that pass. */
-CALLED(doubt_in_time) {
-  if (++passes == DOUBTED_PASS) let_pass_here(looping->device.doubted_at - gki_now_ns());
-  if (met_at == 0 && looping->device.calibrations > 1) met_at = passes;
-  *(int *)args[0].ptr = met_at == 0 && passes < MOST_PASSES;
-  return GK_OK;
-}
-
-enum { LITTLE_NS = 20000 };
-
-HAND_KERNEL(toiling_little, INOUT(uint8_t)) {
-  touching_host(args, range);
-  let_pass_here((range.end - range.begin) * LITTLE_NS);
-}
-
-static void begin_loop(world *w, const gk_list *list, int *count) {
-  begin_list(w, list, 2);
-  bind_ptr(w, COUNT, count);
-  *count = 1;
-  looping = w;
-  passes = met_at = again_at = 0;
-}
-
-/* A slow moment is doubted in the middle of a launch, too, the next time that the task is timed. */
-TEST(test_a_slow_moment_is_forgotten_in_a_loop) {
-  LIST_OVER(item_slots, list, LOOP(COUNT, GK_RUN(toiling_little, N, X), GK_CALL(doubt_in_time, COUNT)));
-  int again;
-  WORLD_BY(begin_loop, w, &list, &again);
-  begin_slow_moment(&w.device, 1e12f, gki_now_ns() + 1000 * ITEM_NS);
-  assert_runs(&w);
-  assert_in_range(met_at, DOUBTED_PASS + 1, DOUBTED_PASS + 2 * 64);
-  assert_true(w.device.dispatch_floor_ns == READING_NS);
-}
-
-/* Ends the loop when it was measured once more after a moment that was slow while the team was there. */
-CALLED(slow_down) {
-  ++passes;
+/* Ends the loop when it was measured once more after a moment that was slow while the team was there, or before, which
+ * is doubted from a certain pass on. */
+CALLED(watch_team) {
   gki_openmp_device *device = &looping->device;
+  if (++passes == DOUBTED_PASS && !slows_down) let_pass_here(device->doubted_at - gki_now_ns());
   if (met_at == 0 && device->calibrations > 0) {
     met_at = passes;
-    begin_slow_moment(device, 1e12f, gki_now_ns());
+    if (slows_down) begin_slow_moment(device, 1e12f, gki_now_ns());
   } else if (again_at == 0 && device->calibrations > 1) {
     again_at = passes;
   }
   *(int *)args[0].ptr = again_at == 0 && passes < MOST_PASSES;
   return GK_OK;
 }
+LIST_OVER(item_slots, loop_list, LOOP(COUNT, GK_RUN(toiling_little, N, X), GK_CALL(watch_team, COUNT)));
+
+static void begin_loop(world *w, bool slow_down) {
+  static int count;
+  begin_list(w, &loop_list, 2);
+  bind_ptr(w, COUNT, &count);
+  count = 1;
+  looping = w;
+  slows_down = slow_down;
+  passes = met_at = again_at = 0;
+}
+
+/* A slow moment is doubted in the middle of a launch, too, the next time that the task is timed. */
+TEST(test_a_slow_moment_is_forgotten_in_a_loop) {
+  WORLD_BY(begin_loop, w, false);
+  begin_slow_moment(&w.device, 1e12f, gki_now_ns() + 1000 * ITEM_NS);
+  assert_runs(&w);
+  assert_in_range(again_at, DOUBTED_PASS + 1, DOUBTED_PASS + 2 * 64);
+  assert_true(w.device.dispatch_floor_ns == READING_NS);
+}
 
 /* Likewise where the team is there: it is measured again, rather than shared for as long as the launch may take with
  * what has become of the machine. */
 TEST(test_a_team_is_measured_again) {
-  LIST_OVER(item_slots, list, LOOP(COUNT, GK_RUN(toiling_little, N, X), GK_CALL(slow_down, COUNT)));
-  int again;
-  WORLD_BY(begin_loop, w, &list, &again);
+  WORLD_BY(begin_loop, w, true);
   assert_runs(&w);
   assert_true(met_at > 0);
   assert_in_range(again_at, met_at + 1, met_at + 2 * 64);
@@ -200,17 +188,6 @@ static int task_count;
 CALLED(note_help) {
   tasks_done[task_count++] = (done){looping->device.team.size > 1, atomic_exchange(&other_threads, 0) > 0};
   return GK_OK;
-}
-
-/* On all threads' clock, so that a waking is seen to take nothing, or on their own, so that each is seen to take as
- * long as it does. */
-HAND_KERNEL(small_for_all, INOUT(uint8_t)) {
-  touching_host(args, range);
-  let_pass((range.end - range.begin) * 1000);
-}
-HAND_KERNEL(small, INOUT(uint8_t)) {
-  touching_host(args, range);
-  let_pass_here((range.end - range.begin) * 1000);
 }
 
 /* Costs are known, and a dispatch takes what it takes usually: of 10 us of work it saves 4, a fifth of a waking. */
@@ -295,14 +272,11 @@ static void assert_near(size_t at, float seen, float wanted) {
 }
 
 static atomic_bool were_asleep;
-
 HAND_KERNEL(noting, INOUT(uint8_t)) {
   touching_host(args, range);
-  if (pthread_equal(pthread_self(), worker)) return;
+  if (leads()) return;
   atomic_store(&were_asleep, atomic_load(&looping->device.team.slots[1].job->woken_at) != 0);
 }
-
-enum { MOST_TRIES = 10000 /* until others are awake still when an order comes, so that they aren't woken */ };
 
 /* What a start takes is what a waking takes: a step towards it. */
 TEST(test_a_start_is_timed) {
@@ -326,7 +300,7 @@ TEST(test_a_start_is_timed) {
 HAND_KERNEL(uneven, INOUT(uint8_t)) {
   touching_host(args, range);
   come_together();
-  let_pass(pthread_equal(pthread_self(), worker) ? 4 * ITEM_NS : 10 * ITEM_NS);
+  let_pass(leads() ? 4 * ITEM_NS : 10 * ITEM_NS);
 }
 
 CALLED(sleep_first) {
@@ -353,9 +327,8 @@ static uint64_t own_ns, late_ns; /* what its part takes the leader, and others b
 /* Others let time pass when the leader is through and sleeps. */
 HAND_KERNEL(apart, INOUT(uint8_t)) {
   noting_host(args, range);
-  const bool leads = pthread_equal(pthread_self(), worker);
-  if (!leads) await(atomic_load(&looping->device.team.slots[1].job->pending) >> 31);
-  let_pass(leads ? own_ns : late_ns);
+  if (!leads()) await(atomic_load(&looping->device.team.slots[1].job->pending) >> 31);
+  let_pass(leads() ? own_ns : late_ns);
 }
 LIST_OVER(item_slots, apart_list, GK_RUN(apart, N, X));
 

@@ -6,8 +6,6 @@
 #include "unit/support/set_clock.h"
 #include <pthread.h>
 
-/* ---- what is tried, and what counts ------------------------------------------------------------------------------ */
-
 enum { DISPATCH_NS = 1000 };
 static float series_takes_ns, split_takes_ns;
 
@@ -78,7 +76,7 @@ TEST(test_a_lost_race_is_run_again) {
   }
 }
 
-/* Tried again, a way is held against what the other takes now: not what it took while the machine was faster, */
+/* Tried again, a way is held against what the other takes now: not what it took while the machine was faster. */
 TEST(test_an_old_time_loses_no_race) {
   gki_trial trial = tried(1e6f, 2e6f);
   series_takes_ns = 4e6f;
@@ -87,13 +85,13 @@ TEST(test_an_old_time_loses_no_race) {
   assert_int_equal(in_a_row(&trial, true), 2 + 4);
 }
 
-/* nor does it win by that. */
+/* Nor does it win by what it took long ago, which is looked at early, as the way that is taken seems to lose by it. */
 TEST(test_an_old_time_wins_no_race) {
   gki_trial trial = tried(2e6f, 1e6f);
-  trial.series_ns = 5e5f; /* long ago, */
-  trial.wait = trial.pause = 64; /* and it wouldn't be looked at for long, */
+  trial.series_ns = 5e5f;
+  trial.wait = trial.pause = 64;
   series_takes_ns = 4e6f;
-  assert_int_equal(in_a_row(&trial, true), 4); /* did the way that is taken not seem to lose by it */
+  assert_int_equal(in_a_row(&trial, true), 4);
   assert_int_equal(in_a_row(&trial, false), 2);
   assert_true(trial.split);
   assert_true(trial.series_ns == 4e6f);
@@ -212,8 +210,6 @@ TEST(test_less_than_two_sections) {
   }
 }
 
-/* ---- sections of a list ------------------------------------------------------------------------------------------ */
-
 enum { ONE = 1, TWO, FLAG };
 static const gk_slot_desc slots[] = {GK_SCALAR(ONE, int), GK_SCALAR(TWO, int), GK_BUFFER(FLAG, int)};
 
@@ -223,23 +219,18 @@ static atomic_int begun;
 static pthread_t seen[2];
 
 /* Side by side, each waits until the other is there, and one lets time pass for both. */
-HOST_KERNEL(note_thread) {
+HAND_KERNEL(note, {"which", "int", 4, 4, GK_I32, GK_ACCESS_VALUE}) {
   seen[args[0].i32 - 1] = pthread_self();
   atomic_fetch_add(&begun, 1);
   if (are_split) await(atomic_load(&begun) == 2);
   if (!are_split) let_pass(takes_ns[0] / 2);
   else if (args[0].i32 == 1) let_pass(takes_ns[1]);
 }
-static const gk_param note_params[] = {{"which", "int", 4, 4, GK_I32, GK_ACCESS_VALUE}};
-static const gk_kernel note = {.name = "note", .params = note_params, .param_count = 1, .host = note_thread};
-
 /* Over one item each, so no task is shared. The second has sections with blocks in them. */
-static const gk_task straight_tasks[] = {GK_PARALLEL, GK_SECTION, GK_RUN(note, GK_ONE, ONE), GK_END,
-                                         GK_SECTION, GK_RUN(note, GK_ONE, TWO), GK_END, GK_END};
-static const gk_task walked_tasks[] = {
-  GK_PARALLEL, GK_SECTION, GK_DO_WHILE(FLAG), GK_RUN(note, GK_ONE, ONE), GK_END, GK_END,
-  GK_SECTION, GK_RUN(note, GK_ONE, TWO), GK_END, GK_END};
-static const gk_list lists[] = {GK_LIST(list, straight_tasks, slots), GK_LIST(list, walked_tasks, slots)};
+#define RUN(which) GK_RUN(note, GK_ONE, which)
+LIST(straight, PARALLEL(SECTION(RUN(ONE)), SECTION(RUN(TWO))));
+LIST(walked, PARALLEL(SECTION(LOOP(FLAG, RUN(ONE))), SECTION(RUN(TWO))));
+static const gk_list *const lists[] = {&straight, &walked};
 
 static void begin(world *w, const gk_list *list, int threads, costs how) {
   static int no;
@@ -260,29 +251,23 @@ TEST(test_sections_are_timed) {
   needs_threads(2);
   for (size_t l = 0; l < GK_COUNT(lists); ++l)
     for (size_t k = 0; k < GK_COUNT(takes); ++k) {
-      world w;
-      memcpy(takes_ns, takes[k], sizeof takes_ns);
-      begin(&w, &lists[l], 2, SHARE_ALL);
+      WORLD_BY(begin, w, lists[l], 2, SHARE_ALL);
       const gki_trial *trial = &w.program.forks[0].trial;
-      for (int run = 0; run < 2; ++run) assert_goes(&w, false);
-      for (int run = 0; run < 4; ++run) assert_goes(&w, true);
-      for (int run = 0; run < 2; ++run) assert_goes(&w, takes[k][1] < takes[k][0]);
-      assert_true(trial->series_ns == (float)takes[k][0] && trial->split_ns == (float)takes[k][1]);
-      world_end(&w);
+      memcpy(takes_ns, takes[k], sizeof takes_ns);
+      for (int run = 0; run < 8; ++run) assert_goes(&w, run < 6 ? run >= 2 : takes_ns[1] < takes_ns[0]);
+      assert_true(trial->series_ns == (float)takes_ns[0] && trial->split_ns == (float)takes_ns[1]);
     }
 }
 
-/* Where nothing is worth sharing, or there is nobody to share it with. */
+/* Where nothing is worth sharing, or there is no thread to share it with. */
 TEST(test_always_in_series) {
   static const struct { costs how; int threads; } cases[] = {{SHARE_NOTHING, 2}, {SHARE_ALL, 1}, {AS_MEASURED, 1}};
   takes_ns[0] = 2000000;
   for (size_t l = 0; l < GK_COUNT(lists); ++l)
     for (size_t k = 0; k < GK_COUNT(cases); ++k) {
-      world w;
-      begin(&w, &lists[l], cases[k].threads, cases[k].how);
+      WORLD_BY(begin, w, lists[l], cases[k].threads, cases[k].how);
       for (int run = 0; run < 20; ++run) assert_goes(&w, false);
       assert_int_equal(w.program.forks[0].trial.split_samples, 0);
-      world_end(&w);
     }
 }
 
@@ -293,8 +278,7 @@ TEST(test_fewer_sections_than_threads) {
   static const struct { uint64_t takes_ns; bool starts, splits; } cases[] = {
     {2 * DISPATCH_NS, false, false}, {2 * DISPATCH_NS + 2, true, false}, {4 * DISPATCH_NS + 2, true, true}};
   for (size_t k = 0; k < GK_COUNT(cases); ++k) {
-    world w;
-    begin(&w, &lists[0], 4, SHARE_ALL);
+    WORLD_BY(begin, w, &straight, 4, SHARE_ALL);
     w.costs = AS_MEASURED;
     w.device.dispatch_ns = w.device.dispatch_floor_ns = DISPATCH_NS;
     takes_ns[0] = cases[k].takes_ns;
@@ -307,7 +291,6 @@ TEST(test_fewer_sections_than_threads) {
     assert_int_equal(w.device.team.started, cases[k].starts);
     if (cases[k].splits || !cases[k].starts)
       assert_int_equal(w.program.forks[0].trial.split_samples > 0, cases[k].splits);
-    world_end(&w);
   }
 }
 

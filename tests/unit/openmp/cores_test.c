@@ -1,16 +1,14 @@
 /* The team's threads on cores of their own: those that don't come, or came to their leader's core, are sent to others.
- * How long a leader stays awake meanwhile. The test plays the system, so it runs on any machine; what it is good for on
- * a real one, the benches see. */
+ * How long a leader stays awake meanwhile. The test plays the system, so it runs on any machine. */
 #include "unit/support/await.h"
 #include "world.h"
 #include <errno.h>
+#include <inttypes.h>
 #include <linux/futex.h>
 #include <omp.h>
 #include <pthread.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-/* ---- the system: where threads are, and where they may be -------------------------------------------------------- */
 
 enum { SLOTS = 10, MOST_CALLS = 64, SLEEPER_COUNT = SLOTS - 1 };
 typedef struct call { pid_t thread; uint64_t cores; } call;
@@ -23,12 +21,9 @@ static call calls[MOST_CALLS];
 static int call_count;
 static void (*when_moved)(void);
 
-int __wrap_sched_getcpu(void);
-int __wrap_sched_getcpu(void) { return atomic_load(&here); }
+WRAPPED(int, sched_getcpu, void) { return atomic_load(&here); }
 
-int __real_sched_getaffinity(pid_t thread, size_t bytes, cpu_set_t *cores);
-int __wrap_sched_getaffinity(pid_t thread, size_t bytes, cpu_set_t *cores);
-int __wrap_sched_getaffinity(pid_t thread, size_t bytes, cpu_set_t *cores) {
+WRAPPED(int, sched_getaffinity, pid_t thread, size_t bytes, cpu_set_t *cores) {
   if (is_real) return __real_sched_getaffinity(thread, bytes, cores);
   CPU_ZERO_S(bytes, cores);
   for (size_t k = 0; k < 64; ++k)
@@ -36,15 +31,17 @@ int __wrap_sched_getaffinity(pid_t thread, size_t bytes, cpu_set_t *cores) {
   return asking_fails ? -1 : 0;
 }
 
-int __real_sched_setaffinity(pid_t thread, size_t bytes, const cpu_set_t *cores);
-int __wrap_sched_setaffinity(pid_t thread, size_t bytes, const cpu_set_t *cores);
-int __wrap_sched_setaffinity(pid_t thread, size_t bytes, const cpu_set_t *cores) {
+static uint64_t bits_of(const cpu_set_t *cores, size_t bytes) {
+  uint64_t bits = 0;
+  for (size_t k = 0; k < 64; ++k)
+    if (CPU_ISSET_S(k, bytes, cores)) bits |= (uint64_t)1 << k;
+  return bits;
+}
+
+WRAPPED(int, sched_setaffinity, pid_t thread, size_t bytes, const cpu_set_t *cores) {
   if (is_real) return __real_sched_setaffinity(thread, bytes, cores);
   assert_true(call_count < MOST_CALLS);
-  call *c = &calls[call_count++];
-  *c = (call){.thread = thread};
-  for (size_t k = 0; k < 64; ++k)
-    if (CPU_ISSET_S(k, bytes, cores)) c->cores |= (uint64_t)1 << k;
+  calls[call_count++] = (call){thread, bits_of(cores, bytes)};
   if (when_moved) when_moved();
   return moves_left-- > 0 ? 0 : -1;
 }
@@ -60,8 +57,6 @@ int sched_yield(void) {
   return 0;
 }
 
-/* ---- a team whose threads never come ----------------------------------------------------------------------------- */
-
 static pthread_t sleepers[SLEEPER_COUNT];
 static atomic_int names[SLEEPER_COUNT];
 static pthread_mutex_t bed = PTHREAD_MUTEX_INITIALIZER;
@@ -73,7 +68,7 @@ static void *sleep_on(void *at) {
   return NULL;
 }
 
-static gki_team team;
+static gki_team team; /* its threads never come */
 static gki_team_job job;
 
 /* No thread is asleep, and on which core each began its part isn't known. */
@@ -125,6 +120,11 @@ static void *come_at_last(void *at) {
   return NULL;
 }
 
+static void ask(gki_team *asked, gki_team_job *it) {
+  gki_team_post(asked, it, 0, 2, 2);
+  gki_team_wait(asked, it);
+}
+
 static void wait_for_parts(uint32_t first, uint32_t count, uint32_t parts) {
   pthread_t late;
   gki_team_post(&team, &job, first, count, parts);
@@ -132,63 +132,63 @@ static void wait_for_parts(uint32_t first, uint32_t count, uint32_t parts) {
   gki_team_wait(&team, &job);
   pthread_join(late, NULL);
 }
-
 static void wait_for(uint32_t first, uint32_t count) { wait_for_parts(first, count, count); }
 
-/* Sent to some cores only for a moment. */
-static void assert_sent(int at, int slot, uint64_t to) {
-  assert_true(2 * at + 1 < call_count);
-  for (int k = 2 * at; k <= 2 * at + 1; ++k) assert_int_equal(calls[k].thread, atomic_load(&team.slots[slot].thread));
-  assert_int_equal(calls[2 * at].cores, to);
-  assert_int_equal(calls[2 * at + 1].cores, allowed);
-}
+typedef struct sending {
+  const char *what;
+  uint32_t first, count, parts;      /* of the job; by default for the first two, and a part for each */
+  struct { int slot, cpu; } came[3]; /* before */
+  int sent[5];                       /* these slots' threads are, for a moment, to these cores */
+  uint64_t to, forbidden;
+  bool crowded, has_no_core, asking_fails, has_not_begun;
+} sending;
 
-/* ---- which thread is sent where ---------------------------------------------------------------------------------- */
+static void check_sending(const sending *s) {
+  const uint32_t count = s->count ? s->count : 2;
+  int sent = 0;
+  for (size_t k = 0; k < GK_COUNT(s->came); ++k)
+    if (s->came[k].slot) atomic_store(&team.slots[s->came[k].slot].cpu, s->came[k].cpu);
+  allowed &= ~s->forbidden;
+  team.crowded = s->crowded;
+  asking_fails = s->asking_fails;
+  if (s->has_no_core) atomic_store(&here, -1);
+  if (s->has_not_begun) atomic_store(&team.slots[1].thread, 0);
+  wait_for_parts(s->first, count, s->parts ? s->parts : count);
+  for (; s->sent[sent]; ++sent)
+    for (int k = 2 * sent; k <= 2 * sent + 1 && k < call_count; ++k)
+      if (calls[k].thread != atomic_load(&team.slots[s->sent[sent]].thread) ||
+          calls[k].cores != (k % 2 ? allowed : s->to))
+        fail_msg("%s: call %d, thread %d to %#" PRIx64, s->what, k, (int)calls[k].thread, calls[k].cores);
+  if (call_count != 2 * sent) fail_msg("%s: %d calls", s->what, call_count);
+}
 
 #define CASE(test) TEST_WITH(test, begin, end)
 
-CASE(test_who_did_not_come) {
+CASE(test_which_threads_are_sent_where) {
+  static const sending cases[] = {
+    {"a thread that didn't come", .sent = {1}, .to = 0xb},
+    {"one that came to the leader's core", .came = {{1, 2}}, .sent = {1}, .to = 0xb},
+    {"one that came elsewhere", .came = {{1, 3}}},
+    {"cores of others, but for the first, which isn't of the subteam", .first = 3, .count = 4,
+     .came = {{1, 0}, {4, 3}, {6, 2}}, .sent = {5, 6}, .to = 0x3},
+    {"only threads that got a part", .first = 1, .count = 6, .parts = 3, .sent = {3, 5}, .to = 0xb},
+    {"a few at most", .count = SLOTS, .sent = {1, 2, 3, 4}, .to = 0xb},
+    {"the leader's core alone", .forbidden = 0xb}, {"any core but the leader's", .forbidden = 0xc},
+    {"no core", .forbidden = 0xf}, {"threads take turns", .crowded = true},
+    {"a leader on no core", .has_no_core = true}, {"a system that doesn't say", .asking_fails = true},
+    {"a thread that has not begun", .has_not_begun = true}};
+  for (size_t k = 0; k < GK_COUNT(cases); ++k) {
+    check_sending(&cases[k]);
+    end(state);
+    begin(state);
+  }
+}
+
+/* It isn't asked to undo what it didn't do. */
+CASE(test_a_system_that_moves_none) {
+  moves_left = 0;
   wait_for(0, 2);
-  assert_int_equal(call_count, 2);
-  assert_sent(0, 1, 0xb);
-}
-
-CASE(test_who_came_to_the_leaders_core) {
-  atomic_store(&team.slots[1].cpu, 2);
-  wait_for(0, 2);
-  assert_int_equal(call_count, 2);
-  assert_sent(0, 1, 0xb);
-}
-
-CASE(test_who_came_elsewhere_stays) {
-  atomic_store(&team.slots[1].cpu, 3);
-  wait_for(0, 2);
-  assert_int_equal(call_count, 0);
-}
-
-/* Nor to cores of other threads that have the job; of a subteam in the middle of the team. */
-CASE(test_cores_of_others) {
-  atomic_store(&team.slots[1].cpu, 0); /* isn't of the subteam */
-  atomic_store(&team.slots[4].cpu, 3);
-  atomic_store(&team.slots[6].cpu, 2);
-  wait_for(3, 4);
-  assert_int_equal(call_count, 4);
-  assert_sent(0, 5, 0x3);
-  assert_sent(1, 6, 0x3);
-}
-
-/* Of a job of fewer parts than its subteam has worker slots only the threads that got it. */
-CASE(test_fewer_parts_than_seats) {
-  wait_for_parts(1, 6, 3);
-  assert_int_equal(call_count, 4);
-  assert_sent(0, 3, 0xb);
-  assert_sent(1, 5, 0xb);
-}
-
-CASE(test_a_few_at_most) {
-  wait_for(0, SLOTS);
-  assert_int_equal(call_count, 8);
-  for (int k = 0; k < 4; ++k) assert_sent(k, k + 1, 0xb);
+  assert_int_equal(call_count, 1);
 }
 
 static void one_comes(void) {
@@ -201,40 +201,6 @@ CASE(test_once_per_wait) {
   assert_int_equal(call_count, 4);
   wait_for(0, 3);
   assert_int_equal(call_count, 8);
-}
-
-CASE(test_nowhere_else) {
-  static const uint64_t sets[] = {0x4 /* the leader's core alone */, 0x3 /* any but that */, 0};
-  for (size_t k = 0; k < GK_COUNT(sets); ++k) {
-    allowed = sets[k];
-    wait_for(0, 2);
-    assert_int_equal(call_count, 0);
-  }
-}
-
-CASE(test_where_threads_take_turns) {
-  team.crowded = true;
-  wait_for(0, 2);
-  assert_int_equal(call_count, 0);
-}
-
-CASE(test_a_system_that_says_no) {
-  atomic_store(&here, -1);
-  wait_for(0, 2);
-  assert_int_equal(call_count, 0);
-  atomic_store(&here, 2);
-  asking_fails = 1;
-  wait_for(0, 2);
-  assert_int_equal(call_count, 0);
-  asking_fails = moves_left = 0;
-  wait_for(0, 2);
-  assert_int_equal(call_count, 1); /* and isn't asked to undo what it didn't do */
-}
-
-CASE(test_a_thread_that_has_not_begun) {
-  atomic_store(&team.slots[1].thread, 0);
-  wait_for(0, 2);
-  assert_int_equal(call_count, 0);
 }
 
 /* With the real system: wherever it is sent, it may be where it was before. */
@@ -253,97 +219,69 @@ CASE(test_nothing_is_left_of_it) {
 
 /* A sleeper that is woken is nowhere until it says where. */
 CASE(test_sleepers_may_wake_anywhere) {
-  atomic_store(&team.slots[1].cpu, 3);
-  atomic_store(&team.slots[2].cpu, 3);
   atomic_store(&team.slots[2].asleep, 1);
-  wait_for(0, 3);
+  check_sending(&(sending){"a sleeper", .count = 3, .came = {{1, 3}, {2, 3}}, .sent = {2}, .to = 0x3});
   assert_int_equal(atomic_load(&team.slots[1].cpu), 3);
   assert_int_equal(atomic_load(&team.slots[2].cpu), -1);
-  assert_int_equal(call_count, 2);
-  assert_sent(0, 2, 0x3);
 }
 
-/* ---- how long one stays awake ------------------------------------------------------------------------------------ */
-
-/* @return how often it yielded before it slept */
-static int yields_of_wait(float part_ns) {
+/* @return how often the leader yields before it sleeps, or before all is done in that yield */
+static int yields_of_wait(float part_ns, int all_done_at) {
   int count = 0;
   job.part_ns = part_ns;
+  done_at = all_done_at;
   yields = &count;
-  wait_for(0, 2);
+  if (all_done_at || when_moved) ask(&team, &job);
+  else wait_for(0, 2);
   yields = NULL;
   return count;
 }
 
 /* As long as a waking takes, or as a part does, up to a millisecond; where threads take turns not at all, nearly. */
 CASE(test_how_often_it_yields) {
-  assert_int_equal(yields_of_wait(0), 40);
-  assert_int_equal(yields_of_wait(300 * 39), 40);
-  assert_int_equal(yields_of_wait(300 * 100), 100);
-  assert_int_equal(yields_of_wait(1e12f), 3000);
+  assert_int_equal(yields_of_wait(0, 0), 40);
+  assert_int_equal(yields_of_wait(300 * 39, 0), 40);
+  assert_int_equal(yields_of_wait(300 * 100, 0), 100);
+  assert_int_equal(yields_of_wait(1e12f, 0), 3000);
   team.crowded = true;
-  assert_int_equal(yields_of_wait(300 * 100), 4);
-}
-
-/* @return how often it yielded, where the others come in that yield */
-static int yields_until(int at) {
-  int count = 0;
-  done_at = at;
-  yields = &count;
-  gki_team_post(&team, &job, 0, 2, 2);
-  gki_team_wait(&team, &job);
-  yields = NULL;
-  return count;
+  assert_int_equal(yields_of_wait(300 * 100, 0), 4);
 }
 
 /* A thread that comes meanwhile is noticed at once, and none sleeps: also in the last yield before that. */
-CASE(test_it_notices_who_comes) {
-  assert_int_equal(yields_until(25), 25);
-  assert_int_equal(yields_until(40), 40);
+CASE(test_it_notices_a_thread_that_comes) {
+  assert_int_equal(yields_of_wait(0, 25), 25);
+  assert_int_equal(yields_of_wait(0, 40), 40);
   when_moved = finish; /* before it yields */
   call_count = 0;
-  assert_int_equal(yields_until(0), 0);
+  assert_int_equal(yields_of_wait(0, 0), 0);
 }
 
-/* ---- threads that come ------------------------------------------------------------------------------------------- */
-
-static void nothing(gki_team_job *at, uint32_t index) {
-  (void)at;
-  (void)index;
-}
-
-static void ask(gki_team *real) {
-  gki_team_job one = {.work = nothing};
-  gki_team_post(real, &one, 0, 2, 2);
-  gki_team_wait(real, &one);
-}
+static void nothing(gki_team_job *at, uint32_t index) { (void)at, (void)index; }
 
 static void lead(gki_team *real) {
-  gki_team_start(real);
   const gki_worker_slot *slot = &real->slots[1];
-  ask(real);
-  assert_true(atomic_load(&slot->thread) != 0 && atomic_load(&slot->thread) != (int)syscall(SYS_gettid));
-  assert_int_equal(atomic_load(&slot->cpu), 2);
-  atomic_store(&here, 1);
-  ask(real);
-  assert_int_equal(atomic_load(&slot->cpu), 1);
+  gki_team_job one = {.work = nothing};
+  gki_team_start(real);
+  for (int cpu = 2; cpu > 0; --cpu) {
+    atomic_store(&here, cpu);
+    ask(real, &one);
+    assert_true(atomic_load(&slot->thread) != 0 && atomic_load(&slot->thread) != (int)syscall(SYS_gettid));
+    assert_int_equal(atomic_load(&slot->cpu), cpu);
+  }
   await(gki_team_sleeps(real, 1));
-  ask(real);
+  ask(real, &one);
   assert_int_equal(atomic_load(&slot->cpu), 1);
-  atomic_store(&here, 2);
   gki_team_release(real);
 }
 
 /* The threads of a later start are those of the first. */
-CASE(test_who_comes_says_where) {
+CASE(test_a_thread_that_comes_says_where) {
   needs_threads(2);
-  gki_team real;
-  assert_true(gki_team_make(&real, 2, 0));
+  TEAM(real, 2);
   lead(&real);
   const int thread = atomic_load(&real.slots[1].thread);
   lead(&real);
   assert_int_equal(atomic_load(&real.slots[1].thread), thread);
-  gki_team_free(&real);
 }
 
 static int yields_before; /* of the helper, from the job before to this one */
@@ -356,40 +294,27 @@ static void note_yields(gki_team_job *at, uint32_t index) {
   yields = &count;
 }
 
-static void lead_jobs(gki_team *real) {
-  static const struct { float part_ns; int yields; } jobs[] = {{300 * 100, 0}, {0, 100}, {300 * 50, 40}, {0, 50}};
-  for (size_t k = 0; k < GK_COUNT(jobs); ++k) {
-    gki_team_job one = {.work = note_yields, .part_ns = jobs[k].part_ns};
-    gki_team_post(real, &one, 0, 2, 2);
-    gki_team_wait(real, &one);
-    assert_int_equal(yields_before, jobs[k].yields);
-    await(gki_team_sleeps(real, 1));
-  }
-}
-
 /* Nor do threads that have done their part stay awake longer than it took. */
 CASE(test_how_long_helpers_stay_awake) {
+  static const struct { float part_ns; int yields; } jobs[] = {{300 * 100, 0}, {0, 100}, {300 * 50, 40}, {0, 50}};
   needs_threads(2);
-  gki_team real;
-  assert_true(gki_team_make(&real, 2, 0));
+  TEAM(real, 2);
   real.crowded = false;
   gki_team_start(&real);
-  lead_jobs(&real);
-  gki_team_free(&real);
+  for (size_t k = 0; k < GK_COUNT(jobs); ++k) {
+    ask(&real, &(gki_team_job){.work = note_yields, .part_ns = jobs[k].part_ns});
+    assert_int_equal(yields_before, jobs[k].yields);
+    await(gki_team_sleeps(&real, 1));
+  }
 }
 
 /* Threads take turns where there are more of them than cores, and only there. */
 CASE(test_which_teams_are_crowded) {
-  const uint32_t cores = (uint32_t)omp_get_num_procs();
   for (uint32_t more = 0; more < 2; ++more) {
-    gki_team real;
-    assert_true(gki_team_make(&real, cores + more, 0));
+    TEAM(real, (uint32_t)omp_get_num_procs() + more);
     assert_int_equal(real.crowded, more);
-    gki_team_free(&real);
   }
 }
-
-/* ---- OMP_PROC_BIND and OMP_PLACES -------------------------------------------------------------------------------- */
 
 /* The places are of two cores each, or place 1 of so many. */
 static omp_proc_bind_t how_bound = omp_proc_bind_false;
@@ -397,50 +322,35 @@ static int place_count, in_place_1;
 static struct bound { pthread_t thread; uint64_t cores; } bound[SLOTS];
 static int bound_count;
 
-omp_proc_bind_t __wrap_omp_get_proc_bind(void);
-omp_proc_bind_t __wrap_omp_get_proc_bind(void) { return how_bound; }
-int __wrap_omp_get_num_places(void);
-int __wrap_omp_get_num_places(void) { return place_count; }
-int __wrap_omp_get_place_num_procs(int place);
-int __wrap_omp_get_place_num_procs(int place) {
+WRAPPED(omp_proc_bind_t, omp_get_proc_bind, void) { return how_bound; }
+WRAPPED(int, omp_get_num_places, void) { return place_count; }
+WRAPPED(int, omp_get_place_num_procs, int place) {
   assert_in_range(place, 0, place_count - 1);
   return place == 1 ? in_place_1 : 2;
 }
-void __wrap_omp_get_place_proc_ids(int place, int *cores);
-void __wrap_omp_get_place_proc_ids(int place, int *cores) {
+WRAPPED(void, omp_get_place_proc_ids, int place, int *cores) {
   for (int k = 0; k < (place == 1 ? in_place_1 : 2); ++k) cores[k] = 2 * place + k;
 }
-int __wrap_pthread_setaffinity_np(pthread_t thread, size_t bytes, const cpu_set_t *cores);
-int __wrap_pthread_setaffinity_np(pthread_t thread, size_t bytes, const cpu_set_t *cores) {
+WRAPPED(int, pthread_setaffinity_np, pthread_t thread, size_t bytes, const cpu_set_t *cores) {
   assert_true(bound_count < SLOTS);
-  struct bound *b = &bound[bound_count++];
-  *b = (struct bound){.thread = thread};
-  for (size_t k = 0; k < 64; ++k)
-    if (CPU_ISSET_S(k, bytes, cores)) b->cores |= (uint64_t)1 << k;
+  bound[bound_count++] = (struct bound){thread, bits_of(cores, bytes)};
   return EINVAL; /* without them it runs as well */
 }
 
 /* As the runtimes do it with threads of their own. The leader's place is the first. */
 CASE(test_places) {
   static const struct { omp_proc_bind_t how; int places; uint32_t threads; int expected[8]; } cases[] = {
-    {omp_proc_bind_false, 4, 4, {-1}},
-    {omp_proc_bind_true, 0, 4, {-1}}, /* the runtime can't bind here */
-    {omp_proc_bind_true, 4, 4, {1, 2, 3, -1}},
-    {omp_proc_bind_true, 8, 4, {1, 2, 3, -1}},
-    {omp_proc_bind_close, 8, 3, {1, 2, -1}},
-    {omp_proc_bind_close, 3, 6, {0, 1, 1, 2, 2, -1}},
-    {omp_proc_bind_spread, 8, 4, {2, 4, 6, -1}},
-    {omp_proc_bind_spread, 4, 4, {1, 2, 3, -1}},
-    {omp_proc_bind_spread, 3, 6, {0, 1, 1, 2, 2, -1}},
-    {omp_proc_bind_master, 4, 3, {0, 0, -1}},
-  };
+    {omp_proc_bind_false, 4, 4, {-1}},         {omp_proc_bind_true, 0, 4, {-1}}, /* the runtime can't bind here */
+    {omp_proc_bind_true, 4, 4, {1, 2, 3, -1}}, {omp_proc_bind_true, 8, 4, {1, 2, 3, -1}},
+    {omp_proc_bind_close, 8, 3, {1, 2, -1}},   {omp_proc_bind_close, 3, 6, {0, 1, 1, 2, 2, -1}},
+    {omp_proc_bind_spread, 8, 4, {2, 4, 6, -1}}, {omp_proc_bind_spread, 4, 4, {1, 2, 3, -1}},
+    {omp_proc_bind_spread, 3, 6, {0, 1, 1, 2, 2, -1}}, {omp_proc_bind_master, 4, 3, {0, 0, -1}}};
   in_place_1 = 2;
   for (size_t c = 0; c < GK_COUNT(cases); ++c) {
     how_bound = cases[c].how;
     place_count = cases[c].places;
     bound_count = 0;
-    gki_team real;
-    assert_true(gki_team_make(&real, cases[c].threads, 0));
+    TEAM(real, cases[c].threads);
     gki_team_start(&real);
     int count = 0;
     for (; cases[c].expected[count] >= 0; ++count) {
@@ -449,7 +359,6 @@ CASE(test_places) {
       assert_int_equal(bound[count].cores, (uint64_t)3 << (2 * cases[c].expected[count]));
     }
     assert_int_equal(bound_count, count);
-    gki_team_free(&real);
   }
   how_bound = omp_proc_bind_false;
 }
@@ -462,12 +371,10 @@ CASE(test_places_that_bind_nothing) {
   for (size_t k = 0; k < GK_COUNT(counts); ++k) {
     in_place_1 = counts[k];
     bound_count = 0;
-    gki_team real;
-    assert_true(gki_team_make(&real, 2, 0));
+    TEAM(real, 2);
     gki_team_start(&real);
     assert_int_equal(real.most, 2);
     assert_int_equal(bound_count, 0);
-    gki_team_free(&real);
   }
   how_bound = omp_proc_bind_false;
 }

@@ -6,8 +6,7 @@
 #include <omp.h>
 #include <pthread.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include "unit/support/child.h"
 
 /* A sanitizer's own memory counts, and its part of a stack; it ends the process where it gets none. */
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
@@ -18,16 +17,12 @@
 #endif
 #endif
 
-/* ---- a system with a limit --------------------------------------------------------------------------------------- */
-
 static int most, started, asked; /* threads of gk's; how often one was asked for */
 static size_t stack_bytes;       /* of the last one */
 static size_t least_stack;       /* what is thread-local has to have room in it, too */
 static int limit = INT32_MAX;    /* OMP_THREAD_LIMIT */
 
-int __real_pthread_create(pthread_t *thread, const pthread_attr_t *how, void *(*run)(void *), void *user);
-int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *how, void *(*run)(void *), void *user);
-int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *how, void *(*run)(void *), void *user) {
+WRAPPED(int, pthread_create, pthread_t *thread, const pthread_attr_t *how, void *(*run)(void *), void *user) {
   ++asked;
   if (started == most) return EAGAIN;
   pthread_attr_getstacksize(how, &stack_bytes);
@@ -41,15 +36,12 @@ int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *how, void *(*
   return code;
 }
 
-int __wrap_pthread_join(pthread_t thread, void **answer);
-int __real_pthread_join(pthread_t thread, void **answer);
-int __wrap_pthread_join(pthread_t thread, void **answer) {
+WRAPPED(int, pthread_join, pthread_t thread, void **answer) {
   --started;
   return __real_pthread_join(thread, answer);
 }
 
-int __wrap_omp_get_thread_limit(void);
-int __wrap_omp_get_thread_limit(void) { return limit; }
+WRAPPED(int, omp_get_thread_limit, void) { return limit; }
 
 static char line[256];
 static int lines;
@@ -78,48 +70,42 @@ static int end(void **state) {
   return 0;
 }
 
-/* ---- a launch ---------------------------------------------------------------------------------------------------- */
-
 enum { X = 1, TOTAL, N, ITEMS = 100003 };
 
 GK_SOURCE(few_threads_test)
-GK_KERNEL(add_halves, (in(float, x), sum(float, total))) {
-  total[0] += x[i] * 0.5f;
-}
+GK_KERNEL(add_halves, (in(float, x), sum(float, total))) { total[0] += x[i] * 0.5f; }
 GK_SOURCE_END
 
-static const gk_slot_desc sum_slots[] = {GK_BUFFER(X, float), GK_BUFFER(TOTAL, float), GK_SCALAR(N, int)};
-LIST_OVER(sum_slots, sum_list, GK_RUN(add_halves, N, X, TOTAL));
+static const gk_slot_desc slots[] = {GK_BUFFER(X, float), GK_BUFFER(TOTAL, float), GK_SCALAR(N, int)};
+LIST(sum_list, GK_RUN(add_halves, N, X, TOTAL));
+static float total;
 
-static void begin_world(world *w, costs how, float *total) {
+static void begin_world(world *w, costs how) {
   static float x[ITEMS];
   for (int k = 0; k < ITEMS; ++k) x[k] = 0.1f + (float)(k * 7919 % 1000) * 0.37f;
   world_begin(w, &sum_list, 4, how);
-  BIND(w, {X, {.ptr = x}}, {TOTAL, {.ptr = total}}, {N, {.i32 = ITEMS}});
+  total = 0;
+  BIND(w, {X, {.ptr = x}}, {TOTAL, {.ptr = &total}}, {N, {.i32 = ITEMS}});
 }
 
 /* Three launches. @return how many threads the team of four had */
-static uint32_t add_up(costs how, float *total) {
-  world w;
-  begin_world(&w, how, total);
+static uint32_t add_up(costs how) {
+  WORLD_BY(begin_world, w, how);
   for (int run = 0; run < 3; ++run) assert_runs(&w);
-  const uint32_t had = w.device.team.most;
-  if (how == SHARE_ALL) assert_int_equal(started, had - 1);
-  world_end(&w);
-  assert_int_equal(started, 0);
-  return had;
+  if (how == SHARE_ALL) assert_int_equal(started, w.device.team.most - 1);
+  return w.device.team.most;
 }
 
-/* The bits are those of the full team. */
+/* The bits are those of the full team, and its threads end with it. */
 static void assert_team_of(uint32_t count) {
-  float alone = 0, shared = 0;
-  add_up(SHARE_NOTHING, &alone);
+  asked = lines = 0;
+  add_up(SHARE_NOTHING);
+  const float alone = total;
   assert_int_equal(asked, 0);
-  assert_int_equal(add_up(SHARE_ALL, &shared), count);
-  assert_memory_equal(&alone, &shared, sizeof alone);
+  assert_int_equal(add_up(SHARE_ALL), count);
+  assert_memory_equal(&alone, &total, sizeof alone);
+  assert_int_equal(started, 0);
 }
-
-/* ---- the cases --------------------------------------------------------------------------------------------------- */
 
 static void assert_warns_of(uint32_t count) {
   char words[80];
@@ -133,13 +119,11 @@ static void assert_warns_of(uint32_t count) {
 
 CASE(test_a_limit_of_threads) {
   for (most = 0; most < 3; ++most) {
-    asked = lines = 0;
     assert_team_of((uint32_t)most + 1);
     assert_int_equal(asked, most + 1);
     assert_warns_of((uint32_t)most + 1);
     assert_non_null(strstr(line, "(Resource temporarily unavailable)"));
   }
-  asked = lines = 0;
   assert_team_of(4);
   assert_int_equal(asked, 3);
   assert_int_equal(lines, 0);
@@ -147,11 +131,10 @@ CASE(test_a_limit_of_threads) {
 
 CASE(test_a_limit_of_openmp) {
   for (limit = 1; limit < 5; ++limit) {
-    asked = 0;
     assert_team_of((uint32_t)limit);
     assert_int_equal(asked, limit - 1);
+    assert_int_equal(lines, 0);
   }
-  assert_int_equal(lines, 0);
 }
 
 /* What the device says of itself. */
@@ -161,9 +144,7 @@ CASE(test_a_limit_is_told) {
     char name[32], said[32];
     snprintf(name, sizeof name, ", %d thread%s", count, count > 1 ? "s" : "");
     snprintf(said, sizeof said, "%d threads, 1 ops", count);
-    float total = 0;
-    world w;
-    begin_world(&w, SHARE_NOTHING, &total);
+    WORLD_BY(begin_world, w, SHARE_NOTHING);
     gk_device_info info = {0};
     gki_openmp.describe(&w.device, &info);
     assert_int_equal(info.threads, count);
@@ -171,30 +152,24 @@ CASE(test_a_limit_is_told) {
     char *text = gki_openmp.dump(&w.program, "text");
     assert_int_equal(strncmp(text, said, strlen(said)), 0);
     free(text);
-    world_end(&w);
-    gki_team team;
     const int cores = omp_get_num_procs();
-    assert_true(gki_team_make(&team, (uint32_t)cores + 1, 0));
+    TEAM(team, (uint32_t)cores + 1);
     assert_int_equal(team.crowded, limit > cores);
-    gki_team_free(&team);
   }
 }
 
 /* The system is asked once, whatever the limit is by then. */
 CASE(test_a_limit_that_changes) {
   for (int k = 0; k < 2; ++k) {
-    float total = 0;
-    world w;
-    begin_world(&w, SHARE_ALL, &total);
-    most = asked = 0;
-    if (k) most = 3;
+    WORLD_BY(begin_world, w, SHARE_ALL);
+    asked = 0;
+    most = k ? 3 : 0;
     for (int run = 0; run < 5; ++run) {
       assert_runs(&w);
       most = 3 - most;
     }
     assert_int_equal(asked, k ? 3 : 1);
     assert_int_equal(w.device.team.most, k ? 4 : 1);
-    world_end(&w);
   }
 }
 
@@ -207,12 +182,10 @@ CASE(test_no_room_for_stacks) {
 
 CASE(test_size_of_stacks) {
   static const struct { const char *text; size_t bytes; } sizes[] = {
-    {"3000", 3000 << 10}, {"3000k", 3000 << 10}, {" 3 M ", 3 << 20}, {"3000000B", 3000000}, {"1g", 1 << 30},
-  };
+    {"3000", 3000 << 10}, {"3000k", 3000 << 10}, {" 3 M ", 3 << 20}, {"3000000B", 3000000}, {"1g", 1 << 30}};
   for (size_t k = 0; k < GK_COUNT(sizes); ++k) {
     setenv("OMP_STACKSIZE", sizes[k].text, 1);
-    float total = 0;
-    assert_int_equal(add_up(SHARE_ALL, &total), 4);
+    assert_team_of(4);
     assert_int_equal(stack_bytes, sizes[k].bytes);
   }
   static const char *const useless[] = {"much", "0", "-1", "3X", "3MM", "M", "3 M 4", "99999999999999999999",
@@ -221,8 +194,7 @@ CASE(test_size_of_stacks) {
     setenv("OMP_STACKSIZE", useless[k], 1);
     gki_openmp_device device = {0};
     gki_begin();
-    assert_int_equal(gki_openmp.open(&device, &(gk_device_desc){.threads = 2}), GK_ERROR_INVALID);
-    assert_says("OMP_STACKSIZE");
+    assert_fails(GK_ERROR_INVALID, "OMP_STACKSIZE", gki_openmp.open(&device, &(gk_device_desc){.threads = 2}));
     assert_says(useless[k]);
   }
 }
@@ -230,26 +202,21 @@ CASE(test_size_of_stacks) {
 /* It is made as large as it has to be. */
 CASE(test_a_small_stack) {
   static const char *const small[] = {"1B", "16K", "20000B"};
-  float total = 0;
   for (size_t k = 0; k < GK_COUNT(small); ++k) {
     setenv("OMP_STACKSIZE", small[k], 1);
-    assert_int_equal(add_up(SHARE_ALL, &total), 4);
+    assert_team_of(4);
     assert_true(stack_bytes >= 64 << 10);
   }
   setenv("OMP_STACKSIZE", "100K", 1);
   least_stack = 1 << 20;
-  asked = 0;
-  assert_int_equal(add_up(SHARE_ALL, &total), 4);
+  assert_team_of(4);
   assert_int_equal(stack_bytes, 1600 << 10);
   assert_int_equal(asked, 4 + 3); /* 100, 200, 400 and 800 KiB are too little */
   assert_int_equal(lines, 0);
   least_stack = SIZE_MAX;
-  asked = 0;
   assert_team_of(1);
   assert_warns_of(1);
 }
-
-/* ---- with the real system ---------------------------------------------------------------------------------------- */
 
 #ifdef LIMITS_MEMORY
 static rlim_t bytes_mapped(void) {
@@ -260,20 +227,16 @@ static rlim_t bytes_mapped(void) {
   return (rlim_t)pages * (rlim_t)sysconf(_SC_PAGESIZE);
 }
 
+typedef struct little { world *w; rlim_t bytes; } little;
+static int launch_with_little(const void *data) {
+  const little *l = data;
+  const struct rlimit all = {bytes_mapped() + l->bytes, RLIM_INFINITY};
+  return setrlimit(RLIMIT_AS, &all) != 0 || world_launch(l->w, 0) != GK_OK ? 99 : (int)l->w->device.team.most;
+}
+
 /* @return how many threads the team of four has where this process may map so many bytes more */
 static int team_with(world *w, rlim_t bytes) {
-  fflush(NULL);
-  const pid_t child = fork();
-  assert_true(child >= 0);
-  if (child == 0) {
-    const struct rlimit all = {bytes_mapped() + bytes, RLIM_INFINITY};
-    if (setrlimit(RLIMIT_AS, &all) != 0 || world_launch(w, 0) != GK_OK) _exit(99);
-    _exit((int)w->device.team.most);
-  }
-  int status;
-  assert_int_equal(waitpid(child, &status, 0), child);
-  assert_true(WIFEXITED(status));
-  return WEXITSTATUS(status);
+  return code_of_child(launch_with_little, &(little){w, bytes}, NULL, 0);
 }
 
 /* Whatever is missing when: a stack, or what threads take besides. Behind stacks of 1 GiB, as the C library keeps none
@@ -281,13 +244,10 @@ static int team_with(world *w, rlim_t bytes) {
 CASE(test_little_memory) {
   enum { STEP = 64 << 10, STEPS = 256 };
   setenv("OMP_STACKSIZE", "1M", 1);
-  float total = 0;
-  world w;
-  begin_world(&w, SHARE_ALL, &total);
+  WORLD_BY(begin_world, w, SHARE_ALL);
   assert_int_equal(team_with(&w, 0), 1);
   for (int k = 1; k < STEPS; ++k) assert_in_range(team_with(&w, (rlim_t)k * STEP), 1, 4);
   assert_int_equal(team_with(&w, (rlim_t)STEPS * STEP), 4);
-  world_end(&w);
 }
 #endif
 

@@ -1,10 +1,11 @@
-/* The OpenMP backend: sections side by side, loops, several devices at once. GK_SEED=n runs one random list again,
- * GK_LISTS=n as many as you like. */
+/* The OpenMP backend: sections side by side, loops, several devices at once, and random lists of them, against the
+ * reference: GK_SEED=n runs one again, GK_LISTS=n as many as you like. */
 #include "world.h"
 #include "unit/support/await.h"
 #include "unit/support/chance.h"
 #include "unit/support/others_sleep.h"
 #include "gk_kernel.h"
+#include "reference/reference.h"
 #include <pthread.h>
 #include <stdatomic.h>
 
@@ -37,7 +38,13 @@ static void reset(void) {
     for (int i = 0; i < ITEMS; ++i) cells[k][i] = k;
   for (int i = 0; i < ITEMS; ++i) terms[i] = 0.1f + (float)(i * 7919 % 1000) * 0.37f;
   sums[0] = 0;
-  flag[0] = 0;
+}
+
+/* A launch on memory as it was at first, but for the flag. */
+static void run_anew(world *w, int flag_is) {
+  reset();
+  flag[0] = flag_is;
+  assert_runs(w);
 }
 
 static int stepped(int x, const char *ids) {
@@ -61,8 +68,7 @@ TEST(test_straight_sections) {
     FOR_EACH_WORLD(w, &straight, 1, 2, 3, 8) {
       bind_all(&w, items);
       for (int k = 0; k < REPEATS; ++k) {
-        reset();
-        assert_runs(&w);
+        run_anew(&w, 0);
         int last = items - 1;
         const int wanted[] = {stepped(0, "121"), stepped(1, "21"), stepped(2, last ? "12" : "122"), stepped(3, "1")};
         unsigned e = 4;
@@ -144,9 +150,7 @@ TEST(test_sums_into_one_slot) {
     for (uint32_t f = 0; f < w.program.fork_count; ++f) assert_true(w.program.forks[f].in_order);
     bind_all(&w, 3333);
     for (int k = 0; k < 50; ++k) {
-      reset();
-      flag[0] = 3;
-      assert_runs(&w);
+      run_anew(&w, 3);
       if (k == 0 && w.costs == AS_MEASURED) first = sums[0]; /* of so many threads */
       assert_memory_equal(&sums[0], &first, sizeof first);
     }
@@ -196,9 +200,7 @@ TEST(test_team_called_in_a_pass) {
   FOR_EACH_WORLD(w, &list, 2) {
     bind_all(&w, 16);
     for (int k = 0; k < 5; ++k) {
-      reset();
-      flag[0] = 4;
-      assert_runs(&w);
+      run_anew(&w, 4);
       assert_int_equal(w.record.passes[0], 4);
       for (int i = 0; i < 16; ++i) assert_int_equal(cells[0][i], 4);
       assert_int_equal(cells[1][0], stepped(1, "12121212"));
@@ -239,8 +241,7 @@ TEST(test_failure_in_a_section) {
   FOR_EACH_TEAM(w, &list, 1, 2, 3, 8) {
     bind_all(&w, 1);
     for (int k = 0; k < REPEATS; ++k) {
-      reset();
-      assert_runs(&w);
+      run_anew(&w, 0);
       assert_int_equal(cells[3][0], stepped(3, "1"));
     }
     for (int k = 0; k < 5; ++k) {
@@ -255,8 +256,6 @@ TEST(test_failure_in_a_section) {
     }
   }
 }
-
-/* ---- random lists: the plan, done by the book -------------------------------------------------------------------- */
 
 enum { MAX_TASKS = 600, MAX_SLOTS = 300, ROOM = 3000, COUNTS = 4 };
 static const int counts[COUNTS] = {1, 3, 100, ROOM};
@@ -335,52 +334,10 @@ static void put_block(generator *g, gk_slot chain, uint32_t depth) {
   for (uint32_t items = pick(&g->random, 5); items && g->budget; --items) put_item(g, chain, depth);
 }
 
-typedef struct book { world *w; int (*cells)[ROOM]; uint64_t passes[MAX_TASKS]; bool hit[MAX_TASKS]; } book;
-
-static void by_the_book(book *b, uint32_t at, uint32_t end);
-
-static void task_by_the_book(const book *b, const gk_node *node) {
-  const gk_plan *plan = b->w->plan;
-  gk_value args[GK_MAX_ARGS];
-  for (uint32_t k = 0; k < node->arg_count; ++k) {
-    uint32_t slot = plan->args[node->args + k];
-    args[k] = b->w->values[slot];
-    if (plan->slots[slot].type == GK_PTR) args[k].ptr = b->cells[slot];
-  }
-  uint32_t items = node->items[0] ? (uint32_t)b->w->values[node->items[0]].i32 : 1;
-  if (node->op == GK_OP_FILL) *(int *)args[0].ptr = (int)node->pattern;
-  else node->kernel->host(args, (gk_range){0, items, {items, 1, 1}});
-}
-
-static void block_by_the_book(book *b, uint32_t at) {
-  const gk_node *nodes = b->w->plan->nodes, *node = &nodes[at];
-  const int *value = b->cells[node->flag];
-  if (node->op == GK_OP_WHILE) {
-    uint64_t made = 0;
-    for (; *value && made < node->max_iterations; ++made) by_the_book(b, at + 1, node->end);
-    b->passes[node->loop] += made;
-    b->hit[node->loop] |= made == node->max_iterations && *value;
-  } else if (node->op == GK_OP_IF) {
-    if (*value) by_the_book(b, at + 1, node->otherwise);
-    else by_the_book(b, node->otherwise + 1, node->end);
-  } else if (node->op == GK_OP_SWITCH) {
-    int left = *value;
-    for (uint32_t one = at + 1; one < node->end; one = nodes[one].end)
-      if (left-- == 0) by_the_book(b, one + 1, nodes[one].end);
-  } else if (node->op == GK_OP_PARALLEL || node->op == GK_OP_SECTION) {
-    by_the_book(b, at + 1, node->end);
-  } else {
-    task_by_the_book(b, node);
-  }
-}
-
-static void by_the_book(book *b, uint32_t at, uint32_t end) {
-  for (; at < end; at = b->w->plan->nodes[at].end) block_by_the_book(b, at);
-}
-
 static int mine[MAX_SLOTS][ROOM], theirs[MAX_SLOTS][ROOM];
 
 static void one_list(uint64_t seed) {
+  static const int threads[] = {1, 2, 3, 8};
   static generator g;
   static gk_slot_desc table[MAX_SLOTS];
   memset(&g, 0, sizeof g);
@@ -391,33 +348,33 @@ static void one_list(uint64_t seed) {
   for (gk_slot k = 1; k < g.next; ++k)
     table[k - 1] = k < CHAIN ? (gk_slot_desc)GK_SCALAR(k, int) : (gk_slot_desc)GK_BUFFER(k, int);
   const gk_list list = {GK_ABI, "random", g.tasks, g.count, table, (size_t)g.next - 1};
-  static const int threads[] = {1, 2, 3, 8};
   WORLD(w, &list, threads[seed % 4], (costs)(seed / 4 % 3));
+  reference *book = reference_open(&list);
+  assert_non_null(book);
   for (int k = 0; k < COUNTS; ++k) BIND(&w, {NUMBER + k, {.i32 = counts[k]}}, {NUMBER + COUNTS + k, {.i32 = k}});
   for (gk_slot k = CHAIN; k < g.next; ++k) bind_ptr(&w, k, mine[k]);
+  for (gk_slot k = 1; k < g.next; ++k)
+    if (k < CHAIN) reference_bind_value(book, reference_find(book, k), w.values[k]);
+    else reference_bind(book, reference_find(book, k), theirs[k], sizeof theirs[k]);
   for (int launch = 0; launch < 8; ++launch) {
-    static book b;
-    memset(&b, 0, sizeof b);
-    b.w = &w;
-    b.cells = theirs;
     memset(mine, 0, (size_t)g.next * sizeof *mine);
     memset(theirs, 0, (size_t)g.next * sizeof *theirs);
-    by_the_book(&b, 1, w.plan->nodes[0].end);
+    assert_true(reference_launch(book, 0));
     assert_runs(&w);
+    const reference_loop *loops = reference_last(book)->loops;
     bool same = memcmp(mine, theirs, (size_t)g.next * sizeof *mine) == 0;
+    assert_int_equal(reference_last(book)->loop_count, w.plan->loop_count);
     for (uint32_t k = 0; k < w.plan->loop_count; ++k)
-      same = same && w.record.passes[k] == b.passes[k] && w.record.hit_bound[k] == b.hit[k];
+      same = same && w.record.passes[k] == loops[k].passes && w.record.hit_bound[k] == loops[k].hit_bound;
     if (!same) fail_msg("GK_SEED=%llu, launch %d: not what the list says", (unsigned long long)seed, launch);
   }
+  reference_close(book);
 }
 
 TEST(test_random_lists) {
   const char *seed = getenv("GK_SEED"), *lists = getenv("GK_LISTS");
-  if (seed) {
-    one_list(strtoull(seed, NULL, 10));
-    return;
-  }
-  const uint64_t first = first_seed(), count = lists ? strtoull(lists, NULL, 10) : scaled(150);
+  const uint64_t first = seed ? strtoull(seed, NULL, 10) : first_seed();
+  const uint64_t count = seed ? 1 : lists ? strtoull(lists, NULL, 10) : scaled(150);
   for (uint64_t k = 0; k < count; ++k) one_list(first + k);
 }
 
@@ -425,9 +382,8 @@ static void *run_alone(void *at) {
   LIST(list, PARALLEL(SECTION(GK_RUN(step, N, A, ONE)), SECTION(GK_RUN(step, N, B, TWO))), GK_RUN(step, N, A, TWO));
   (void)at;
   int *memory = calloc(2 * ITEMS, sizeof *memory);
-  world w;
   intptr_t wrong = !memory;
-  world_begin(&w, &list, 2, SHARE_ALL);
+  WORLD(w, &list, 2, SHARE_ALL);
   BIND(&w, {A, {.ptr = memory}}, {B, {.ptr = memory + ITEMS}}, {N, {.i32 = ITEMS}}, {ONE, {.i32 = 1}},
            {TWO, {.i32 = 2}});
   for (int k = 0; k < 40 && !wrong; ++k) {
@@ -435,7 +391,6 @@ static void *run_alone(void *at) {
     wrong |= world_launch(&w, 0) != GK_OK;
     for (int i = 0; i < ITEMS; ++i) wrong |= memory[i] != stepped(0, "12") || memory[ITEMS + i] != stepped(0, "2");
   }
-  world_end(&w);
   free(memory);
   return (void *)wrong;
 }
@@ -455,8 +410,7 @@ TEST(test_devices_at_once) {
 TEST(test_nothing_spins) {
   WORLD(w, &straight, 2, SHARE_ALL);
   bind_all(&w, ITEMS);
-  reset();
-  assert_runs(&w);
+  run_anew(&w, 0);
   await(others_sleep());
 }
 

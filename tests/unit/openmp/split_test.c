@@ -5,30 +5,29 @@
 #include "unit/support/await.h"
 #include "openmp/runner.h"
 #include "world.h"
-#include "gk_kernel.h"
 #include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
 
-enum { X = 1, Y, F, G, D, E, I, J, N, FLAG, A, B, C, ONE, BIG, TWO_ITEMS, MOST_PARTIALS = 64, ITEMS = 1000, };
+enum { X = 1, Y, F, G, D, E, I, J, N, FLAG, A, B, C, ONE, BIG, TWO_ITEMS, TOO_MANY, MOST_PARTIALS = 64, ITEMS = 1000 };
 typedef struct big { char bytes[4096]; } big;
 static const gk_slot_desc slots[] = {
   GK_BUFFER(X, int), GK_BUFFER(Y, int), GK_BUFFER(F, float), GK_BUFFER(G, float), GK_BUFFER(D, double),
   GK_BUFFER(E, double), GK_BUFFER(I, int), GK_BUFFER(J, int), GK_SCALAR(N, int), GK_BUFFER(FLAG, int),
-  GK_BUFFER(A, int), GK_BUFFER(B, int), GK_BUFFER(C, int), GK_SCALAR(ONE, int),
-  GK_STRUCT_VALUE(BIG, big), GK_SCALAR(TWO_ITEMS, int),
-};
+  GK_BUFFER(A, int), GK_BUFFER(B, int), GK_BUFFER(C, int), GK_SCALAR(ONE, int), GK_STRUCT_VALUE(BIG, big),
+  GK_SCALAR(TWO_ITEMS, int), GK_SCALAR(TOO_MANY, int64_t)};
+
+static atomic_uint here; /* bits of the sections that have come to this launch */
 
 /* A launch in which every PARALLEL runs its sections side by side. */
 static gk_result launch_split(world *w) {
+  here = 0;
   for (uint32_t k = 0; k < w->program.fork_count; ++k)
     w->program.forks[k].trial = (gki_trial){
       .split = true, .series_samples = UINT8_MAX, .split_samples = UINT8_MAX, .series_ns = 1e9f, .split_ns = 1,
       .last_ns = 1, .lately_ns = 1, .wait = 1000, .pause = 1000};
   return world_launch(w, 0);
 }
-
-static atomic_uint here; /* bits of the sections that have come to this launch */
 
 /* Until `all` have come: sections that run one after the other would wait in vain. */
 static void meet(unsigned section, unsigned all) {
@@ -67,7 +66,6 @@ static void check_sums(world *w) {
               {I + s, {.ptr = &i[s]}});
     }
     BIND(w, {N, {.i32 = ITEMS}}, {FLAG, {.ptr = &flag}});
-    here = 0;
     assert_ok(launch_split(w));
     for (int s = 0; s < 2; ++s) {
       assert_true(f[s] == (float)(ITEMS + 1 + s));
@@ -143,11 +141,10 @@ TEST(test_sections_leave_what_is_known) {
   LIST(list, PARALLEL(SECTION(GK_CALL(await_helper, HELPER), LITTLE(X)),
                       SECTION(GK_CALL(await_helper, OTHER), LITTLE(Y))));
   needs_threads(4);
-  int x = 0;
   WORLD(w, &list, 4, SHARE_ALL);
   w.costs = AS_MEASURED; /* what is given is given once */
   sectioned = &w.device.team;
-  BIND(&w, {X, {.ptr = &x}}, {Y, {.ptr = &x}}, {HELPER, {.i32 = 1}}, {OTHER, {.i32 = 3}}, {TWO_ITEMS, {.i32 = 2}});
+  BIND(&w, {HELPER, {.i32 = 1}}, {OTHER, {.i32 = 3}}, {TWO_ITEMS, {.i32 = 2}});
   for (int k = 0; k < 10; ++k) {
     float dispatch_ns = k % 2 ? 2e-9f : 1e-9f;
     const float floor_ns = k % 2 ? 1e-9f : 1e9f; /* all is short enough to learn from it, or to be forgotten */
@@ -184,7 +181,6 @@ TEST(test_sums_in_sections_of_sections) {
       bind_ptr(&w, own[s], &of_section[s]);
     }
     BIND(&w, {I, {.ptr = &i}}, {N, {.i32 = ITEMS}});
-    here = 0;
     assert_ok(launch_split(&w));
     assert_int_equal(i, 4 * ITEMS + 1);
     for (unsigned a = 0; a < 4; ++a)
@@ -208,47 +204,44 @@ TEST(test_bounds_side_by_side) {
 }
 
 /* What a sum is added to is in a page that faults where it is written: another section adds to it in that moment. */
-static char *page;
+static union sum { float f; double d; int i; char bytes[4096]; } *page;
 static int faults;
-enum { OTHER_FLOAT, OTHER_DOUBLE, OTHER_INT };
-static int other_sum;
+static gk_slot other_sum;
 
 static void add_meanwhile(int signal) {
   (void)signal;
-  if (++faults > 1 || mprotect(page, 4096, PROT_READ | PROT_WRITE) != 0) abort();
-  if (other_sum == OTHER_FLOAT) *(float *)page += 100;
-  else if (other_sum == OTHER_DOUBLE) *(double *)page += 100;
-  else *(int *)page += 100;
+  if (++faults > 1 || mprotect(page, sizeof *page, PROT_READ | PROT_WRITE) != 0) abort();
+  if (other_sum == F) page->f += 100;
+  else if (other_sum == D) page->d += 100;
+  else page->i += 100;
 }
 
 TEST(test_a_sum_is_added_to_what_is_there) {
   LIST(list, GK_RUN(adding, N, X, F, D, I));
   struct sigaction before;
-  page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  page = mmap(NULL, sizeof *page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   assert_ptr_not_equal(page, MAP_FAILED);
   assert_int_equal(sigaction(SIGSEGV, &(struct sigaction){.sa_handler = add_meanwhile}, &before), 0);
-  for (int k = 0; k < 3; ++k) {
+  static const struct { gk_slot slot; union sum sum; } cases[] = {
+    {F, {.f = 100 + ITEMS}}, {D, {.d = 100 + 2 * ITEMS}}, {I, {.i = 100 + 3 * ITEMS}}};
+  for (size_t k = 0; k < GK_COUNT(cases); ++k) {
     float f = 1;
     double d = 1;
     int i = 1;
     WORLD(w, &list, 1, SHARE_NOTHING);
     of_section[0] = (partials){.section = 3}; /* it meets itself */
-    BIND(&w, {X, {.ptr = &of_section[0]}}, {F, {.ptr = k == OTHER_FLOAT ? (void *)page : &f}},
-             {D, {.ptr = k == OTHER_DOUBLE ? (void *)page : &d}}, {I, {.ptr = k == OTHER_INT ? (void *)page : &i}},
-             {N, {.i32 = ITEMS}});
-    here = 0;
+    BIND(&w, {X, {.ptr = &of_section[0]}}, {F, {.ptr = &f}}, {D, {.ptr = &d}}, {I, {.ptr = &i}}, {N, {.i32 = ITEMS}});
+    bind_ptr(&w, cases[k].slot, page);
     faults = 0;
-    other_sum = k;
-    memset(page, 0, 8);
-    assert_int_equal(mprotect(page, 4096, PROT_READ), 0);
-    assert_runs(&w);
+    other_sum = cases[k].slot;
+    memset(page, 0, sizeof *page);
+    assert_int_equal(mprotect(page, sizeof *page, PROT_READ), 0);
+    assert_ok(launch_split(&w));
     assert_int_equal(faults, 1);
-    if (k == OTHER_FLOAT) assert_true(*(float *)page == 100 + ITEMS);
-    else if (k == OTHER_DOUBLE) assert_true(*(double *)page == 100 + 2 * ITEMS);
-    else assert_int_equal(*(int *)page, 100 + 3 * ITEMS);
+    assert_memory_equal(page, &cases[k].sum, sizeof *page);
   }
   sigaction(SIGSEGV, &before, NULL);
-  munmap(page, 4096);
+  munmap(page, sizeof *page);
 }
 
 enum { CHUNKD = 20000 };
@@ -295,9 +288,15 @@ TEST(test_chunks_side_by_side) {
   }
 }
 
-GK_SOURCE(openmp_split_test)
-GK_KERNEL(increase, (inout(int, x))) { x[i] += 1; }
-GK_SOURCE_END
+HAND_KERNEL(increase, INOUT(int)) { ++*(int *)args[0].ptr; }
+
+static struct { int x, a, b, c, flag; } ints;
+static void bind_ints(world *w) {
+  ints.x = ints.a = ints.b = ints.c = 0;
+  ints.flag = 1;
+  BIND(w, {X, {.ptr = &ints.x}}, {Y, {.ptr = &ints.x}}, {A, {.ptr = &ints.a}}, {B, {.ptr = &ints.b}},
+          {C, {.ptr = &ints.c}}, {FLAG, {.ptr = &ints.flag}});
+}
 
 static gk_result answer;
 CALLED(answer_later) {
@@ -307,22 +306,20 @@ CALLED(answer_later) {
 
 HAND_KERNEL(arriving, INOUT(int)) {
   meet(2, 3);
-  *(int *)args[0].ptr += 1;
+  ++*(int *)args[0].ptr;
 }
 
 /* Nothing behind the call in its section, and nothing behind the PARALLEL; the other section's task that was under way
  * is through. */
 static void check_failure(world *w) {
   for (int k = 0; k < 20; ++k) {
-    int x = 0, a = 0, b = 0, c = 0, flag = 1;
-    BIND(w, {X, {.ptr = &x}}, {A, {.ptr = &a}}, {B, {.ptr = &b}}, {C, {.ptr = &c}}, {FLAG, {.ptr = &flag}});
+    bind_ints(w);
     answer = k % 2 ? GK_OK : GK_ERROR_DEVICE;
-    here = 0;
     assert_int_equal(launch_split(w), answer);
     if (answer != GK_OK) assert_says("the solver says no");
-    assert_int_equal(a, answer == GK_OK);
-    assert_int_equal(b, 1);
-    assert_int_equal(c, answer == GK_OK);
+    assert_int_equal(ints.a, answer == GK_OK);
+    assert_int_equal(ints.b, 1);
+    assert_int_equal(ints.c, answer == GK_OK);
   }
 }
 
@@ -357,23 +354,19 @@ CALLED(fail_second) {
 TEST(test_the_first_failure_is_told) {
   LIST(list, PARALLEL(SECTION(GK_CALL(fail_second, X)), SECTION(GK_CALL(fail_first, Y))));
   needs_threads(2);
-  int x = 0;
   WORLD(w, &list, 2, SHARE_ALL);
   failing = &w;
-  BIND(&w, {X, {.ptr = &x}}, {Y, {.ptr = &x}});
+  bind_ints(&w);
   for (int k = 0; k < 20; ++k) {
-    here = 0;
     assert_int_equal(launch_split(&w), GK_ERROR_DEVICE);
     assert_string_equal(gk_error(), "the first one says no");
   }
 }
 
-static int *endless;
 HAND_KERNEL(outlasting, INOUT(int)) {
   meet(2, 3);
   await(has_failed());
-  *(int *)args[0].ptr += 1;
-  if (*(int *)args[0].ptr > 1000) *endless = 0; /* a loop that goes on nevertheless */
+  if (++*(int *)args[0].ptr > 1000) ints.flag = 0; /* a loop that goes on nevertheless */
 }
 
 /* Sections that no thread has begun stay undone; tasks that are under way are through. */
@@ -384,17 +377,14 @@ TEST(test_nothing_is_begun_after_a_failure) {
   static const gk_list *const lists[] = {&straight, &walked};
   needs_threads(2);
   for (size_t l = 0; l < GK_COUNT(lists); ++l) {
-    int x = 0, a = 0, b = 0, c = 0, flag = 1;
     WORLD(w, lists[l], 2, SHARE_ALL);
     failing = &w;
-    BIND(&w, {X, {.ptr = &x}}, {A, {.ptr = &a}}, {B, {.ptr = &b}}, {C, {.ptr = &c}}, {FLAG, {.ptr = &flag}});
-    endless = &flag;
+    bind_ints(&w);
     for (int k = 1; k <= 20; ++k) {
-      here = 0;
-      assert_int_equal(launch_split(&w), GK_ERROR_DEVICE);
-      assert_int_equal(a, 0);
-      assert_int_equal(b, k); /* an endless loop ends behind its pass */
-      assert_int_equal(c, 0);
+        assert_int_equal(launch_split(&w), GK_ERROR_DEVICE);
+      assert_int_equal(ints.a, 0);
+      assert_int_equal(ints.b, k); /* an endless loop ends behind its pass */
+      assert_int_equal(ints.c, 0);
     }
   }
 }
@@ -408,21 +398,17 @@ CALLED(fail_silently) { return GK_ERROR_DEVICE; }
 /* What an earlier call said isn't the message of one that says nothing. */
 TEST(test_each_call_says_its_own) {
   LIST(list, GK_CALL(complain, X), GK_CALL(fail_silently, X));
-  int x = 0;
   WORLD(w, &list, 1, SHARE_NOTHING);
-  bind_ptr(&w, X, &x);
+  bind_ints(&w);
   assert_int_equal(world_launch(&w, 0), GK_ERROR_DEVICE);
   assert_string_equal(gk_error(), "task 1 (fail_silently): the call answered GK_ERROR_DEVICE");
 }
 
 /* Nor of a bad count behind it. */
 TEST(test_a_bad_count_says_its_own) {
-  enum { MANY = 2 };
-  static const gk_slot_desc own_slots[] = {GK_BUFFER(X, int), GK_SCALAR(MANY, int64_t)};
-  LIST_OVER(own_slots, list, GK_CALL(complain, X), GK_RUN(little, MANY, X));
-  int x = 0;
+  LIST(list, GK_CALL(complain, X), GK_RUN(little, TOO_MANY, X));
   WORLD(w, &list, 1, SHARE_NOTHING);
-  BIND(&w, {X, {.ptr = &x}}, {MANY, {.i64 = (int64_t)INT32_MAX + 1}});
+  BIND(&w, {X, {.ptr = &ints.x}}, {TOO_MANY, {.i64 = (int64_t)INT32_MAX + 1}});
   assert_fails(GK_ERROR_INVALID, "task 1 (little)", world_launch(&w, 0));
 }
 
@@ -449,7 +435,6 @@ TEST(test_calls_know_whose_they_are) {
   assert_int_equal(gki_worker_start(&line), GK_OK);
   launch_job job = {.job.run = run_world, .w = &w};
   for (int inside = 0; inside < 3; ++inside) {
-    here = 0;
     atomic_store(&refused, 0);
     if (inside == 1) gki_worker_run(&line, &job.job);
     else run_world(&job.job);

@@ -91,34 +91,32 @@ static void begin(void) {
   memset(&model, 0, sizeof model);
 }
 
-/* `parts` - 1 others have it, and nobody has begun. */
+/* `parts` - 1 others have it, and none has begun. */
 static void begin_posted(uint32_t parts) {
   begin();
   model.ran = true;
   gki_team_post(&team, job, 0, parts, parts);
   model_pass_all(0);
 }
+static void begin_posted_to_one(void) { begin_posted(2); }
+static void begin_posted_to_two(void) { begin_posted(3); }
 
-/* What one is to wake the other for has happened in the end, so one that sleeps then sleeps for ever. */
-static bool is_over(uint32_t at, void (*first)(void), void (*other)(void), void (*last)(void)) {
-  const bool over = model_run(at, first, other, last);
-  if (model.sleeps[1] && !model.woken[1]) fail_msg("thread 1 ran before step %u: it sleeps for ever", at);
-  return over;
+/* The other comes before each step of the first, of which there are more than `least`. What one is to wake the other
+ * for has happened in the end, so one that sleeps then sleeps for ever. */
+static void assert_none_sleeps(uint32_t least, void (*begin_one)(void), void (*first)(void), void (*other)(void),
+                               void (*last)(void)) {
+  uint32_t at = 0;
+  for (bool over = false; !over; ++at) {
+    begin_one();
+    over = model_run(at, first, other, last);
+    if (model.sleeps[1] && !model.woken[1]) fail_msg("thread 1 ran before step %u: it sleeps for ever", at);
+  }
+  assert_true(at > least);
 }
 
 TEST(test_a_posted_job_is_heard) {
-  uint32_t at = 0;
-  for (bool over = false; !over; ++at) {
-    begin();
-    over = is_over(at, post_job, await_job, NULL);
-  }
-  assert_true(at > 4);
-  at = 0;
-  for (bool over = false; !over; ++at) {
-    begin();
-    over = is_over(at, await_job, post_job, NULL);
-  }
-  assert_true(at > 4);
+  assert_none_sleeps(4, begin, post_job, await_job, NULL);
+  assert_none_sleeps(4, begin, await_job, post_job, NULL);
 }
 
 static void await_startled(void) {
@@ -129,43 +127,20 @@ static void await_startled(void) {
 
 /* Signals of the program's may go to any thread, and end what it waits for. */
 TEST(test_a_signal_is_no_job) {
-  uint32_t at = 0;
   startled = 0;
-  for (bool over = false; !over; ++at) {
-    begin();
-    over = is_over(at, post_job, await_startled, NULL);
-    begin();
-    over = is_over(at, await_startled, post_job, NULL) && over;
-  }
+  assert_none_sleeps(0, begin, post_job, await_startled, NULL);
+  assert_none_sleeps(0, begin, await_startled, post_job, NULL);
   startles = false;
   assert_true(startled > 4);
 }
 
 TEST(test_the_last_one_done_wakes_the_waiting_one) {
-  uint32_t at = 0;
-  for (bool over = false; !over; ++at) {
-    begin_posted(2);
-    over = is_over(at, await_others, serve_job, NULL);
-  }
-  assert_true(at > 2);
-  at = 0;
-  for (bool over = false; !over; ++at) {
-    begin_posted(2);
-    over = is_over(at, serve_job, await_others, NULL);
-  }
-  assert_true(at > 2);
-  at = 0;
-  for (bool over = false; !over; ++at) {
-    begin_posted(3);
-    over = is_over(at, await_others, serve_job, serve_last);
-  }
-  assert_true(at > 2);
+  assert_none_sleeps(2, begin_posted_to_one, await_others, serve_job, NULL);
+  assert_none_sleeps(2, begin_posted_to_one, serve_job, await_others, NULL);
+  assert_none_sleeps(2, begin_posted_to_two, await_others, serve_job, serve_last);
 }
 
-static void do_nothing(gki_team_job *at, uint32_t index) {
-  (void)at;
-  (void)index;
-}
+static void do_nothing(gki_team_job *at, uint32_t index) { (void)at, (void)index; }
 
 static gki_team_job leave;
 static void post_leave(void) { gki_team_post(&team, &leave, 0, 2, 2); }
@@ -191,8 +166,7 @@ TEST(test_a_job_that_is_done_is_left_alone) {
 static uint64_t told, done; /* when what the job is about was written, and what came of it */
 
 static void do_told(gki_team_job *at, uint32_t index) {
-  (void)at;
-  (void)index;
+  (void)at, (void)index;
   if (!model_knows(1 - model.thread, told)) fail_msg("step %u: what was written before the job isn't seen", model.at);
   done = model_now();
 }
@@ -201,12 +175,12 @@ static void tell_and_wait(void) {
   told = model_now();
   post_job();
   gki_team_wait(&team, job);
-  if (done == 0) fail_msg("step %u: nobody has done it", model.at);
+  if (done == 0) fail_msg("step %u: no thread has done it", model.at);
   if (!model_knows(1 - model.thread, done)) fail_msg("step %u: what the others wrote isn't seen", model.at);
 }
 
-/* However long one waited: what was written before a job is seen by those who got it, and what they wrote by who
- * waited for them. */
+/* However long one waited: what was written before a job is seen by those that got it, and what they wrote by the one
+ * that waited for them. */
 TEST(test_what_is_written_is_seen) {
   enum { STRIDE = 7 /* within what is tried again and again */ };
   for (int k = 0; k < 8; ++k) {
@@ -261,8 +235,6 @@ TEST(test_a_job_for_two) {
   }
   model_is_eager = false;
 }
-
-/* ---- chunks ------------------------------------------------------------------------------------------------------ */
 
 enum { MOST_ITEMS = 700 };
 static unsigned char times[MOST_ITEMS + 64];

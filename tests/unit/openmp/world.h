@@ -26,11 +26,11 @@ typedef struct world {
   costs costs;
 } world;
 
-static inline gk_result world_lower(world *w, const gk_list *list, uint32_t bits) {
+static inline gk_result world_lower(world *w, const gk_list *list) {
   gki_blocks blocks = {0};
   gk_mode mode = GK_MODE_NATIVE;
   assert_int_equal(gki_blocks_read(&blocks, list), GK_OK);
-  assert_int_equal(gki_plan_make(&w->planned, &blocks, NULL, bits), GK_OK);
+  assert_int_equal(gki_plan_make(&w->planned, &blocks, NULL, 0), GK_OK);
   gki_blocks_free(&blocks);
   w->plan = &w->planned.plan;
   w->values = calloc(w->plan->slot_count, sizeof *w->values);
@@ -48,8 +48,7 @@ static inline void world_open(world *w, int threads) {
   memset(w, 0, sizeof *w);
   w->threads = threads;
   gki_begin();
-  gk_result result = gki_openmp.open(&w->device, &(gk_device_desc){.backend = "openmp", .threads = threads});
-  if (result != GK_OK) fail_msg("%s", gk_error());
+  assert_ok(gki_openmp.open(&w->device, &(gk_device_desc){.backend = "openmp", .threads = threads}));
 }
 
 static inline void world_begin(world *w, const gk_list *list, int threads, costs how) {
@@ -57,23 +56,30 @@ static inline void world_begin(world *w, const gk_list *list, int threads, costs
   w->costs = how;
   w->device.fixed = how != AS_MEASURED;
   gki_begin();
-  if (world_lower(w, list, 0) != GK_OK) fail_msg("%s", gk_error());
+  assert_ok(world_lower(w, list));
 }
 
+/* A team until the end of its block. */
+#define TEAM(made, size) \
+  __attribute__((cleanup(gki_team_free))) gki_team made; \
+  assert_true(gki_team_make(&(made), size, 0))
+
+static inline uint32_t threads_there(uint32_t wanted) {
+  TEAM(team, wanted);
+  gki_team_start(&team);
+  return team.size;
+}
 /* Skips the test where fewer can be had. */
 static inline void needs_threads(uint32_t count) {
-  gki_team team;
-  assert_true(gki_team_make(&team, count, 0));
-  gki_team_start(&team);
-  const uint32_t there = team.size;
-  gki_team_free(&team);
+  const uint32_t there = threads_there(count);
   if (there == count) return;
   print_message("there are %u threads, not %u\n", (unsigned)there, (unsigned)count);
   skip();
 }
 
-static inline void world_drop(world *w) {
+static inline void world_end(world *w) {
   gki_openmp.drop(&w->program);
+  gki_openmp.close(&w->device);
   gki_plan_free(&w->planned);
   free(w->values);
   free(w->changed);
@@ -81,11 +87,6 @@ static inline void world_drop(world *w) {
   free(w->record.passes);
   free(w->record.hit_bound);
   free(w->record.ran);
-}
-
-static inline void world_end(world *w) {
-  world_drop(w);
-  gki_openmp.close(&w->device);
 }
 static inline void world_close(world *w) { gki_openmp.close(&w->device); }
 
@@ -188,9 +189,5 @@ static inline void world_dumps(world *w, const char *const *words) {
   KERNEL_OF(id, id##_host, __VA_ARGS__); \
   HOST_KERNEL(id##_host)
 
-#define assert_runs(w) \
-  do { \
-    gk_result result_ = world_launch((w), 0); \
-    if (result_ != GK_OK) fail_msg("%s, %s", gk_result_name(result_), gk_error()); \
-  } while (0)
+#define assert_runs(w) assert_ok(world_launch(w, 0))
 #endif
