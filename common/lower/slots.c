@@ -4,11 +4,7 @@
 
 /* ---- layout ------------------------------------------------------------------------------------------------------ */
 
-static gk_result refuse_size(const gk_plan *plan) {
-  return gk_fail(GK_ERROR_MEMORY, "graph %s: the structs of its slots have more bytes than there are addresses; "
-                 "make them smaller", plan->name);
-}
-
+/* A plan has at most 2^16 slots, each of less than 2^32 bytes: 64 bits don't overflow, for `depth` tables either. */
 static gk_result place_structs(gki_slot_table *slots, gki_arena *arena) {
   const gk_plan *plan = slots->plan;
   slots->structs = gki_arena_alloc(arena, plan->slot_count, sizeof *slots->structs);
@@ -17,7 +13,7 @@ static gk_result place_structs(gki_slot_table *slots, gki_arena *arena) {
   for (uint32_t k = 1; k < plan->slot_count; ++k) {
     if (plan->slots[k].type != GK_BYTES) continue;
     slots->structs[k] = (bytes + GKI_STRUCT_ALIGNMENT - 1) / GKI_STRUCT_ALIGNMENT * GKI_STRUCT_ALIGNMENT;
-    if (!gki_add(slots->structs[k], plan->slots[k].element_bytes, &bytes)) return refuse_size(plan);
+    bytes = slots->structs[k] + plan->slots[k].element_bytes;
   }
   slots->bytes = (bytes + GKI_STRUCT_ALIGNMENT - 1) / GKI_STRUCT_ALIGNMENT * GKI_STRUCT_ALIGNMENT;
   return GK_OK;
@@ -50,7 +46,7 @@ gk_result gki_slot_table_make(gki_slot_table *slots, const gk_plan *plan, uint32
   *slots = (gki_slot_table){.plan = plan, .depth = depth};
   gk_result result = place_capacities(slots, arena);
   if (result == GK_OK) result = place_structs(slots, arena);
-  if (result == GK_OK && !gki_multiply(slots->bytes, depth, ring_bytes)) result = refuse_size(plan);
+  *ring_bytes = slots->bytes * depth;
   return result;
 }
 

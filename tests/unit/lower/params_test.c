@@ -1,5 +1,6 @@
 /* Values and grids of handwritten kernels, for a device whose grids have few blocks along every dimension. */
 #include "lower/params.h"
+#include "gk_info.h"
 #include "unit/support/planned.h"
 
 enum { X = 1, N };
@@ -103,6 +104,43 @@ TEST(test_no_items) {
   const gki_task nothing = {0}, fill = gki_param_fill(&d.params, 0);
   assert_memory_equal(&fill, &nothing, sizeof fill);
   end(&d);
+}
+
+static unsigned calls, fail_at;
+static void *failing_alloc(void *user, size_t bytes) { return ++calls == fail_at ? user : malloc(bytes); }
+static void *failing_resize(void *user, void *at, size_t bytes) {
+  return ++calls == fail_at ? user : realloc(at, bytes);
+}
+static void failing_free(void *user, void *at) { free(user ? user : at); }
+
+static gk_result make_again(device *d) {
+  gki_arena arena = {0};
+  gki_params params;
+  gki_param_given given = {0};
+  gk_result result = gki_param_make(&params, &d->table, most_blocks, &arena);
+  if (result == GK_OK) result = gki_param_given_make(&given, &params);
+  gki_param_given_drop(&given);
+  gki_arena_free(&arena);
+  return result;
+}
+
+TEST(test_no_memory) {
+  static const gk_allocator allocator = {NULL, failing_alloc, failing_resize, failing_free};
+  device d;
+  assert_ok(gk_set_allocator(&allocator));
+  begin(&d);
+  gk_result result = GK_ERROR_MEMORY;
+  unsigned failures = 0;
+  for (unsigned k = 1; result != GK_OK; ++k) {
+    calls = 0;
+    fail_at = k;
+    result = make_again(&d);
+    if (result != GK_OK) assert_int_equal(result, GK_ERROR_MEMORY), ++failures;
+  }
+  assert_true(failures > 3); /* the arena's, then each array of what nodes were given */
+  fail_at = 0;
+  end(&d);
+  assert_ok(gk_set_allocator(NULL));
 }
 
 int main(void) { return run_all_tests(); }
