@@ -119,6 +119,31 @@ TEST(what_is_asked) {
   compare_golden("probe_graphs.txt", text);
 }
 
+/* The table in docs/cuda.md has them all, in their order, and what is done by its name here. */
+TEST(stands_in_the_docs) {
+  static const struct { uint32_t quirk; const char *name; } ways[] = {
+      {0, "nothing, gk doesn't rely on it"}, {GKI_CUDA_HOST_GATED, "host-gated"}, {GKI_CUDA_NO_SWITCH, "no SWITCH"},
+      {GKI_CUDA_CHAIN_BRANCHES, "chain branches"}, {GKI_CUDA_TARGET_BY_COPY, "target by copy"},
+      {GKI_CUDA_CODE_ON_HOST, "code by hand host-gated"},
+      {GKI_CUDA_QUIRKS_PLAIN, "plain gates"}};
+  static char docs[100000];
+  FILE *file = fopen("docs/cuda.md", "r");
+  assert_non_null(file);
+  docs[fread(docs, 1, sizeof docs - 1, file)] = 0;
+  fclose(file);
+  const char *at = docs;
+  for (int k = 0; k < GKI_CUDA_QUESTION_COUNT; ++k) {
+    const gki_cuda_question_text *q = &gki_cuda_questions[k];
+    char row[300];
+    size_t w = 0;
+    while (ways[w].quirk != q->quirk && !(ways[w].quirk & q->quirk)) ++w;
+    snprintf(row, sizeof row, "\n| %s | %s | %s |\n", q->name, q->text, ways[w].name);
+    const char *found = strstr(at, row);
+    if (!found) fail_msg("docs/cuda.md lacks%s", row);
+    at = found + 1;
+  }
+}
+
 int main(int count, char **words) {
   read_golden_wish(count, words);
   return run_all_tests();
