@@ -21,32 +21,6 @@ static const char hand_source[] =
   "  cudaGraphSetConditional(handle, *x != 0);\n"
   "}\n";
 
-/* The module of that text. */
-static inline CUmodule hand_compile(const char *source) {
-  int version;
-  RIGHT(cu.cuDriverGetVersion(&version));
-  void *library = dlopen(version >= 13000 ? "libnvrtc.so.13" : "libnvrtc.so.12", RTLD_NOW | RTLD_LOCAL);
-#define HAND_NVRTC(type, name, parameters) type(*name) parameters;
-  struct { GKI_NVRTC_ENTRIES(HAND_NVRTC) } rtc;
-#undef HAND_NVRTC
-#define HAND_NVRTC(type, name, parameters) *(void **)&rtc.name = dlsym(library, #name);
-  GKI_NVRTC_ENTRIES(HAND_NVRTC)
-#undef HAND_NVRTC
-  nvrtcProgram program;
-  size_t bytes;
-  assert_int_equal(rtc.nvrtcCreateProgram(&program, source, "hand.cu", 0, NULL, NULL), NVRTC_SUCCESS);
-  assert_int_equal(rtc.nvrtcCompileProgram(program, 1, (const char *const[]){"--gpu-architecture=sm_90"}),
-                   NVRTC_SUCCESS);
-  assert_int_equal(rtc.nvrtcGetCUBINSize(program, &bytes), NVRTC_SUCCESS);
-  char *image = malloc(bytes);
-  assert_int_equal(rtc.nvrtcGetCUBIN(program, image), NVRTC_SUCCESS);
-  rtc.nvrtcDestroyProgram(&program);
-  CUmodule module = NULL;
-  RIGHT(cu.cuModuleLoadDataEx(&module, image, 0, NULL, NULL));
-  free(image);
-  return module;
-}
-
 /* A kernel's node with two parameters of 8 bytes, the second of which may be read as 4. */
 static inline CUgraphNode hand_add_after(CUgraph into, const CUgraphNode *after, size_t count, const char *kernel,
                                          uint64_t a, uint64_t b) {
@@ -83,7 +57,14 @@ static inline int setup_hand(void **state) {
   RIGHT(cu.cuCtxPushCurrent(hand_context));
   keep(hand_context, leave_context);
   hand_stream = new_stream();
-  hand_module = keep(hand_compile(hand_source), unload_module);
+  int version;
+  size_t bytes;
+  RIGHT(cu.cuDriverGetVersion(&version));
+  void *image = compile_source(version >= 13000 ? "libnvrtc.so.13" : "libnvrtc.so.12", hand_source,
+                               (const char *const[]){"--gpu-architecture=sm_90"}, 1, false, &bytes);
+  RIGHT(cu.cuModuleLoadDataEx(&hand_module, image, 0, NULL, NULL));
+  keep(hand_module, unload_module);
+  free(image);
   return 0;
 }
 

@@ -34,22 +34,9 @@ typedef struct compiled {
 /* By an NVRTC that is loaded already. */
 static compiled compile_to(bool ptx) {
   static const char *const names[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2"};
-  void *library = dlopen(names[13 - atoi(VERSION)], RTLD_NOW | RTLD_LOCAL);
-#define MEMBER(type, name, parameters) type(*name) parameters;
-  struct { GKI_NVRTC_ENTRIES(MEMBER) } rtc;
-#undef MEMBER
-#define FIND(type, name, parameters) *(void **)&rtc.name = dlsym(library, #name);
-  GKI_NVRTC_ENTRIES(FIND)
-#undef FIND
-  nvrtcProgram program;
   const char *const options[] = {is_old() ? "-arch=sm_80" : "-arch=sm_90", "-DSAID=3"};
   compiled made = {0};
-  assert_int_equal(rtc.nvrtcCreateProgram(&program, text, "text", 0, NULL, NULL), NVRTC_SUCCESS);
-  assert_int_equal(rtc.nvrtcCompileProgram(program, 2, options), NVRTC_SUCCESS);
-  assert_int_equal((ptx ? rtc.nvrtcGetPTXSize : rtc.nvrtcGetCUBINSize)(program, &made.bytes), NVRTC_SUCCESS);
-  made.image = malloc(made.bytes);
-  assert_int_equal((ptx ? rtc.nvrtcGetPTX : rtc.nvrtcGetCUBIN)(program, made.image), NVRTC_SUCCESS);
-  assert_int_equal(rtc.nvrtcDestroyProgram(&program), NVRTC_SUCCESS);
+  made.image = compile_source(names[13 - atoi(VERSION)], text, options, 2, ptx, &made.bytes);
   if (ptx) --made.bytes;
   return made;
 }

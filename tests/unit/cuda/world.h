@@ -79,7 +79,8 @@ static inline void discard(void *what) {
   while (k > 0 && kept_things[k - 1].what != what) --k;
   if (k == 0) fail_msg("%p isn't kept", what);
   const struct kept found = kept_things[k - 1];
-  memmove(kept_things + k - 1, kept_things + k, (kept_count-- - k) * sizeof *kept_things);
+  memmove(kept_things + k - 1, kept_things + k, (kept_count - k) * sizeof *kept_things);
+  --kept_count;
   found.discard(found.what);
 }
 
@@ -243,6 +244,26 @@ static inline bool is_one_of(const char *word, const char *words) {
 static inline gk_result run_on_stream(gk_graph *graph, int32_t label, CUstream stream) {
   const gk_result result = stream ? gk_launch_on(graph, label, stream) : gk_launch(graph, label);
   return result == GK_OK ? gk_wait(graph, NULL) : result;
+}
+
+/* What that library of NVRTC makes of a source, PTX or a cubin; the caller frees it. */
+static inline void *compile_source(const char *library, const char *source, const char *const *options, int count,
+                                   bool is_ptx, size_t *bytes) {
+  void *handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
+#define MEMBER(type, name, parameters) type(*name) parameters;
+  struct { GKI_NVRTC_ENTRIES(MEMBER) } rtc;
+#undef MEMBER
+#define FIND(type, name, parameters) *(void **)&rtc.name = dlsym(handle, #name);
+  GKI_NVRTC_ENTRIES(FIND)
+#undef FIND
+  nvrtcProgram program;
+  assert_int_equal(rtc.nvrtcCreateProgram(&program, source, "source.cu", 0, NULL, NULL), NVRTC_SUCCESS);
+  assert_int_equal(rtc.nvrtcCompileProgram(program, count, options), NVRTC_SUCCESS);
+  assert_int_equal((is_ptx ? rtc.nvrtcGetPTXSize : rtc.nvrtcGetCUBINSize)(program, bytes), NVRTC_SUCCESS);
+  void *image = malloc(*bytes);
+  assert_int_equal((is_ptx ? rtc.nvrtcGetPTX : rtc.nvrtcGetCUBIN)(program, image), NVRTC_SUCCESS);
+  assert_int_equal(rtc.nvrtcDestroyProgram(&program), NVRTC_SUCCESS);
+  return image;
 }
 
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
