@@ -2,6 +2,7 @@
  * recursion. Numbers in comments are the rules of docs/contract.md. */
 #include "gk_code.h"
 #include "reference.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -68,12 +69,9 @@ static void make_room(reference *r, void **array, size_t count, size_t *room, si
 
 /* "name" within the list "contacts" is "contacts.name". */
 static char *full_name(reference *r, const char *around, const char *name, size_t length) {
-  size_t before = strlen(around);
-  char *text = keep(r, calloc(before + length + 2, 1));
-  if (!text) return NULL;
-  memcpy(text, around, before);
-  if (before) text[before++] = '.';
-  memcpy(text + before, name, length);
+  const size_t bytes = strlen(around) + length + 2;
+  char *text = keep(r, malloc(bytes));
+  if (text) snprintf(text, bytes, "%s%s%.*s", around, *around ? "." : "", (int)length, name);
   return text;
 }
 
@@ -102,12 +100,9 @@ static size_t new_place(reference *r, const gk_slot_desc *desc, const char *arou
 /* The macros of blocks keep the text of their arguments, "SOLVING, .max_iterations = 200, .label = SOLVE": a loop is
  * called by its label, else by its flag. */
 static char *block_name(reference *r, const char *around, const gk_task *task) {
-  const char *text = task->name && *task->name ? task->name : NULL;
-  if (!text) {
-    text = task->op == GK_OP_CHECKPOINT ? "CHECKPOINT" : task->op == GK_OP_WHILE ? "WHILE" : "DO_WHILE";
-    return full_name(r, "", text, strlen(text));
-  }
-  if (task->op == GK_OP_CHECKPOINT) return full_name(r, around, text, strlen(text));
+  const bool checkpoint = task->op == GK_OP_CHECKPOINT, named = task->name && *task->name;
+  const char *text = named ? task->name : checkpoint ? "CHECKPOINT" : task->op == GK_OP_WHILE ? "WHILE" : "DO_WHILE";
+  if (checkpoint || !named) return full_name(r, named ? around : "", text, strlen(text));
   const char *label = task->label ? strstr(text, ".label") : NULL;
   if (label && strchr(label, '=')) text = strchr(label, '=') + 1;
   while (*text == ' ') ++text;
@@ -131,10 +126,8 @@ static void add_line(reference *r, const scope *in, const gk_task *task) {
   if (loop) l->number = r->status.loop_count++;
   if (checkpoint) l->number = r->status.checkpoint_count++;
   for (int d = 0; d < 3; ++d) l->items[d] = find_place(in, task->items[d]);
-  while (l->arg_count < GK_MAX_ARGS && task->args[l->arg_count]) {
+  for (; l->arg_count < GK_MAX_ARGS && task->args[l->arg_count]; ++l->arg_count)
     l->args[l->arg_count] = find_place(in, task->args[l->arg_count]);
-    ++l->arg_count;
-  }
 }
 
 static void add_list(reference *r, const scope *in);
@@ -158,16 +151,12 @@ static void include(reference *r, const scope *around, const gk_task *task) {
 }
 
 static void add_list(reference *r, const scope *in) {
-  for (size_t k = 0; k < in->list->task_count && !r->no_memory; ++k) {
+  for (size_t k = 0; k < in->list->task_count && !r->no_memory; ++k)
     if (in->list->tasks[k].op == GK_OP_LIST) include(r, in, &in->list->tasks[k]);
     else add_line(r, in, &in->list->tasks[k]);
-  }
 }
 
-static bool is_block(gk_op op) {
-  return op == GK_OP_DO_WHILE || op == GK_OP_WHILE || op == GK_OP_IF || op == GK_OP_SWITCH || op == GK_OP_CASE ||
-         op == GK_OP_CHECKPOINT || op == GK_OP_PARALLEL || op == GK_OP_SECTION;
-}
+static bool is_block(gk_op op) { return op >= GK_OP_DO_WHILE && op <= GK_OP_SECTION && op != GK_OP_ELSE; }
 
 static void match_blocks(reference *r) {
   size_t open[GK_MAX_DEPTH + 1], depth = 0;
@@ -212,10 +201,8 @@ reference *reference_open(const gk_list *list) {
 void reference_close(reference *r) {
   if (!r) return;
   for (size_t k = 0; k < r->line_count; ++k) free(r->lines[k].name);
-  for (size_t k = 0; k < r->place_count; ++k) {
-    free(r->places[k].name);
-    free(r->places[k].memory);
-  }
+  for (size_t k = 0; k < r->place_count; ++k) free(r->places[k].name);
+  for (size_t k = 0; k < r->place_count; ++k) free(r->places[k].memory);
   free(r->lines);
   free(r->places);
   free(r->loops);
@@ -248,7 +235,6 @@ void reference_bind(reference *r, size_t index, void *memory, size_t bytes) {
 }
 
 void reference_bind_value(reference *r, size_t index, gk_value number) { r->places[index].shown.value = number; }
-
 void reference_bind_bytes(reference *r, size_t index, const void *value) {
   memcpy(r->places[index].memory, value, r->places[index].shown.desc->element_bytes);
 }
@@ -264,8 +250,7 @@ bool reference_resize(reference *r, size_t index, size_t count) {
     p->memory = memory;
     p->count = count;
   }
-  p->shown.value.ptr = p->memory;
-  p->shown.bytes = count * unit;
+  reference_bind(r, index, p->memory, count * unit);
   p->shown.owned = true;
   return true;
 }
@@ -306,20 +291,13 @@ static void add_up(const char *element, void *to, const void *sum) {
 static void run_kernel(reference *r, const line *l) { /* 12 */
   const gk_kernel *kernel = l->task->kernel;
   gk_range range = {.extent = {1, 1, 1}};
-  int64_t count = 1;
-  int64_t extent[3];
-  for (int d = 0; d < 3; ++d) {
-    extent[d] = count_of(r, l->items[d], d == 0 ? l->task->offset : 0);
-    if (extent[d] <= 0) count = 0;
-  }
-  if (!count) return;
+  int64_t count = 1, extent[3];
+  for (int d = 0; d < 3; ++d) extent[d] = count_of(r, l->items[d], d == 0 ? l->task->offset : 0);
+  if (extent[0] <= 0 || extent[1] <= 0 || extent[2] <= 0) return;
   for (int d = 0; d < 3 && !r->failed; ++d) {
-    if (extent[d] > INT32_MAX / count) {
-      refuse_count(r, l, NONE, extent[0]);
-      return;
-    }
+    if (extent[d] > INT32_MAX / count) refuse_count(r, l, NONE, extent[0]);
+    else count *= extent[d];
     range.extent[d] = (uint32_t)extent[d];
-    count *= extent[d];
   }
   if (!kernel->host) r->failed = true;
   if (r->failed) return;
@@ -350,18 +328,13 @@ static size_t bytes_of(reference *r, const line *l) { /* 12 */
   return r->failed ? 0 : (size_t)count * unit;
 }
 
-static void run_copy(reference *r, const line *l) {
-  const size_t bytes = bytes_of(r, l);
-  if (bytes)
-    memmove((char *)value_of(r, l->args[0]).ptr + l->task->offset,
-            (const char *)value_of(r, l->args[1]).ptr + l->task->from_offset, bytes);
-}
-
-static void run_fill(reference *r, const line *l) {
+static void run_copy_or_fill(reference *r, const line *l) {
   const size_t bytes = bytes_of(r, l);
   if (!bytes) return;
   char *to = (char *)value_of(r, l->args[0]).ptr + l->task->offset;
-  for (size_t k = 0; k < bytes; k += 4) memcpy(to + k, &l->task->pattern, bytes - k < 4 ? bytes - k : 4);
+  if (l->task->op == GK_OP_COPY) memmove(to, (const char *)value_of(r, l->args[1]).ptr + l->task->from_offset, bytes);
+  for (size_t k = 0; k < bytes && l->task->op == GK_OP_FILL; k += 4)
+    memcpy(to + k, &l->task->pattern, bytes - k < 4 ? bytes - k : 4);
 }
 
 static void run_call(reference *r, const line *l) {
@@ -376,8 +349,7 @@ static void run_task(reference *r, size_t at) {
   ++l->runs;
   switch (l->task->op) {
   case GK_OP_KERNEL: run_kernel(r, l); break;
-  case GK_OP_COPY: run_copy(r, l); break;
-  case GK_OP_FILL: run_fill(r, l); break;
+  case GK_OP_COPY: case GK_OP_FILL: run_copy_or_fill(r, l); break;
   case GK_OP_CALL: run_call(r, l); break;
   default: break;
   }
@@ -409,16 +381,13 @@ static void run_loop(reference *r, size_t at) { /* 4, 5, 10, 11 */
     if (r->stopped || r->failed) return;
     ++loop->passes;
     ++l->entry;
-    if (r->cancelled) {
-      r->stopped = true;
-      return;
-    }
+    r->stopped = r->cancelled;
+    if (r->stopped) return;
     if (!flag_of(r, at)) break;
-    if (l->task->max_iterations && l->entry >= l->task->max_iterations) {
-      loop->hit_bound = true;
-      if (!r->status.limit) r->status.limit = loop;
-      break;
-    }
+    loop->hit_bound |= l->task->max_iterations && l->entry >= l->task->max_iterations;
+    if (!l->task->max_iterations || l->entry < l->task->max_iterations) continue;
+    if (!r->status.limit) r->status.limit = loop;
+    break;
   }
   l->entry = 0;
 }
@@ -430,13 +399,11 @@ static void run_checkpoint(reference *r, size_t at) { /* 3, 11 */
   if (r->failed) return;
   r->checkpoints[l->number].ran = true;
   if (r->stopped || l->flag == NONE) return;
-  if (flag_of(r, at)) {
-    r->status.yielded = l->label;
-    r->status.yielded_name = l->name;
-    r->stopped = true;
-  } else if (r->cancelled) {
-    r->stopped = true;
-  }
+  const bool yields = flag_of(r, at) != 0;
+  r->stopped = yields || r->cancelled;
+  if (!yields) return;
+  r->status.yielded = l->label;
+  r->status.yielded_name = l->name;
 }
 
 static void run_if(reference *r, size_t at) { /* 5, 6 */
@@ -479,8 +446,7 @@ static void run_lines(reference *r, size_t from, size_t to) { /* 1, 2, 8 */
     size_t end = r->lines[k].end;
     if (live || (!r->stopped && awaits(r, k, end))) {
       switch (task->op) {
-      case GK_OP_DO_WHILE:
-      case GK_OP_WHILE: run_loop(r, k); break;
+      case GK_OP_DO_WHILE: case GK_OP_WHILE: run_loop(r, k); break;
       case GK_OP_CHECKPOINT: run_checkpoint(r, k); break;
       case GK_OP_IF: run_if(r, k); break;
       case GK_OP_SWITCH: run_switch(r, k); break;
@@ -509,10 +475,7 @@ bool reference_launch(reference *r, int32_t label) {
   r->status.yielded = 0;
   r->status.yielded_name = "";
   r->status.limit = NULL;
-  for (size_t k = 0; k < r->status.loop_count; ++k) {
-    r->loops[k].passes = 0;
-    r->loops[k].hit_bound = false;
-  }
+  for (size_t k = 0; k < r->status.loop_count; ++k) r->loops[k].passes = r->loops[k].hit_bound = 0;
   for (size_t k = 0; k < r->status.checkpoint_count; ++k) r->checkpoints[k].ran = false;
   for (size_t k = 0; k < r->line_count && !label; ++k) r->lines[k].entry = 0;
   run_lines(r, 0, r->line_count);
@@ -523,7 +486,6 @@ bool reference_launch(reference *r, int32_t label) {
 
 const reference_bad *reference_bad_count(const reference *r) { return r->bad.line == NONE ? NULL : &r->bad; }
 const reference_status *reference_last(const reference *r) { return &r->status; }
-
 size_t reference_lines(const reference *r) { return r->line_count; }
 const gk_task *reference_task(const reference *r, size_t at) { return r->lines[at].task; }
 uint64_t reference_runs(const reference *r, size_t at) { return r->lines[at].runs; }
