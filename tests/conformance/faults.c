@@ -3,59 +3,22 @@
  * next device works. */
 #include "session.h"
 #include "own.h"
+#include "unit/support/counting.h"
 #include <limits.h>
-#include <stdatomic.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 static struct {
-  atomic_ulong calls, fail_at; /* allocations since fail_at was set */
-  atomic_long live;
-  atomic_bool fired;           /* an allocation has failed */
-  atomic_int said;             /* failures that gk has told of since something failed */
-  const own_backend *own;      /* calls: whose */
+  counting memory;        /* memory: its allocations */
+  atomic_int said;        /* failures that gk has told of since something failed */
+  const own_backend *own; /* calls: whose */
   unsigned long call;
   gk_result code;
 } fault;
 static unsigned long all_calls; /* that could have failed in the trial that ran last */
 
-/* ---- memory ------------------------------------------------------------------------------------------------------ */
-
-static bool fails_now(void) {
-  if (atomic_fetch_add(&fault.calls, 1) + 1 != atomic_load(&fault.fail_at)) return false;
-  atomic_store(&fault.fired, true);
-  return true;
-}
-
-static void *fault_alloc(void *user, size_t bytes) {
-  (void)user;
-  void *memory = fails_now() ? NULL : malloc(bytes);
-  if (memory) {
-    memset(memory, 0x5A, bytes);
-    atomic_fetch_add(&fault.live, 1);
-  }
-  return memory;
-}
-
-static void *fault_resize(void *user, void *at, size_t bytes) {
-  (void)user;
-  void *memory = fails_now() ? NULL : realloc(at, bytes);
-  if (memory && !at) atomic_fetch_add(&fault.live, 1);
-  return memory;
-}
-
-static void fault_free(void *user, void *at) {
-  (void)user;
-  if (at) atomic_fetch_sub(&fault.live, 1);
-  free(at);
-}
-
-/* ---- what has happened ------------------------------------------------------------------------------------------- */
-
 static bool has_fired(void) {
-  return fault.own ? fault.call > 0 && fault.own->calls() >= fault.call : atomic_load(&fault.fired);
+  return fault.own ? fault.call > 0 && fault.own->calls() >= fault.call : counting_failed(&fault.memory);
 }
 
 static void hear(void *user, gk_log_level level, const char *line) {
@@ -74,10 +37,8 @@ static bool injected(gk_result code) {
 
 /* kth: 0: none. way: of the backend's; for memory there is one. */
 static void arm(unsigned long kth, gk_result code, int way) {
-  atomic_store(&fault.fired, false);
   atomic_store(&fault.said, 0);
-  atomic_store(&fault.calls, 0);
-  atomic_store(&fault.fail_at, fault.own ? 0 : kth);
+  counting_fail_at(&fault.memory, fault.own ? 0 : kth < INT_MAX ? (int)kth : INT_MAX);
   fault.call = kth;
   fault.code = code;
   if (fault.own) fault.own->fail_at(kth, code, way);
@@ -96,7 +57,7 @@ void case_counter(trial *t);
 static bool fail_once(const char *backend, const case_entry *c, unsigned long kth, size_t failure, bool *over) {
   answer *slip = the_session.slip;
   static trial t;
-  long live = atomic_load(&fault.live);
+  const int live = atomic_load(&fault.memory.live);
   slip->at = kth;
   slip->failure = failure;
   alarm((unsigned)the_session.seconds);
@@ -104,15 +65,15 @@ static bool fail_once(const char *backend, const case_entry *c, unsigned long kt
   t = (trial){.backend = backend, .bits = the_session.bits, .injected = injected, .sweep = true};
   run_trial(&t, c->body);
   *over = !has_fired();
-  all_calls = fault.own ? fault.own->calls() : atomic_load(&fault.calls);
+  all_calls = fault.own ? fault.own->calls() : (unsigned long)atomic_load(&fault.memory.calls);
   slip->outcome = t.outcome == GAVE_UP ? PASSED : t.outcome;
   snprintf(slip->text, sizeof slip->text, "%s", t.text);
   if (t.outcome == FAILED || t.outcome == SKIPPED) return false;
   arm(0, GK_OK, 0);
-  if (atomic_load(&fault.live) != live) {
+  if (atomic_load(&fault.memory.live) != live) {
     slip->outcome = FAILED;
-    snprintf(slip->text, sizeof slip->text, "%ld allocations of gk's own were not given back",
-             atomic_load(&fault.live) - live);
+    snprintf(slip->text, sizeof slip->text, "%d allocations of gk's own were not given back",
+             atomic_load(&fault.memory.live) - live);
   } else if (!own_is_content(backend, slip->text, sizeof slip->text)) {
     slip->outcome = FAILED;
   } else if (!*over) {
@@ -134,6 +95,7 @@ static unsigned long start_of(const case_entry *c) {
 
 void sweep_case(const char *backend, const case_entry *c) {
   answer *slip = the_session.slip;
+  const gk_allocator allocator = counting_allocator(&fault.memory);
   bool over = false;
   unsigned long first = the_session.at ? the_session.at : 1;
   if (the_session.sweep == SWEEP_CALLS) {
@@ -143,7 +105,7 @@ void sweep_case(const char *backend, const case_entry *c) {
       snprintf(slip->text, sizeof slip->text, "backend %s has no calls that fail on request", backend);
       return;
     }
-  } else if (gk_set_allocator(&(gk_allocator){NULL, fault_alloc, fault_resize, fault_free}) != GK_OK) {
+  } else if (gk_set_allocator(&allocator) != GK_OK) {
     slip->outcome = FAILED;
     snprintf(slip->text, sizeof slip->text, "%s", gk_error());
     return;

@@ -25,8 +25,7 @@ static size_t lines(const char *text) {
 }
 
 static void compose(const gk_kernel *kernel, const char *target, uint8_t fail_at) {
-  static const long none = 0;
-  const long live = atomic_load(&fuzz_live);
+  const int live = atomic_load(&fuzz_memory.live);
   char *text = gk_compose(kernel, target);
   REQUIRE(text || *gk_error());
   if (text) {
@@ -40,10 +39,10 @@ static void compose(const gk_kernel *kernel, const char *target, uint8_t fail_at
   memory_fails_at(fail_at);
   char *short_of = gk_compose(kernel, target);
   REQUIRE(short_of ? text && strcmp(short_of, text) == 0 : !text || memory_failed());
-  memory_fails_at(none);
+  memory_fails_at(0);
   gk_free_text(short_of);
   gk_free_text(text);
-  REQUIRE(atomic_load(&fuzz_live) == live);
+  REQUIRE(atomic_load(&fuzz_memory.live) == live);
 }
 
 int LLVMFuzzerInitialize(int *argc, char ***argv) {

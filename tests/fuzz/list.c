@@ -222,7 +222,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   const gk_list *list = &w.lists[0];
   const uint64_t lines = composed_lines(list, 0);
   if (lines > MANY && lines <= TOO_MANY) return 0; /* right, perhaps, but it takes long */
-  const long live = atomic_load(&fuzz_live);
+  const int live = atomic_load(&fuzz_memory.live);
   gk_result any = check(list, NULL), wanted = check(list, "openmp");
   REQUIRE(any == GK_OK || wanted != GK_OK);
   REQUIRE(check(list, w.bits & RESUMABLE ? "" : "none such") == GK_ERROR_INVALID);
@@ -233,6 +233,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   } else REQUIRE(!gk_dump(list, NULL, "text"));
   make_graph(&w, list, wanted);
   if (w.bits & RUN_OUT) run_out(&w, list, wanted);
-  REQUIRE(atomic_load(&fuzz_live) == live);
+  REQUIRE(atomic_load(&fuzz_memory.live) == live);
   return 0;
 }

@@ -18,9 +18,9 @@ static const gk_kernel kernel = {.name = "task", .host = run};
 
 /* ---- numbers ----------------------------------------------------------------------------------------------------- */
 
-static void put(uint32_t number, const char *behind) {
-  if (number == GK_NONE) printf("-1%s", behind);
-  else printf("%u%s", (unsigned)number, behind);
+static void put(uint32_t number) {
+  if (number == GK_NONE) printf("-1");
+  else printf("%u", (unsigned)number);
 }
 static uint32_t task_at(const gk_plan *plan, uint32_t node) {
   return node == GK_NONE ? GK_NONE : plan->nodes[node].source;
@@ -28,95 +28,50 @@ static uint32_t task_at(const gk_plan *plan, uint32_t node) {
 static uint32_t listed(const gk_plan *plan, const uint32_t *nodes, uint32_t number) {
   return number == GK_NONE ? GK_NONE : plan->nodes[nodes[number]].source;
 }
-static void begin(const char *name) { printf(", \"%s\": [", name); }
-static void row(uint32_t index) { printf(index ? ", [" : "["); }
 
-static void print_graph(const gk_gates *g) {
+/* One element of an array, itself an array of these numbers. */
+static void row(uint32_t index, const uint32_t *numbers, size_t count) {
+  printf(index ? ", [" : "[");
+  for (size_t k = 0; k < count; ++k) {
+    if (k > 0) printf(", ");
+    put(numbers[k]);
+  }
+  printf("]");
+}
+#define ROW(...) row(k, (const uint32_t[]){__VA_ARGS__}, sizeof(const uint32_t[]){__VA_ARGS__} / sizeof(uint32_t))
+
+/* Each element of an array, its number being k. */
+#define ARRAY(name, count, ...) \
+  do { \
+    printf(", \"%s\": [", name); \
+    for (uint32_t k = 0; k < (count); ++k) __VA_ARGS__; \
+    printf("]"); \
+  } while (0)
+
+static void print_gates(const gk_gates *g) {
+  const gk_plan *plan = g->plan;
   printf("{\"counts\": [%u, %u]", (unsigned)g->control_count, (unsigned)g->conditional_count);
-  begin("nodes");
-  for (uint32_t k = 0; k < g->node_count; ++k) {
+  ARRAY("nodes", g->node_count, {
     const gk_gate_node *n = &g->nodes[k];
-    row(k);
-    put(n->kind, ", ");
-    put(n->end, ", ");
-    put(task_at(g->plan, n->node), ", ");
-    put(n->handle, ", ");
-    put(n->point, ", ");
-    put(n->guard, "]");
-  }
-  printf("]");
-  begin("handles");
-  for (uint32_t k = 0; k < g->handle_count; ++k) {
-    row(k);
-    put(g->handles[k].initial, ", ");
-    put(g->handles[k].off, ", ");
-    put(g->handles[k].node, "]");
-  }
-  printf("]");
-}
-
-static void print_points(const gk_gates *g) {
-  begin("points");
-  for (uint32_t k = 0; k < g->point_count; ++k) {
+    ROW(n->kind, n->end, task_at(plan, n->node), n->handle, n->point, n->guard);
+  });
+  ARRAY("handles", g->handle_count, ROW(g->handles[k].initial, g->handles[k].off, g->handles[k].node));
+  ARRAY("points", g->point_count, {
     const gk_gate_point *p = &g->points[k];
-    row(k);
-    put(p->kind, ", ");
-    put(task_at(g->plan, p->node), ", ");
-    put(listed(g->plan, g->plan->checkpoints, p->checkpoint), ", ");
-    put(p->exits, ", ");
-    put(p->exit_count, ", ");
-    put(p->handle, ", ");
-    put(p->reenable, ", ");
-    put(p->reenable_count, ", ");
-    put(p->block, ", ");
-    put(p->close, "]");
-  }
-  printf("]");
-  begin("exits");
-  for (uint32_t k = 0; k < g->exit_count; ++k) {
-    row(k);
-    put(g->exits[k].next, ", ");
-    put(g->exits[k].handle, ", ");
-    put(g->exits[k].value, "]");
-  }
-  printf("]");
-  begin("reenables");
-  for (uint32_t k = 0; k < g->reenable_count; ++k) put(g->reenables[k], k + 1 < g->reenable_count ? ", " : "");
-  printf("]");
-}
-
-static void print_blocks(const gk_gates *g) {
-  begin("closes");
-  for (uint32_t k = 0; k < g->close_count; ++k) {
-    row(k);
-    put(g->closes[k].kind, ", ");
-    put(g->closes[k].at, ", ");
-    put(g->closes[k].value, "]");
-  }
-  printf("]");
-  begin("blocks");
-  for (uint32_t k = 0; k < g->block_count; ++k) {
+    ROW(p->kind, task_at(plan, p->node), listed(plan, plan->checkpoints, p->checkpoint), p->exits, p->exit_count,
+        p->handle, p->reenable, p->reenable_count, p->block, p->close);
+  });
+  ARRAY("exits", g->exit_count, ROW(g->exits[k].next, g->exits[k].handle, g->exits[k].value));
+  ARRAY("reenables", g->reenable_count, (printf(k ? ", " : ""), put(g->reenables[k])));
+  ARRAY("closes", g->close_count, ROW(g->closes[k].kind, g->closes[k].at, g->closes[k].value));
+  ARRAY("blocks", g->block_count, {
     const gk_gate_block *b = &g->blocks[k];
-    row(k);
-    put(b->begin, ", ");
-    put(b->end, ", ");
-    put(b->around, ", ");
-    put(b->before, ", ");
-    put(b->after, ", ");
-    put(listed(g->plan, g->plan->loops, b->loop), ", ");
-    put(b->handle, ", ");
-    put(b->value, ", ");
-    put(b->in_loop, "]");
-  }
-  printf("]");
-  begin("targets");
-  for (uint32_t k = 0; k < g->target_count; ++k) {
-    row(k);
-    put(listed(g->plan, g->plan->checkpoints, k), ", ");
-    put(g->targets[k].block, ", ");
-    put(g->targets[k].close, "]");
-  }
-  printf("]}\n");
+    ROW(b->begin, b->end, b->around, b->before, b->after, listed(plan, plan->loops, b->loop), b->handle, b->value,
+        b->in_loop);
+  });
+  ARRAY("targets", g->target_count,
+        ROW(listed(plan, plan->checkpoints, k), g->targets[k].block, g->targets[k].close));
+  printf("}\n");
 }
 
 /* ---- lists ------------------------------------------------------------------------------------------------------- */
@@ -129,11 +84,7 @@ static gk_result answer(const gk_list *list, uint32_t bits) {
   if (result == GK_OK) result = gki_check(&blocks, NULL, NULL, NULL);
   if (result == GK_OK) result = gki_plan_make(&planned, &blocks, NULL, 0);
   if (result == GK_OK) result = gk_gates_make(&planned.plan, bits, &gates);
-  if (result == GK_OK) {
-    print_graph(gates);
-    print_points(gates);
-    print_blocks(gates);
-  }
+  if (result == GK_OK) print_gates(gates);
   gk_gates_free(gates);
   gki_plan_free(&planned);
   gki_blocks_free(&blocks);

@@ -1,45 +1,8 @@
 /* gk's own memory in a test: counted, not zeroed when it is given, and none on request. */
 #ifndef OWN_MEMORY_H
 #define OWN_MEMORY_H
+#include "counting.h"
 #include "test.h"
-#include <stdatomic.h>
-#include "gk_info.h"
-
-typedef struct counting {
-  atomic_int live, calls;
-  atomic_int fail_at; /* of calls, from 1; 0: none */
-} counting;
-
-static inline bool counting_fails(counting *c) {
-  return atomic_fetch_add(&c->calls, 1) + 1 == atomic_load(&c->fail_at);
-}
-
-static inline void *counting_alloc(void *user, size_t bytes) {
-  counting *c = user;
-  void *memory = counting_fails(c) ? NULL : malloc(bytes);
-  if (memory) {
-    memset(memory, 0x5A, bytes);
-    atomic_fetch_add(&c->live, 1);
-  }
-  return memory;
-}
-
-static inline void *counting_resize(void *user, void *at, size_t bytes) {
-  counting *c = user;
-  void *memory = counting_fails(c) ? NULL : realloc(at, bytes);
-  if (memory && !at) atomic_fetch_add(&c->live, 1);
-  return memory;
-}
-
-static inline void counting_free(void *user, void *at) {
-  counting *c = user;
-  if (at) atomic_fetch_sub(&c->live, 1);
-  free(at);
-}
-
-static inline gk_allocator counting_allocator(counting *c) {
-  return (gk_allocator){c, counting_alloc, counting_resize, counting_free};
-}
 
 /* A fixture that counts all of it in own_memory; at the end nothing of it is left. */
 static counting own_memory;
@@ -58,14 +21,12 @@ static inline int end_counted(void **state) {
 #define COUNTED(test) TEST_WITH(test, begin_counted, end_counted)
 
 /* From here to own_memory_failed the k-th call gives none. */
-static inline void fail_own_memory(int k) {
-  atomic_store(&own_memory.calls, 0);
-  atomic_store(&own_memory.fail_at, k);
-}
+static inline void fail_own_memory(int k) { counting_fail_at(&own_memory, k); }
 
 /* Whether there was a k-th call. */
 static inline bool own_memory_failed(void) {
-  const int k = atomic_exchange(&own_memory.fail_at, 0);
-  return k > 0 && atomic_load(&own_memory.calls) >= k;
+  const bool failed = counting_failed(&own_memory);
+  atomic_store(&own_memory.fail_at, 0);
+  return failed;
 }
 #endif
