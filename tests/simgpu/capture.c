@@ -6,27 +6,32 @@
 static sim_capture *captures;
 static _Thread_local CUstreamCaptureMode thread_mode; /* cuThreadExchangeStreamCaptureMode */
 
-static CUresult invalidate(sim_capture *capture, CUresult code, const char *entry, const char *why) {
+/* Refuses, and the capture is invalid. */
+static CUresult invalidate(sim_capture *capture, CUresult code, const char *why) {
   capture->invalid = true;
-  return sim_refuse(code, "%s: %s", entry, why);
+  return sim_refuse(code, "%s; the capture is invalid now", why);
 }
 
-CUresult sim_capture_refuses(sim_stream *stream, const char *entry) {
-  return invalidate(stream->capture, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, entry,
-                    "no capture takes this up; the capture is invalid now");
+CUresult sim_capture_refuses(const sim_stream *stream) {
+  if (!stream->capture) return CUDA_SUCCESS;
+  return invalidate(stream->capture, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, "no capture takes this up");
 }
 
-CUresult sim_capture_unsafe(const char *entry) {
+CUresult sim_capture_unsafe(void) {
   for (sim_capture *each = captures; each && thread_mode != CU_STREAM_CAPTURE_MODE_RELAXED; each = each->next) {
     if (each->mode == CU_STREAM_CAPTURE_MODE_RELAXED) continue;
     bool mine = pthread_equal(each->thread, pthread_self());
     bool others = each->mode == CU_STREAM_CAPTURE_MODE_GLOBAL && thread_mode == CU_STREAM_CAPTURE_MODE_GLOBAL;
     if (mine || others)
-      return invalidate(each, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, entry,
-                        "unsafe while a capture is under way that forbids it to this thread; the capture is invalid "
-                        "now");
+      return invalidate(each, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED,
+                        "unsafe while a capture is under way that forbids it to this thread");
   }
   return CUDA_SUCCESS;
+}
+
+CUstreamCaptureStatus sim_capture_status(const sim_stream *stream) {
+  if (!stream->capture) return CU_STREAM_CAPTURE_STATUS_NONE;
+  return stream->capture->invalid ? CU_STREAM_CAPTURE_STATUS_INVALIDATED : CU_STREAM_CAPTURE_STATUS_ACTIVE;
 }
 
 static sim_stream *next_captured(const sim_capture *capture, sim_stream *stream) {
@@ -50,28 +55,27 @@ sim_capture *sim_capture_implicit(const sim_stream *stream) {
   return NULL;
 }
 
-CUresult sim_capture_unusable(const sim_stream *stream, const char *entry) {
+CUresult sim_capture_unusable(const sim_stream *stream) {
   sim_capture *implicit = sim_capture_implicit(stream);
   if (!implicit) return CUDA_SUCCESS;
-  return invalidate(implicit, CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, entry,
-                    "the default stream would wait for one that is being captured; the capture is invalid now");
+  return invalidate(implicit, CUDA_ERROR_STREAM_CAPTURE_IMPLICIT,
+                    "the default stream would wait for one that is being captured");
 }
 
-CUresult sim_capture_context(const sim_context *context, const char *entry) {
+CUresult sim_capture_context(const sim_context *context) {
   CUresult result = CUDA_SUCCESS;
   for (sim_capture *each = captures; each; each = each->next)
     if (each->origin->base.context == context)
       result = invalidate(each, is_blocking(each) ? CUDA_ERROR_STREAM_CAPTURE_IMPLICIT
                                                   : CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED,
-                          entry, "a stream of the context is being captured; the capture is invalid now");
+                          "a stream of the context is being captured");
   return result;
 }
 
 CUresult sim_cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode) {
   SIM_ENTER(cuThreadExchangeStreamCaptureMode);
   const CUstreamCaptureMode before = thread_mode;
-  if (!mode || (unsigned)*mode > CU_STREAM_CAPTURE_MODE_RELAXED)
-    return sim_refuse(CUDA_ERROR_INVALID_VALUE, "cuThreadExchangeStreamCaptureMode: mode");
+  if (!mode || (unsigned)*mode > CU_STREAM_CAPTURE_MODE_RELAXED) return sim_invalid("mode");
   thread_mode = *mode;
   *mode = before;
   return CUDA_SUCCESS;
@@ -80,8 +84,7 @@ CUresult sim_cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode) {
 /* ---- what the next node of a stream comes behind ---- */
 
 static void set_last(sim_stream *stream, const CUgraphNode *nodes, size_t count) {
-  CUgraphNode *last = sim_obtain(count * sizeof *last);
-  if (count) memcpy(last, nodes, count * sizeof *nodes);
+  CUgraphNode *last = count ? sim_duplicate(nodes, count * sizeof *nodes) : NULL;
   free(stream->last_nodes);
   free(stream->last_edges);
   stream->last_nodes = last;
@@ -91,12 +94,12 @@ static void set_last(sim_stream *stream, const CUgraphNode *nodes, size_t count)
 
 static void add_last(sim_stream *stream, const CUgraphNode *nodes, size_t count) {
   CUgraphNode *all = sim_obtain((stream->last_count + count) * sizeof *all);
-  size_t filled = stream->last_count;
-  if (filled) memcpy(all, stream->last_nodes, filled * sizeof *all);
-  for (size_t k = 0; k < count; ++k) {
+  size_t filled = 0;
+  for (size_t k = 0; k < stream->last_count + count; ++k) {
+    const CUgraphNode node = k < stream->last_count ? stream->last_nodes[k] : nodes[k - stream->last_count];
     bool known = false;
-    for (size_t other = 0; other < filled; ++other) known = known || all[other] == nodes[k];
-    if (!known) all[filled++] = nodes[k];
+    for (size_t other = 0; other < filled; ++other) known = known || all[other] == node;
+    if (!known) all[filled++] = node;
   }
   set_last(stream, all, filled);
   free(all);
@@ -107,25 +110,17 @@ static void leave_capture(sim_stream *stream) {
   set_last(stream, NULL, 0);
 }
 
-CUresult sim_capture_add(sim_stream *stream, sim_call *call, const sim_copy *copy, const CUDA_HOST_NODE_PARAMS *host) {
+CUresult sim_capture_add(sim_stream *stream, sim_work work) {
   sim_capture *capture = stream->capture;
   sim_node *node;
-  CUgraphNodeType type = call         ? CU_GRAPH_NODE_TYPE_KERNEL
-                         : host       ? CU_GRAPH_NODE_TYPE_HOST
-                         : copy->from ? CU_GRAPH_NODE_TYPE_MEMCPY : CU_GRAPH_NODE_TYPE_MEMSET;
-  CUresult result = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
-  if (!capture->invalid) result = sim_node_add(capture->graph, type, stream->last_nodes, stream->last_count, &node);
-  if (result != CUDA_SUCCESS) {
-    capture->invalid = true;
-    free(call);
-    return result;
+  if (capture->invalid) {
+    free(work.call);
+    return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
   }
-  node->call = call;
-  if (copy) node->copy = *copy;
-  if (host) node->host = *host;
-  CUgraphNode handle = SIM_HANDLE(CUgraphNode, node);
-  set_last(stream, &handle, 1);
-  return CUDA_SUCCESS;
+  CUresult result = sim_node_add(capture->graph, work, stream->last_nodes, stream->last_count, &node);
+  if (result == CUDA_SUCCESS) set_last(stream, &(CUgraphNode){SIM_HANDLE(CUgraphNode, node)}, 1);
+  else capture->invalid = true;
+  return result;
 }
 
 /* ---- forks and joins ---- */
@@ -134,8 +129,7 @@ void sim_capture_record(sim_stream *stream, sim_event *event) {
   free(event->nodes);
   event->capture = stream->capture->id;
   event->node_count = stream->last_count;
-  event->nodes = sim_obtain(event->node_count * sizeof *event->nodes);
-  if (event->node_count) memcpy(event->nodes, stream->last_nodes, event->node_count * sizeof *event->nodes);
+  event->nodes = event->node_count ? sim_duplicate(stream->last_nodes, event->node_count * sizeof *event->nodes) : NULL;
 }
 
 static sim_capture *capture_by(uint64_t id) {
@@ -146,18 +140,15 @@ static sim_capture *capture_by(uint64_t id) {
 
 static CUresult wait_captured(sim_stream *stream, const sim_event *event) {
   sim_capture *from = capture_by(event->capture), *here = stream->capture;
-  if (!from) {
-    if (here) here->invalid = true;
+  if (here && here != from) here->invalid = true;
+  if (!from)
     return sim_refuse(here ? (CUresult)SIM_ERROR_CAPTURE_ISOLATION : CUDA_ERROR_CAPTURED_EVENT,
-                      "cuStreamWaitEvent: the event is of a capture that is over");
-  }
-  if (stream->is_default || (here && here != from)) {
-    if (here) here->invalid = true;
+                      "the event is of a capture that is over");
+  if (stream->is_default || (here && here != from))
     return invalidate(from, stream->is_default ? CUDA_ERROR_STREAM_CAPTURE_IMPLICIT
                                                : (CUresult)SIM_ERROR_CAPTURE_MERGE,
-                      "cuStreamWaitEvent", "this stream can't take part in the event's capture; it is invalid now");
-  }
-  if (from->invalid) return sim_refuse(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, "cuStreamWaitEvent: it is invalid");
+                      "this stream can't take part in the event's capture");
+  if (from->invalid) return sim_refuse(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, "the capture is invalid");
   stream->capture = from;
   add_last(stream, event->nodes, event->node_count);
   return CUDA_SUCCESS;
@@ -165,8 +156,8 @@ static CUresult wait_captured(sim_stream *stream, const sim_event *event) {
 
 CUresult sim_capture_wait(sim_stream *stream, const sim_event *event) {
   if (event->capture) return wait_captured(stream, event);
-  return invalidate(stream->capture, (CUresult)SIM_ERROR_CAPTURE_ISOLATION, "cuStreamWaitEvent",
-                    "the event wasn't recorded in the capture; the capture is invalid now");
+  return invalidate(stream->capture, (CUresult)SIM_ERROR_CAPTURE_ISOLATION,
+                    "the event wasn't recorded in the capture");
 }
 
 static bool is_joined(const sim_stream *origin, CUgraphNode handle) {
@@ -186,29 +177,22 @@ static bool all_joined(const sim_capture *capture) {
 
 /* ---- beginning and ending ---- */
 
-static CUresult begin(CUstream where, CUstreamCaptureMode mode, const char *entry, sim_capture **out) {
+/* Into the graph; NULL: a new one. */
+static CUresult begin(CUstream where, CUstreamCaptureMode mode, sim_graph *into, sim_capture **out) {
   static uint64_t id;
-  SIM_FIND_STREAM(stream, where, entry);
+  SIM_FIND_STREAM(stream, where);
   if (stream->is_default)
-    return sim_refuse(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, "%s: the default stream can't be captured", entry);
-  if (stream->capture) return sim_refuse(CUDA_ERROR_ILLEGAL_STATE, "%s: the stream is being captured already", entry);
-  if ((unsigned)mode > CU_STREAM_CAPTURE_MODE_RELAXED) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "%s: mode", entry);
-  sim_capture *capture = sim_obtain(sizeof *capture);
-  capture->origin = stream;
-  capture->mode = mode;
-  capture->thread = pthread_self();
-  capture->id = ++id;
-  capture->next = captures;
-  captures = capture;
-  stream->capture = capture;
-  *out = capture;
-  return CUDA_SUCCESS;
-}
-
-static void set_graph(sim_capture *capture, sim_graph *graph) {
-  capture->graph = graph;
+    return sim_refuse(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, "the default stream can't be captured");
+  if (stream->capture) return sim_refuse(CUDA_ERROR_ILLEGAL_STATE, "the stream is being captured already");
+  if ((unsigned)mode > CU_STREAM_CAPTURE_MODE_RELAXED) return sim_invalid("mode");
+  sim_graph *graph = into ? into : sim_graph_make(NULL);
   graph->capturing = true;
   ++graph->root->captures;
+  stream->capture = captures = sim_duplicate(
+    &(sim_capture){.next = captures, .origin = stream, .graph = graph, .into = into, .mode = mode,
+                   .thread = pthread_self(), .id = ++id}, sizeof **out);
+  *out = captures;
+  return CUDA_SUCCESS;
 }
 
 static void end(sim_capture *capture) {
@@ -220,8 +204,8 @@ static void end(sim_capture *capture) {
   free(capture);
 }
 
-/* The driver frees its graph, and of one that is the caller's that, with what belongs together: nobody may touch that
- * any more, not even to destroy it. */
+/* The driver frees the graph. A graph of the caller's is freed with its root and all bodies: the caller mustn't use
+ * any, nor destroy them. */
 static void end_invalid(sim_capture *capture) {
   sim_graph *graph = capture->graph;
   bool into = capture->into;
@@ -243,21 +227,15 @@ void sim_capture_drop(sim_stream *stream) {
 CUresult sim_cuStreamBeginCapture(CUstream stream, CUstreamCaptureMode mode) {
   SIM_ENTER(cuStreamBeginCapture);
   sim_capture *capture;
-  SIM_TRY(begin(stream, mode, "cuStreamBeginCapture", &capture));
-  set_graph(capture, sim_graph_make(NULL));
-  return CUDA_SUCCESS;
+  return begin(stream, mode, NULL, &capture);
 }
 
 static CUresult check_into(sim_graph *graph, const CUgraphNode *after, const CUgraphEdgeData *edges, size_t count) {
-  static const CUgraphEdgeData full;
   if (graph->capturing) return sim_refuse(CUDA_ERROR_ILLEGAL_STATE, "the graph is being captured into already");
-  if (count && !after) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "cuStreamBeginCaptureToGraph: dependencies: NULL");
+  if (count && !after) return sim_invalid("dependencies: NULL");
   for (size_t k = 0; k < count; ++k) {
-    const sim_node *node = SIM_OF(sim_node, after[k], SIM_NODE);
-    if (!node || node->graph != graph)
-      return sim_refuse(CUDA_ERROR_INVALID_VALUE, "cuStreamBeginCaptureToGraph: dependency %zu is no node of it", k);
-    if (edges && memcmp(&edges[k], &full, sizeof full) != 0)
-      return sim_refuse(CUDA_ERROR_NOT_SUPPORTED, "cuStreamBeginCaptureToGraph: edge data isn't simulated");
+    if (!sim_node_in(graph, after[k])) return sim_invalid("dependency %zu is a node of another graph, or none", k);
+    if (edges && !sim_edge_full(&edges[k])) return sim_unsupported("edge data isn't simulated");
   }
   return CUDA_SUCCESS;
 }
@@ -268,37 +246,21 @@ CUresult sim_cuStreamBeginCaptureToGraph(CUstream stream, CUgraph handle, const 
   sim_capture *capture;
   SIM_FIND_GRAPH(graph, handle);
   SIM_TRY(check_into(graph, after, edges, count));
-  SIM_TRY(begin(stream, mode, "cuStreamBeginCaptureToGraph", &capture));
-  set_graph(capture, graph);
-  capture->into = true;
+  SIM_TRY(begin(stream, mode, graph, &capture));
   set_last(capture->origin, after, count);
   return CUDA_SUCCESS;
-}
-
-static CUresult ask(CUstream handle, const char *entry, CUstreamCaptureStatus *status, sim_stream **stream) {
-  if (!status) return CUDA_ERROR_INVALID_VALUE;
-  SIM_TRY(sim_stream_asked(handle, entry, stream));
-  const sim_capture *capture = (*stream)->capture;
-  *status = !capture ? CU_STREAM_CAPTURE_STATUS_NONE
-            : capture->invalid ? CU_STREAM_CAPTURE_STATUS_INVALIDATED : CU_STREAM_CAPTURE_STATUS_ACTIVE;
-  return CUDA_SUCCESS;
-}
-
-CUresult sim_cuStreamIsCapturing(CUstream handle, CUstreamCaptureStatus *status) {
-  SIM_ENTER(cuStreamIsCapturing);
-  sim_stream *stream;
-  return ask(handle, "cuStreamIsCapturing", status, &stream);
 }
 
 CUresult sim_cuStreamGetCaptureInfo(CUstream handle, CUstreamCaptureStatus *status, cuuint64_t *id, CUgraph *graph,
                                     const CUgraphNode **after, const CUgraphEdgeData **edges, size_t *count) {
   SIM_ENTER(cuStreamGetCaptureInfo);
   sim_stream *stream;
-  SIM_TRY(ask(handle, "cuStreamGetCaptureInfo", status, &stream));
-  const sim_capture *capture = stream->capture;
+  SIM_TRY(sim_stream_asked(handle, &stream));
+  if (!status) return CUDA_ERROR_INVALID_VALUE;
+  *status = sim_capture_status(stream);
   if (*status != CU_STREAM_CAPTURE_STATUS_ACTIVE) return CUDA_SUCCESS;
-  if (id) *id = capture->id;
-  if (graph) *graph = SIM_HANDLE(CUgraph, capture->graph);
+  if (id) *id = stream->capture->id;
+  if (graph) *graph = SIM_HANDLE(CUgraph, stream->capture->graph);
   if (after) *after = stream->last_nodes;
   if (edges) *edges = stream->last_edges;
   if (count) *count = stream->last_count;
@@ -308,38 +270,32 @@ CUresult sim_cuStreamGetCaptureInfo(CUstream handle, CUstreamCaptureStatus *stat
 CUresult sim_cuStreamUpdateCaptureDependencies(CUstream handle, CUgraphNode *nodes, const CUgraphEdgeData *edges,
                                                size_t count, unsigned int flags) {
   SIM_ENTER(cuStreamUpdateCaptureDependencies);
-  SIM_FIND_STREAM(stream, handle, "cuStreamUpdateCaptureDependencies");
-  if (!stream->capture || stream->capture->invalid)
-    return sim_refuse(CUDA_ERROR_ILLEGAL_STATE, "cuStreamUpdateCaptureDependencies: no capture is under way");
-  if (flags > 1 || edges || (count && !nodes))
-    return sim_refuse(CUDA_ERROR_INVALID_VALUE, "cuStreamUpdateCaptureDependencies: a bad argument");
-  for (size_t k = 0; k < count; ++k) {
-    const sim_node *node = SIM_OF(sim_node, nodes[k], SIM_NODE);
-    if (!node || node->graph != stream->capture->graph)
-      return sim_refuse(CUDA_ERROR_INVALID_VALUE, "cuStreamUpdateCaptureDependencies: node %zu is none of it", k);
-  }
+  SIM_FIND_STREAM(stream, handle);
+  if (sim_capture_status(stream) != CU_STREAM_CAPTURE_STATUS_ACTIVE)
+    return sim_refuse(CUDA_ERROR_ILLEGAL_STATE, "no capture is under way");
+  if (flags > 1 || edges || (count && !nodes)) return sim_invalid("a bad argument");
+  for (size_t k = 0; k < count; ++k)
+    if (!sim_node_in(stream->capture->graph, nodes[k])) return sim_invalid("node %zu is no node of the graph", k);
   if (flags) set_last(stream, nodes, count); /* instead of what there is, else besides */
   else add_last(stream, nodes, count);
   return CUDA_SUCCESS;
 }
 
-/* fails: it answers an error whatever there is to say. */
+/* fails: the call answers an error in any case. */
 static CUresult end_capture(CUstream handle, CUgraph *graph, bool fails) {
-  SIM_FIND_STREAM(stream, handle, "cuStreamEndCapture");
+  SIM_FIND_STREAM(stream, handle);
   if (graph) *graph = NULL;
   sim_capture *capture = stream->capture;
-  if (!graph || !capture) return sim_refuse(CUDA_ERROR_ILLEGAL_STATE, "cuStreamEndCapture: no capture is under way");
+  if (!graph || !capture) return sim_refuse(CUDA_ERROR_ILLEGAL_STATE, "no capture is under way");
   if (capture->origin != stream)
-    return sim_refuse((CUresult)SIM_ERROR_CAPTURE_UNMATCHED, "cuStreamEndCapture: the capture began on another stream");
+    return sim_refuse((CUresult)SIM_ERROR_CAPTURE_UNMATCHED, "the capture began on another stream");
   if (capture->mode != CU_STREAM_CAPTURE_MODE_RELAXED && !pthread_equal(capture->thread, pthread_self()))
-    return sim_refuse((CUresult)SIM_ERROR_CAPTURE_WRONG_THREAD, "cuStreamEndCapture: another thread began it");
-  if (capture->invalid || fails) {
+    return sim_refuse((CUresult)SIM_ERROR_CAPTURE_WRONG_THREAD, "another thread began it");
+  const bool invalid = capture->invalid || fails;
+  if (invalid || !all_joined(capture)) {
     end_invalid(capture);
-    return sim_refuse(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, "cuStreamEndCapture: the capture went wrong");
-  }
-  if (!all_joined(capture)) {
-    end_invalid(capture);
-    return sim_refuse(CUDA_ERROR_STREAM_CAPTURE_UNJOINED, "cuStreamEndCapture: a stream that was forked isn't joined");
+    return invalid ? sim_refuse(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, "the capture went wrong")
+                   : sim_refuse(CUDA_ERROR_STREAM_CAPTURE_UNJOINED, "a stream that was forked isn't joined");
   }
   capture->graph->capturing = false;
   *graph = SIM_HANDLE(CUgraph, capture->graph);
@@ -347,14 +303,14 @@ static CUresult end_capture(CUstream handle, CUgraph *graph, bool fails) {
   return CUDA_SUCCESS;
 }
 
+SIM_DEFINE_BACK(cuStreamEndCapture, (CUstream stream, CUgraph *graph),
+               end_capture(stream, graph, sim_asked != CUDA_SUCCESS))
+
 /* Outside of captures nothing here needs it. */
 CUresult sim_cuLaunchHostFunc(CUstream where, CUhostFn function, void *data) {
   SIM_ENTER(cuLaunchHostFunc);
-  SIM_FIND_STREAM(stream, where, "cuLaunchHostFunc");
-  if (!function) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "cuLaunchHostFunc: no function");
-  if (!stream->capture) return sim_refuse(CUDA_ERROR_NOT_SUPPORTED, "cuLaunchHostFunc: simulated in captures only");
-  return sim_capture_add(stream, NULL, NULL, &(CUDA_HOST_NODE_PARAMS){function, data});
+  SIM_FIND_STREAM(stream, where);
+  if (!function) return sim_invalid("no function");
+  if (!stream->capture) return sim_unsupported("simulated in captures only");
+  return sim_capture_add(stream, (sim_work){.type = CU_GRAPH_NODE_TYPE_HOST, .host = {function, data}});
 }
-
-SIM_DEFINE_BACK(cuStreamEndCapture, (CUstream stream, CUgraph *graph),
-                end_capture(stream, graph, sim_asked != CUDA_SUCCESS))

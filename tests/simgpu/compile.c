@@ -127,13 +127,14 @@ static char **compilers_environment(char *language) {
 static int run(const char *command) {
   char language[] = "LC_ALL=C", *words[] = {(char[]){"sh"}, (char[]){"-c"}, strdup(command), NULL};
   char **environment = compilers_environment(language);
-  pid_t child;
+  pid_t child, ended = -1;
   int status = -1;
   if (environment && words[2] && posix_spawn(&child, "/bin/sh", NULL, NULL, words, environment) == 0)
-    while (waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
+    do ended = waitpid(child, &status, 0);
+    while (ended < 0 && errno == EINTR);
   free(words[2]);
   free(environment);
-  return status != -1 && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  return ended > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
 /* A path as a word for the shell. */
@@ -174,109 +175,91 @@ static char *nvrtc_log(const char *text, const char *name) {
 
 /* ---- one job ----------------------------------------------------------------------------------------------------- */
 
-enum { IN, FLAT, READY, OUT, LOG, FILES };
-static const char *const names[FILES] = {"in.cpp", "flat.ii", "ready.ii", "out.so", "log"};
-typedef struct files { const char *folder; char at[FILES][PATH + 32]; } files;
-
-static void name_files(files *f) {
-  for (int k = 0; k < FILES; ++k) snprintf(f->at[k], sizeof f->at[k], "%s/%s", f->folder, names[k]);
+typedef struct file_path { char text[2 * PATH]; } file_path;
+static file_path path_of(const char *folder, const char *name) {
+  file_path path;
+  snprintf(path.text, sizeof path.text, "%s/%s", folder, name);
+  return path;
 }
 
-/* The path of header h; false: its name isn't of a file in the folder, which gk never gives. */
-static bool header_path(const files *f, const sim_job *job, int h, char path[2 * PATH]) {
-  snprintf(path, 2 * PATH, "%s/%s", f->folder, job->header_names[h]);
-  return !strchr(job->header_names[h], '/');
-}
-
-static bool write_input(const files *f, const sim_job *job) {
-  FILE *in = fopen(f->at[IN], "w");
+static bool write_input(const char *folder, const sim_job *job) {
+  FILE *in = fopen(path_of(folder, "in.cpp").text, "w");
   if (!in) return false;
   sim_write_source(in, job->macros, job->source, job->name);
   bool right = fclose(in) == 0;
-  for (int h = 0; right && h < job->header_count; ++h) {
-    char path[2 * PATH];
-    if (header_path(f, job, h, path)) right = write_file(path, job->headers[h], strlen(job->headers[h]), "", 0);
-  }
+  for (int h = 0; right && h < job->header_count; ++h)
+    if (!strchr(job->header_names[h], '/')) /* gk gives none */
+      right = write_file(path_of(folder, job->header_names[h]).text, job->headers[h], strlen(job->headers[h]), "", 0);
   return right;
 }
 
-static void remove_files(const files *f, const sim_job *job) {
-  for (int k = 0; k < FILES; ++k) unlink(f->at[k]);
-  for (int h = 0; h < job->header_count; ++h) {
-    char path[2 * PATH];
-    if (header_path(f, job, h, path)) unlink(path);
-  }
-  rmdir(f->folder);
+static void remove_files(const char *folder, const sim_job *job) {
+  static const char *const names[] = {"in.cpp", "flat.ii", "ready.ii", "out.so", "log"};
+  for (size_t k = 0; k < sizeof names / sizeof names[0]; ++k) unlink(path_of(folder, names[k]).text);
+  for (int h = 0; h < job->header_count; ++h)
+    if (!strchr(job->header_names[h], '/')) unlink(path_of(folder, job->header_names[h]).text);
+  rmdir(folder);
 }
 
 /* NVRTC has no system headers. */
-static int compile_step(const files *f, const char *flags, const char *options, int in, int out) {
-  const char *const paths[] = {f->folder, f->at[in], f->at[out], f->at[LOG]};
-  char words[4][PATH + 64], *command = NULL;
-  for (int k = 0; k < 4; ++k) quote(words[k], sizeof words[k], paths[k]);
-  if (asprintf(&command, "exec " SIM_COMPILER " " SIM_FLAGS " -nostdinc %s -I%s %s %s -o %s >%s 2>&1", options,
-               words[0], flags, words[1], words[2], words[3]) < 0) return -1;
+static int compile_step(const char *folder, const char *flags, const char *options, const char *in, const char *out) {
+  char word[PATH + 64], *command = NULL;
+  quote(word, sizeof word, folder);
+  if (asprintf(&command, "exec " SIM_COMPILER " " SIM_FLAGS " -nostdinc %s -I%s %s %s/%s -o %s/%s >%s/log 2>&1",
+               options, word, flags, word, in, word, out, word) < 0) return -1;
   int code = run(command);
   free(command);
   return code;
 }
 
-static bool translate(const files *f) {
+static bool translate(const char *folder) {
   size_t bytes;
-  char *flat = read_file(f->at[FLAT], &bytes);
-  FILE *ready = flat ? fopen(f->at[READY], "w") : NULL;
+  char *flat = read_file(path_of(folder, "flat.ii").text, &bytes);
+  FILE *ready = flat ? fopen(path_of(folder, "ready.ii").text, "w") : NULL;
   if (ready) sim_translate(ready, flat, "sim_code_of_module");
   free(flat);
   return ready && fclose(ready) == 0;
 }
 
-static bool take_log(const files *f, const sim_job *job, sim_made *made) {
+static bool take_log(const char *folder, const sim_job *job, sim_made *made) {
   size_t bytes;
-  char *text = read_file(f->at[LOG], &bytes);
+  char *text = read_file(path_of(folder, "log").text, &bytes);
   free(made->log);
   made->log = text ? nvrtc_log(text, job->name) : NULL;
   free(text);
   return made->log;
 }
 
-static bool build(const files *f, const sim_job *job, sim_made *made) {
-  if (!write_input(f, job)) return false;
-  int code = compile_step(f, "-x c++ -E", job->options, IN, FLAT);
+static bool build(const char *folder, const sim_job *job, sim_made *made) {
+  if (!write_input(folder, job)) return false;
+  int code = compile_step(folder, "-x c++ -E", job->options, "in.cpp", "flat.ii");
   if (code == 0) {
-    if (!translate(f)) return false;
-    code = compile_step(f, "-x c++-cpp-output -shared -Wl,-Bsymbolic", job->options, READY, OUT);
+    if (!translate(folder)) return false;
+    code = compile_step(folder, "-x c++-cpp-output -shared -Wl,-Bsymbolic", job->options, "ready.ii", "out.so");
   }
-  if (!take_log(f, job, made)) return false;
+  if (!take_log(folder, job, made)) return false;
   if (code != 0) return code > 0 && strstr(made->log, "error:"); /* of the source's */
-  made->code = read_file(f->at[OUT], &made->code_bytes);
+  made->code = read_file(path_of(folder, "out.so").text, &made->code_bytes);
   return made->code && made->code_bytes > 0;
 }
 
 bool sim_compile(const char *folder, const sim_job *job, sim_made *made) {
   *made = (sim_made){0};
-  char key[40], path[PATH], scratch[PATH + 32], lock_path[PATH];
-  files f;
+  char key[40], scratch[PATH];
   key_of(job, key);
   mkdir(folder, 0777);
-  if (snprintf(path, sizeof path, "%s/%s", folder, key) >= (int)sizeof path - 8) return false;
-  if (read_kept(path, made)) return true;
+  if (strlen(folder) + sizeof key > sizeof scratch) return false;
+  snprintf(scratch, sizeof scratch, "%s/made-XXXXXX", folder);
+  const file_path path = path_of(folder, key);
+  if (read_kept(path.text, made)) return true;
   /* One at a time: the others then find it done. The lock goes with the process. */
-  snprintf(lock_path, sizeof lock_path, "%s/%s.lock", folder, key);
-  int lock = open(lock_path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  int lock = open(path_of(folder, strcat(key, ".lock")).text, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
   while (lock >= 0 && flock(lock, LOCK_EX) != 0 && errno == EINTR) continue;
-  bool right = read_kept(path, made);
-  if (!right) {
-    char made_folder[PATH];
-    snprintf(made_folder, sizeof made_folder, "%s/made-XXXXXX", folder);
-    f.folder = mkdtemp(made_folder);
-    right = f.folder;
-    if (right) {
-      name_files(&f);
-      right = build(&f, job, made);
-      snprintf(scratch, sizeof scratch, "%s.new", f.folder);
-      if (right && made->code) keep(path, scratch, made);
-      remove_files(&f, job);
-    }
+  bool right = read_kept(path.text, made);
+  if (!right && mkdtemp(scratch)) {
+    right = build(scratch, job, made);
+    if (right && made->code) keep(path.text, path_of(scratch, "new").text, made);
+    remove_files(scratch, job);
   }
   if (lock >= 0) close(lock);
   return right;

@@ -5,16 +5,13 @@
 CUresult sim_cuGraphConditionalHandleCreate(CUgraphConditionalHandle *handle, CUgraph where, CUcontext context,
                                             unsigned int initial, unsigned int flags) {
   SIM_ENTER(cuGraphConditionalHandleCreate);
-  SIM_FIND_CONTEXT(current);
+  SIM_FIND_CONTEXT(asked);
   SIM_FIND_GRAPH(graph, where);
-  sim_context *asked = context ? SIM_OF(sim_context, context, SIM_CONTEXT) : current;
-  if (!handle || !asked || flags > GKI_CU_GRAPH_COND_ASSIGN_DEFAULT)
-    return sim_refuse(CUDA_ERROR_INVALID_VALUE, "cuGraphConditionalHandleCreate: a bad argument");
-  if (flags == 0 && initial != 0)
-    return sim_refuse(CUDA_ERROR_INVALID_VALUE, "a default without CU_GRAPH_COND_ASSIGN_DEFAULT");
-  sim_condition *condition = sim_object_make(sizeof *condition, SIM_CONDITION, asked, true);
+  if (context) asked = SIM_OF(sim_context, context, SIM_CONTEXT);
+  if (!handle || !asked || flags > GKI_CU_GRAPH_COND_ASSIGN_DEFAULT) return sim_invalid("a bad argument");
+  if (flags == 0 && initial != 0) return sim_invalid("a default without CU_GRAPH_COND_ASSIGN_DEFAULT");
   sim_graph *root = graph->root;
-  condition->root = root;
+  sim_condition *condition = sim_object_make(sizeof *condition, SIM_CONDITION, asked, true);
   condition->of = graph;
   condition->initial = initial;
   condition->assigned = flags != 0;
@@ -24,52 +21,51 @@ CUresult sim_cuGraphConditionalHandleCreate(CUgraphConditionalHandle *handle, CU
   return CUDA_SUCCESS;
 }
 
-/* The largest size by type, before 12.8 and from then on. */
-static CUresult check_size(const CUDA_CONDITIONAL_NODE_PARAMS *asked) {
-  static const struct { const char *name; unsigned most[2]; } kinds[] = {
-    [CU_GRAPH_COND_TYPE_IF] = {"IF", {1, 2}},
-    [CU_GRAPH_COND_TYPE_WHILE] = {"WHILE", {1, 1}},
-    [CU_GRAPH_COND_TYPE_SWITCH] = {"SWITCH", {0, UINT32_MAX}}};
-  if ((unsigned)asked->type >= sizeof kinds / sizeof *kinds)
-    return sim_refuse(CUDA_ERROR_INVALID_VALUE, "a conditional node of unknown type %d", (int)asked->type);
-  const unsigned most = kinds[asked->type].most[sim_version >= 12080];
-  if (asked->size >= 1 && asked->size <= most) return CUDA_SUCCESS;
-  return sim_refuse(CUDA_ERROR_INVALID_VALUE, "a %s node of size %u: 1 to %u", kinds[asked->type].name, asked->size,
-                    most);
+static CUresult check_size(CUgraphConditionalNodeType type, unsigned size) {
+  bool newer = sim_version >= 12080;
+  switch (type) {
+    case CU_GRAPH_COND_TYPE_IF:
+      if (size == 1 || (size == 2 && newer)) return CUDA_SUCCESS;
+      return sim_invalid("an IF node of size %u: 1, from 12.8 on also 2", size);
+    case CU_GRAPH_COND_TYPE_WHILE:
+      if (size == 1) return CUDA_SUCCESS;
+      return sim_invalid("a WHILE node of size %u: only 1 is there", size);
+    case CU_GRAPH_COND_TYPE_SWITCH:
+      if (newer && size > 0) return CUDA_SUCCESS;
+      return sim_invalid("a SWITCH node of size %u: from 12.8 on, with one case at least", size);
+  }
+  return sim_invalid("a conditional node of unknown type %d", (int)type);
 }
 
-static CUresult check_handle(const sim_graph *graph, const CUDA_CONDITIONAL_NODE_PARAMS *asked,
-                             sim_condition **condition) {
-  *condition = SIM_OF(sim_condition, asked->handle, SIM_CONDITION);
-  if (!*condition) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "no such conditional handle");
-  const sim_graph *around = graph; /* a graph's handles are also for bodies in it */
-  while (around != (*condition)->of && around->owner) around = around->owner->graph;
-  if (around != (*condition)->of)
-    return sim_refuse(CUDA_ERROR_INVALID_VALUE, "the conditional handle was made for another graph");
+static CUresult check_handle(const sim_graph *graph, CUgraphConditionalHandle handle, sim_condition **condition) {
+  *condition = SIM_OF(sim_condition, handle, SIM_CONDITION);
+  if (!*condition) return sim_invalid("no such conditional handle");
+  while (graph != (*condition)->of && graph->owner) graph = graph->owner->graph; /* it is also for bodies in `of` */
+  if (graph != (*condition)->of) return sim_invalid("the conditional handle was made for another graph");
   if (!(*condition)->node) return CUDA_SUCCESS;
   return sim_breaks(CUDA_ERROR_INVALID_VALUE, "shared", "a conditional handle was given to a second node");
 }
 
-static CUresult check_context(const CUDA_CONDITIONAL_NODE_PARAMS *asked, const sim_condition *condition) {
+static CUresult check_context(CUcontext asked, const sim_condition *condition) {
   SIM_FIND_CONTEXT(context);
-  if (asked->ctx) context = SIM_OF(sim_context, asked->ctx, SIM_CONTEXT);
+  if (asked) context = SIM_OF(sim_context, asked, SIM_CONTEXT);
   if (context && context == condition->base.context) return CUDA_SUCCESS;
   return sim_breaks(CUDA_ERROR_INVALID_VALUE, "foreign", "a conditional node is of another context than its handle");
 }
 
-CUresult sim_condition_add(sim_graph *graph, const CUgraphNode *after, size_t count,
-                           CUDA_CONDITIONAL_NODE_PARAMS *asked, sim_node **out) {
+CUresult sim_condition_add(sim_graph *graph, const CUgraphNode *after, size_t count, CUgraphNodeParams *all,
+                           sim_node **out) {
+  CUDA_CONDITIONAL_NODE_PARAMS *asked = &all->conditional;
   sim_condition *condition;
-  sim_node *node;
-  if (sim_version < 12030) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "conditional nodes: from 12.3 on");
+  if (sim_version < 12030) return sim_invalid("conditional nodes: from 12.3 on");
   if (graph->root->exec && sim_is_alive(graph->root->exec, SIM_EXEC))
-    return sim_refuse(CUDA_ERROR_INVALID_VALUE, "the graph has conditional nodes and an instantiation");
-  SIM_TRY(check_size(asked));
-  SIM_TRY(check_handle(graph, asked, &condition));
-  SIM_TRY(check_context(asked, condition));
-  SIM_TRY(sim_node_add(graph, CU_GRAPH_NODE_TYPE_CONDITIONAL, after, count, &node));
+    return sim_invalid("the graph has conditional nodes and an instantiation");
+  SIM_TRY(check_size(asked->type, asked->size));
+  SIM_TRY(check_handle(graph, asked->handle, &condition));
+  SIM_TRY(check_context(asked->ctx, condition));
+  SIM_TRY(sim_node_add(graph, (sim_work){.type = all->type}, after, count, out));
+  sim_node *node = condition->node = *out;
   node->condition = condition;
-  condition->node = node;
   node->condition_type = asked->type;
   node->size = asked->size;
   node->bodies = sim_obtain(asked->size * sizeof(sim_graph *));
@@ -80,6 +76,5 @@ CUresult sim_condition_add(sim_graph *graph, const CUgraphNode *after, size_t co
     node->body_handles[k] = SIM_HANDLE(CUgraph, node->bodies[k]);
   }
   asked->phGraph_out = node->body_handles;
-  *out = node;
   return CUDA_SUCCESS;
 }

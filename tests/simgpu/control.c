@@ -16,6 +16,7 @@ uint64_t sim_busy;
 simgpu_counts sim_count;
 
 static uint64_t calls_of[SIM_ENTRIES];
+_Thread_local const char *sim_entered = "";
 static struct {
   uint64_t left; /* calls until it happens; 0: not asked for */
   CUresult code;
@@ -44,8 +45,7 @@ static void read_failure(const char *text) {
   char *end;
   failure.left = strtoull(text, &end, 10);
   failure.code = *end == ':' ? (CUresult)strtol(end + 1, &end, 10) : CUDA_ERROR_UNKNOWN;
-  failure.how = *end == ':' && strcmp(end + 1, "late") == 0 ? SIMGPU_LATE
-                : *end == ':' && strcmp(end + 1, "lost") == 0 ? SIMGPU_LOST : SIMGPU_NOW;
+  failure.how = strcmp(end, ":late") == 0 ? SIMGPU_LATE : strcmp(end, ":lost") == 0 ? SIMGPU_LOST : SIMGPU_NOW;
 }
 
 static uint64_t number_or(const char *name, uint64_t other) {
@@ -73,18 +73,22 @@ static void read_environment(void) {
 
 static bool is_counted(sim_entry entry) { return entry != SIM_cuGetErrorName && entry != SIM_cuGetErrorString; }
 
-static bool needs_init(sim_entry entry) {
-  return is_counted(entry) && entry != SIM_cuInit && entry != SIM_cuDriverGetVersion;
-}
-
 static void fail_late(CUresult code) {
   sim_context *context = sim_current_or_null();
-  for (int k = 0; !context && k < sim_device_count; ++k) context = sim_devices[k].primary;
+  for (int ordinal = 0; !context && ordinal < sim_device_count; ++ordinal) context = sim_devices[ordinal].primary;
   if (context) context->late = code;
 }
 
-/* What the call that is counted now answers, if it fails. */
-static CUresult count_call(sim_entry entry) {
+pthread_mutex_t *sim_arrive(const char *entry) {
+  sim_entered = entry;
+  pthread_testcancel();
+  if (sim_is_forked()) sim_broken("forked", "%s in a process that was forked after cuInit", entry);
+  pthread_mutex_lock(&sim_lock);
+  return &sim_lock;
+}
+
+/* What the call answers, if it fails. */
+CUresult sim_enter_back(sim_entry entry) {
   if (!is_counted(entry)) return CUDA_SUCCESS;
   ++sim_count.calls;
   ++calls_of[entry];
@@ -98,34 +102,40 @@ static CUresult count_call(sim_entry entry) {
     return CUDA_SUCCESS;
   }
   failure.lost = failure.how == SIMGPU_LOST;
-  return sim_refuse(failure.code, "%s: was asked to fail", entry_names[entry]);
-}
-
-CUresult sim_enter_back(sim_entry entry) {
-  pthread_testcancel();
-  if (sim_is_forked()) sim_broken("forked", "%s in a process that was forked after cuInit", entry_names[entry]);
-  pthread_mutex_lock(&sim_lock);
-  return count_call(entry);
+  return sim_refuse(failure.code, "was asked to fail");
 }
 
 CUresult sim_enter(sim_entry entry) {
-  CUresult result = sim_enter_back(entry);
-  if (result == CUDA_SUCCESS && needs_init(entry) && !sim_is_initialised())
-    result = sim_refuse(CUDA_ERROR_NOT_INITIALIZED, "%s: cuInit was not called", entry_names[entry]);
-  if (result != CUDA_SUCCESS) pthread_mutex_unlock(&sim_lock);
-  return result;
-}
-
-void sim_leave(const CUresult *entered) {
-  if (*entered == CUDA_SUCCESS) pthread_mutex_unlock(&sim_lock);
+  SIM_TRY(sim_enter_back(entry));
+  if (sim_is_initialised() || !is_counted(entry) || entry == SIM_cuInit || entry == SIM_cuDriverGetVersion)
+    return CUDA_SUCCESS;
+  return sim_refuse(CUDA_ERROR_NOT_INITIALIZED, "cuInit was not called");
 }
 
 /* ---- simgpu_control ---- */
 
-static void set_version(int version) {
-  SIM_HOLD(sim_lock);
-  sim_version = version;
-}
+#define SETTER(name, type, variable) \
+  static void name(type value) { \
+    SIM_HOLD(sim_lock); \
+    variable = value; \
+    sim_wake_devices(); \
+  }
+SETTER(set_version, int, sim_version)
+SETTER(set_passes, uint64_t, sim_passes)
+SETTER(hold, int, sim_held)
+SETTER(busy, uint64_t, sim_busy)
+SETTER(settle, int, sim_settles)
+SETTER(lazy, int, sim_lazy)
+
+#define GETTER(type, name, parameters, value) \
+  static type name parameters { \
+    SIM_HOLD(sim_lock); \
+    return value; \
+  }
+GETTER(simgpu_counts, counts, (void), sim_count)
+GETTER(const char *, failed, (void), failure.hit)
+GETTER(size_t, alive, (simgpu_kind kind), sim_alive(kind))
+GETTER(size_t, queued, (void), sim_queued())
 
 static void set_seed(uint64_t seed) {
   SIM_HOLD(sim_lock);
@@ -133,21 +143,11 @@ static void set_seed(uint64_t seed) {
   SIM_EACH_DEVICE(each) sim_seed_device(each, seed);
 }
 
-static void set_passes(uint64_t limit) {
-  SIM_HOLD(sim_lock);
-  sim_passes = limit;
-}
-
 static void mark(void) {
   SIM_HOLD(sim_lock);
   memset(&sim_count, 0, sizeof sim_count);
   memset(calls_of, 0, sizeof calls_of);
   memset(&failure, 0, sizeof failure);
-}
-
-static simgpu_counts counts(void) {
-  SIM_HOLD(sim_lock);
-  return sim_count;
 }
 
 static uint64_t calls(const char *entry) {
@@ -163,44 +163,6 @@ static void fail(uint64_t k, CUresult code, simgpu_how how) {
   failure.left = k;
   failure.code = code;
   failure.how = how;
-}
-
-static const char *failed(void) {
-  SIM_HOLD(sim_lock);
-  return failure.hit;
-}
-
-static size_t alive(simgpu_kind kind) {
-  SIM_HOLD(sim_lock);
-  return sim_alive(kind);
-}
-
-static void hold(int held) {
-  SIM_HOLD(sim_lock);
-  sim_held = held != 0;
-  sim_wake_devices();
-}
-
-static void settle(int settles) {
-  SIM_HOLD(sim_lock);
-  sim_settles = settles != 0;
-}
-
-static void busy(uint64_t questions) {
-  SIM_HOLD(sim_lock);
-  sim_busy = questions;
-  sim_wake_devices();
-}
-
-static void lazy(int is_lazy) {
-  SIM_HOLD(sim_lock);
-  sim_lazy = is_lazy != 0;
-  sim_wake_devices();
-}
-
-static size_t queued(void) {
-  SIM_HOLD(sim_lock);
-  return sim_queued();
 }
 
 static void answer_no(const char *probes) {

@@ -13,12 +13,8 @@ typedef struct drawing {
 
 enum { VERBOSE = 1, HANDLES = 1 << 10 };
 
-static void write_name(FILE *file, CUgraphNodeType type) {
-  for (const char *name = sim_node_name(type); *name; ++name) fputc(toupper((unsigned char)*name), file);
-}
-
 static void write_kernel(FILE *file, const sim_node *node, bool handles) {
-  const sim_call *call = node->call;
+  const sim_call *call = node->work.call;
   fprintf(file, "KERNEL\n| {ID | %zu | %s\\<\\<\\<%u,%u,0\\>\\>\\>}\n", node->index, call->name, call->grid[0],
           call->block[0]);
   if (handles)
@@ -28,7 +24,7 @@ static void write_kernel(FILE *file, const sim_node *node, bool handles) {
 
 static void write_other(FILE *file, const sim_node *node, bool handles) {
   fputc('\n', file);
-  write_name(file, node->type);
+  for (const char *name = sim_node_name(node->work.type); *name; ++name) fputc(toupper((unsigned char)*name), file);
   if (handles)
     fprintf(file, "\n| {{ID | node handle} | {%zu | 0x%016llX}}\n", node->index, (unsigned long long)node->base.handle);
   else fprintf(file, "\n| {ID | %zu}\n", node->index);
@@ -48,8 +44,8 @@ static void draw_graph(drawing *d, const sim_graph *graph) {
   for (size_t k = 0; k < graph->count; ++k) {
     const sim_node *node = graph->nodes[k];
     fprintf(d->file, "\"graph_%u_node_%zu\"[style=\"%s\" shape=\"record\" label=\"{", number, k,
-            node->call ? "bold" : "solid");
-    if (node->call) write_kernel(d->file, node, d->handles);
+            node->work.call ? "bold" : "solid");
+    if (node->work.call) write_kernel(d->file, node, d->handles);
     else write_other(d->file, node, d->handles);
     fprintf(d->file, "}\"];\n\n");
   }
@@ -65,7 +61,7 @@ CUresult sim_cuGraphDebugDotPrint(CUgraph handle, const char *path, unsigned int
   SIM_ENTER(cuGraphDebugDotPrint);
   SIM_FIND_GRAPH(graph, handle);
   FILE *file = path ? fopen(path, "w") : NULL;
-  if (!file) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "cuGraphDebugDotPrint: can't write there");
+  if (!file) return sim_invalid("can't write there");
   drawing d = {.file = file, .handles = (flags & (VERBOSE | HANDLES)) && !sim_says_no("handles")};
   fprintf(file, "digraph dot {\n");
   draw_graph(&d, graph);

@@ -70,11 +70,11 @@ static CUdriverProcAddressQueryResult find(const char *name, int version, any_fu
 
 CUresult cuGetProcAddress_v2(const char *name, void **entry, int version, cuuint64_t flags,
                              CUdriverProcAddressQueryResult *status) {
-  if (!name || !entry || flags > 2) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "cuGetProcAddress: a bad argument");
+  sim_entered = "cuGetProcAddress";
+  if (!name || !entry || flags > 2) return sim_invalid("a bad argument");
   any_function function;
-  pthread_mutex_lock(&sim_lock);
-  const CUdriverProcAddressQueryResult found = find(name, version, &function);
-  pthread_mutex_unlock(&sim_lock);
+  SIM_HOLD(sim_lock);
+  CUdriverProcAddressQueryResult found = find(name, version, &function);
   _Static_assert(sizeof function == sizeof *entry, "POSIX: they are the same");
   memcpy(entry, &function, sizeof function);
   if (status) *status = found;

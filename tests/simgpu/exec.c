@@ -21,51 +21,54 @@ static CUresult fail_at(check *c, const sim_node *node, CUgraphInstantiateResult
   return CUDA_ERROR_INVALID_VALUE;
 }
 
+/* What a body can't hold. */
+static CUresult fail_in_body(check *c, const sim_node *node, const char *what) {
+  sim_invalid("a %s node in the body of a conditional node: %s", sim_node_name(node->work.type), what);
+  return fail_at(c, node, CUDA_GRAPH_INSTANTIATE_NODE_OPERATION_NOT_SUPPORTED);
+}
+
 static CUresult check_kernel(check *c, const sim_node *node) {
-  if (!sim_is_alive(node->call->function, SIM_FUNCTION)) {
+  const sim_call *call = node->work.call;
+  if (!sim_is_alive(call->function, SIM_FUNCTION)) {
     sim_broken("destroyed", "a graph was instantiated whose kernel's module is unloaded");
     return fail_at(c, node, CUDA_GRAPH_INSTANTIATE_ERROR);
   }
-  if (node->call->cooperative && c->in_body && sim_version < 12060) {
-    sim_refuse(CUDA_ERROR_INVALID_VALUE, "a cooperative kernel in a body: from 12.6 on");
-    return fail_at(c, node, CUDA_GRAPH_INSTANTIATE_NODE_OPERATION_NOT_SUPPORTED);
-  }
-  if (node->call->context == c->context) return CUDA_SUCCESS;
+  if (call->cooperative && c->in_body && sim_version < 12060)
+    return fail_in_body(c, node, "a cooperative kernel, from 12.6 on");
+  if (call->context == c->context) return CUDA_SUCCESS;
   sim_breaks(CUDA_ERROR_INVALID_VALUE, "foreign", "a graph holds a kernel of another context than the current one");
   return fail_at(c, node, CUDA_GRAPH_INSTANTIATE_MULTIPLE_CTXS_NOT_SUPPORTED);
 }
 
 /* In bodies: device memory and pinned memory, of the context that it is instantiated in. */
 static CUresult check_copy(check *c, const sim_node *node) {
-  const unsigned char *const sides[] = {node->copy.to, node->copy.from};
+  const sim_copy *copy = &node->work.copy;
+  const unsigned char *const sides[] = {copy->to, copy->from};
   for (int k = 0; c->in_body && k < 2; ++k) {
     if (!sides[k]) continue; /* a fill */
-    const sim_block *block = sim_block_of(c->context, (uintptr_t)sides[k], node->copy.bytes);
+    const sim_block *block = sim_block_of(c->context, (uintptr_t)sides[k], copy->bytes);
     if (block && (block->kind == SIMGPU_MEMORY || block->kind == SIMGPU_PINNED)) continue;
-    sim_refuse(CUDA_ERROR_INVALID_VALUE, "a %s node in a body of %s memory", sim_node_name(node->type),
-               block ? "managed" : "unknown");
-    return fail_at(c, node, CUDA_GRAPH_INSTANTIATE_NODE_OPERATION_NOT_SUPPORTED);
+    return fail_in_body(c, node, block ? "of managed memory" : "of unknown memory");
   }
   return CUDA_SUCCESS;
 }
 
 static CUresult check_child(check *c, const sim_node *node) {
-  if (node->child->count == 0) {
-    sim_broken("empty-child", "an empty child graph, which crashes instantiation");
-    return fail_at(c, node, CUDA_GRAPH_INSTANTIATE_ERROR);
-  }
-  return check_graph(c, node->child);
+  if (node->child->count != 0) return check_graph(c, node->child);
+  sim_broken("empty-child", "an empty child graph, which crashes instantiation");
+  return fail_at(c, node, CUDA_GRAPH_INSTANTIATE_ERROR);
 }
 
 static bool holds_child(const sim_graph *graph) {
   for (size_t k = 0; k < graph->count; ++k)
-    if (graph->nodes[k]->type == CU_GRAPH_NODE_TYPE_GRAPH) return true;
+    if (graph->nodes[k]->child) return true;
   return false;
 }
 
 static CUresult check_condition(check *c, const sim_node *node) {
   bool around = c->in_body;
-  for (unsigned k = 0; k < node->size; ++k) {
+  CUresult result = CUDA_SUCCESS;
+  for (unsigned k = 0; k < node->size && result == CUDA_SUCCESS; ++k) {
     const sim_graph *body = node->bodies[k];
     if (body->count == 0 && sim_version < 12080) {
       sim_broken("empty-body", "a body without nodes, which hangs before 12.8");
@@ -74,27 +77,28 @@ static CUresult check_condition(check *c, const sim_node *node) {
     if (node->size > 1 && sim_version < 13000 && holds_child(body))
       sim_broken("case-child", "a child graph in one of several bodies, which gives wrong results before 13.0");
     c->in_body = true;
-    SIM_TRY(check_graph(c, body)); /* a failure ends the check */
+    result = check_graph(c, body);
     c->in_body = around;
   }
+  return result;
+}
+
+static CUresult check_node(check *c, const sim_node *node) {
+  switch (node->work.type) {
+    case CU_GRAPH_NODE_TYPE_KERNEL: return check_kernel(c, node);
+    case CU_GRAPH_NODE_TYPE_GRAPH: return check_child(c, node);
+    case CU_GRAPH_NODE_TYPE_CONDITIONAL: return check_condition(c, node);
+    case CU_GRAPH_NODE_TYPE_MEMCPY:
+    case CU_GRAPH_NODE_TYPE_MEMSET: return check_copy(c, node);
+    case CU_GRAPH_NODE_TYPE_HOST: return c->in_body ? fail_in_body(c, node, "not at all") : CUDA_SUCCESS;
+    default: break;
+  }
+  if (c->in_body && sim_version < 12040) sim_broken("empty-node", "an empty node in a body, which is faulty in 12.3");
   return CUDA_SUCCESS;
 }
 
 static CUresult check_graph(check *c, const sim_graph *graph) {
-  for (size_t k = 0; k < graph->count; ++k) {
-    const sim_node *node = graph->nodes[k];
-    if (node->call) SIM_TRY(check_kernel(c, node));
-    else if (node->child) SIM_TRY(check_child(c, node));
-    else if (node->condition) SIM_TRY(check_condition(c, node));
-    else if (node->type == CU_GRAPH_NODE_TYPE_MEMCPY || node->type == CU_GRAPH_NODE_TYPE_MEMSET)
-      SIM_TRY(check_copy(c, node));
-    else if (node->type == CU_GRAPH_NODE_TYPE_EMPTY && c->in_body && sim_version < 12040)
-      sim_broken("empty-node", "an empty node in a body, which is faulty in 12.3");
-    else if (node->type == CU_GRAPH_NODE_TYPE_HOST && c->in_body) {
-      sim_refuse(CUDA_ERROR_INVALID_VALUE, "a host node in the body of a conditional node");
-      return fail_at(c, node, CUDA_GRAPH_INSTANTIATE_NODE_OPERATION_NOT_SUPPORTED);
-    }
-  }
+  for (size_t k = 0; k < graph->count; ++k) SIM_TRY(check_node(c, graph->nodes[k]));
   return CUDA_SUCCESS;
 }
 
@@ -102,8 +106,7 @@ static CUresult check_handles(check *c, const sim_graph *graph) {
   for (size_t k = 0; k < graph->condition_count; ++k) {
     if (graph->conditions[k]->node) continue;
     c->result = sim_version >= 12080 ? CUDA_GRAPH_INSTANTIATE_CONDITIONAL_HANDLE_UNUSED : CUDA_GRAPH_INSTANTIATE_ERROR;
-    return sim_refuse(CUDA_ERROR_INVALID_VALUE, "%s", sim_version >= 12080 ? "a conditional handle has no node"
-                                                                          : "invalid argument");
+    return sim_invalid("%s", sim_version >= 12080 ? "a conditional handle has no node" : "invalid argument");
   }
   return CUDA_SUCCESS;
 }
@@ -111,26 +114,23 @@ static CUresult check_handles(check *c, const sim_graph *graph) {
 static CUresult check_whole(check *c, const sim_graph *graph) {
   c->conditional = sim_graph_conditional(graph);
   c->result = CUDA_GRAPH_INSTANTIATE_ERROR;
-  if (graph->owner) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "a node's graph can't be instantiated by itself");
-  if (graph->capturing) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "the graph is being captured into");
+  if (graph->owner) return sim_invalid("a node's graph can't be instantiated by itself");
+  if (graph->capturing) return sim_invalid("the graph is being captured into");
   if (c->conditional && graph->exec && sim_is_alive(graph->exec, SIM_EXEC))
-    return sim_refuse(CUDA_ERROR_INVALID_VALUE, "a graph with conditional nodes has one instantiation at a time");
-  if (c->conditional && sim_says_no("conditional"))
-    return sim_refuse(CUDA_ERROR_NOT_SUPPORTED, "the device can't do conditional nodes");
+    return sim_invalid("a graph with conditional nodes has one instantiation at a time");
+  if (c->conditional && sim_says_no("conditional")) return sim_unsupported("the device can't do conditional nodes");
   SIM_TRY(check_handles(c, graph));
   return check_graph(c, graph);
 }
 
 static CUresult instantiate(CUgraphExec *out, CUgraph handle, unsigned long long flags, check *c) {
-  sim_graph *graph;
   SIM_TRY(sim_current(&c->context));
-  SIM_TRY(sim_capture_unsafe("cuGraphInstantiate"));
-  SIM_TRY(sim_graph_find(handle, &graph));
-  if (!out || (flags & ~2ull) != 0) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "instantiation: flags");
+  SIM_TRY(sim_capture_unsafe());
+  SIM_FIND_GRAPH(graph, handle);
+  if (!out || (flags & ~2ull) != 0) return sim_invalid("flags");
   SIM_TRY(check_whole(c, graph));
   sim_exec *exec = sim_object_make(sizeof *exec, SIM_EXEC, c->context, false);
-  exec->program = sim_program_make(graph, c->context);
-  exec->graph = graph->base.handle;
+  exec->program = sim_program_make(graph);
   exec->conditional = c->conditional;
   exec->checked = sim_unloads;
   if (c->conditional) graph->exec = exec->base.handle;
@@ -139,11 +139,8 @@ static CUresult instantiate(CUgraphExec *out, CUgraph handle, unsigned long long
   return CUDA_SUCCESS;
 }
 
-CUresult sim_cuGraphInstantiateWithFlags(CUgraphExec *exec, CUgraph graph, unsigned long long flags) {
-  SIM_ENTER(cuGraphInstantiateWithFlags);
-  check c = {0};
-  return instantiate(exec, graph, flags, &c);
-}
+SIM_DEFINE(cuGraphInstantiateWithFlags, (CUgraphExec *exec, CUgraph graph, unsigned long long flags),
+           instantiate(exec, graph, flags, &(check){0}))
 
 CUresult sim_cuGraphInstantiateWithParams(CUgraphExec *exec, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS *asked) {
   SIM_ENTER(cuGraphInstantiateWithParams);
@@ -167,15 +164,13 @@ void sim_exec_over(sim_exec *exec) {
   if (--exec->queued == 0 && exec->gone) exec_free(exec);
 }
 
-static CUresult exec_find(CUgraphExec handle, sim_exec **exec) {
-  return sim_find_here((uint64_t)(uintptr_t)handle, SIM_EXEC, CUDA_ERROR_INVALID_VALUE, exec);
-}
+#define FIND_EXEC(name, handle) SIM_FIND_HERE(sim_exec, name, handle, SIM_EXEC, CUDA_ERROR_INVALID_VALUE)
 
 CUresult sim_exec_end(CUgraphExec handle) {
   sim_exec *exec = SIM_OF(sim_exec, handle, SIM_EXEC);
-  if (!exec) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "cuGraphExecDestroy: no graph exec");
-  SIM_TRY(sim_capture_unsafe("cuGraphExecDestroy"));
-  CUresult state = sim_check_context(&exec->base, "graph exec");
+  if (!exec) return sim_invalid("no graph exec");
+  SIM_TRY(sim_capture_unsafe());
+  CUresult state = sim_check_context(&exec->base);
   sim_object_end(&exec->base);
   exec->gone = true;
   if (exec->queued == 0) exec_free(exec);
@@ -186,19 +181,18 @@ SIM_DEFINE_BACK(cuGraphExecDestroy, (CUgraphExec exec), sim_exec_end(exec))
 
 CUresult sim_cuGraphUpload(CUgraphExec handle, CUstream where) {
   SIM_ENTER(cuGraphUpload);
-  sim_exec *exec;
-  SIM_TRY(exec_find(handle, &exec));
-  SIM_FIND_STREAM(stream, where, "cuGraphUpload");
-  if (stream->capture) return sim_capture_refuses(stream, "cuGraphUpload");
-  return sim_capture_unsafe("cuGraphUpload");
+  FIND_EXEC(exec, handle);
+  SIM_FIND_STREAM(stream, where);
+  (void)exec;
+  SIM_TRY(sim_capture_refuses(stream));
+  return sim_capture_unsafe();
 }
 
 CUresult sim_cuGraphLaunch(CUgraphExec handle, CUstream where) {
   SIM_ENTER(cuGraphLaunch);
-  sim_exec *exec;
-  SIM_TRY(exec_find(handle, &exec));
-  SIM_FIND_STREAM(stream, where, "cuGraphLaunch");
-  if (stream->capture) return sim_capture_refuses(stream, "cuGraphLaunch");
+  FIND_EXEC(exec, handle);
+  SIM_FIND_STREAM(stream, where);
+  SIM_TRY(sim_capture_refuses(stream));
   if (exec->checked != sim_unloads && !sim_program_usable(exec->program))
     return sim_breaks(CUDA_ERROR_INVALID_HANDLE, "destroyed",
                       "a graph was launched whose kernel's module is unloaded");
@@ -214,91 +208,95 @@ CUresult sim_cuGraphLaunch(CUgraphExec handle, CUstream where) {
 /* ---- updates: later launches see them, those handed over don't ---- */
 
 static bool in_body(const sim_flow *flow) {
-  for (; flow; flow = flow->around)
-    if (flow->is_body) return true;
-  return false;
+  while (flow && !flow->is_body) flow = flow->around;
+  return flow != NULL;
 }
 
 static CUresult check_update(sim_exec *exec, CUgraphNode node, const CUgraphNodeParams *asked) {
-  if (!asked) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "node parameters: NULL");
-  if (!SIM_OF(sim_node, node, SIM_NODE)) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "no such node");
+  if (!asked) return sim_invalid("node parameters: NULL");
+  if (!SIM_OF(sim_node, node, SIM_NODE)) return sim_invalid("no such node");
   const sim_flow *flow;
-  const sim_step *step = sim_program_step(exec->program, (uint64_t)(uintptr_t)node, &flow);
-  if (!step) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "the exec wasn't made with that node");
-  if (step->type != asked->type)
-    return sim_refuse(CUDA_ERROR_INVALID_VALUE, "parameters for a node of kind %s, but it is of kind %s",
-                      sim_node_name(asked->type), sim_node_name(step->type));
-  if (step->type == CU_GRAPH_NODE_TYPE_CONDITIONAL)
+  const sim_step *step = sim_program_step(exec->program, node, &flow);
+  if (!step) return sim_invalid("the exec wasn't made with that node");
+  const CUgraphNodeType type = step->work.type;
+  const bool fill = type == CU_GRAPH_NODE_TYPE_MEMSET;
+  if (type != asked->type)
+    return sim_invalid("parameters for a node of kind %s, but it is of kind %s", sim_node_name(asked->type),
+                       sim_node_name(type));
+  if (type == CU_GRAPH_NODE_TYPE_CONDITIONAL)
     return sim_breaks(CUDA_ERROR_INVALID_VALUE, "update", "parameters of a conditional node can't be changed");
-  const bool fill = step->type == CU_GRAPH_NODE_TYPE_MEMSET;
-  if (step->type != CU_GRAPH_NODE_TYPE_KERNEL && !fill)
-    return sim_refuse(CUDA_ERROR_NOT_SUPPORTED, "updates of %s nodes aren't simulated", sim_node_name(step->type));
-  if (fill && in_body(flow)) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "fill nodes in bodies can't be updated");
+  if (type != CU_GRAPH_NODE_TYPE_KERNEL && !fill)
+    return sim_unsupported("updates of %s nodes aren't simulated", sim_node_name(type));
+  if (fill && in_body(flow)) return sim_invalid("fill nodes in bodies can't be updated");
   if (exec->conditional && sim_says_no("P1d"))
-    return sim_refuse(CUDA_ERROR_NOT_SUPPORTED, "nodes of graphs with conditional nodes can't be updated");
-  if (in_body(flow) && sim_says_no("P17a"))
-    return sim_refuse(CUDA_ERROR_NOT_SUPPORTED, "nodes in bodies can't be updated");
+    return sim_unsupported("nodes of graphs with conditional nodes can't be updated");
+  if (in_body(flow) && sim_says_no("P17a")) return sim_unsupported("nodes in bodies can't be updated");
   return sim_check_reserved(asked);
 }
 
-/* What launches under way have stays as it is. */
-static sim_step *step_to_change(sim_exec *exec, CUgraphNode node) {
+/* What the node does in later launches; what launches under way have stays as it is. */
+static sim_work *work_to_change(sim_exec *exec, CUgraphNode node) {
   if (exec->program->references > 1) {
     sim_program *copy = sim_program_copy(exec->program);
     sim_program_release(exec->program);
     exec->program = copy;
   }
   const sim_flow *flow;
-  return sim_program_step(exec->program, (uint64_t)(uintptr_t)node, &flow);
+  return &sim_program_step(exec->program, node, &flow)->work;
+}
+
+static CUresult check_call(const sim_exec *exec, CUgraphNode node, const sim_call *call) {
+  const sim_flow *flow;
+  if (call->context != exec->base.context) return sim_invalid("the kernel is of another context");
+  const uint64_t before = sim_program_step(exec->program, node, &flow)->work.call->function;
+  if (exec->conditional && before != call->function && sim_says_no("P17b"))
+    return sim_unsupported("a node of a graph with conditional nodes keeps its kernel");
+  return CUDA_SUCCESS;
 }
 
 static CUresult change_kernel(sim_exec *exec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v3 *asked) {
   sim_call *call;
   SIM_TRY(sim_call_make(asked, SIM_NODE_BYTES, &call));
-  if (call->context != exec->base.context) {
-    free(call);
-    return sim_refuse(CUDA_ERROR_INVALID_VALUE, "the kernel is of another context");
+  CUresult result = check_call(exec, node, call);
+  if (result == CUDA_SUCCESS) {
+    sim_work *work = work_to_change(exec, node);
+    sim_call *before = work->call;
+    call->cooperative = before->cooperative;
+    work->call = call;
+    call = before;
   }
-  const sim_flow *flow;
-  const uint64_t before = sim_program_step(exec->program, (uint64_t)(uintptr_t)node, &flow)->call->function;
-  if (exec->conditional && before != call->function && sim_says_no("P17b")) {
-    free(call);
-    return sim_refuse(CUDA_ERROR_NOT_SUPPORTED, "a node of a graph with conditional nodes keeps its kernel");
-  }
-  sim_step *step = step_to_change(exec, node);
-  call->cooperative = step->call->cooperative;
-  free(step->call);
-  step->call = call;
-  return CUDA_SUCCESS;
+  free(call);
+  return result;
 }
 
 static CUresult change(CUgraphExec handle, CUgraphNode node, const CUgraphNodeParams *asked) {
-  sim_exec *exec;
-  sim_copy fill;
-  SIM_TRY(exec_find(handle, &exec));
+  FIND_EXEC(exec, handle);
   SIM_TRY(check_update(exec, node, asked));
   if (asked->type == CU_GRAPH_NODE_TYPE_KERNEL) return change_kernel(exec, node, &asked->kernel);
-  SIM_TRY(sim_fill_of(exec->base.context, asked, &fill));
-  step_to_change(exec, node)->copy = fill;
+  sim_copy fill;
+  SIM_TRY(sim_fill_of(asked, false, exec->base.context, &fill));
+  work_to_change(exec, node)->copy = fill;
   return CUDA_SUCCESS;
 }
 
 SIM_DEFINE(cuGraphExecNodeSetParams, (CUgraphExec exec, CUgraphNode node, CUgraphNodeParams *asked),
            change(exec, node, asked))
 
+/* What was asked for is the beginning of the newer struct. */
 CUresult sim_cuGraphExecKernelNodeSetParams(CUgraphExec exec, CUgraphNode node,
                                             const CUDA_KERNEL_NODE_PARAMS_v1 *asked) {
   SIM_ENTER(cuGraphExecKernelNodeSetParams);
-  if (!asked) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "cuGraphExecKernelNodeSetParams: a bad argument");
-  const CUgraphNodeParams all = sim_kernel_node(asked, sizeof *asked);
+  if (!asked) return sim_invalid("a bad argument");
+  CUgraphNodeParams all = {.type = CU_GRAPH_NODE_TYPE_KERNEL};
+  memcpy(&all.kernel, asked, sizeof *asked);
   return change(exec, node, &all);
 }
 
-CUresult sim_cuGraphExecUpdate(CUgraphExec handle, __attribute__((unused)) CUgraph graph,
-                               __attribute__((unused)) CUgraphExecUpdateResultInfo *info) {
+CUresult sim_cuGraphExecUpdate(CUgraphExec handle, CUgraph graph, CUgraphExecUpdateResultInfo *info) {
   SIM_ENTER(cuGraphExecUpdate);
-  sim_exec *exec;
-  SIM_TRY(exec_find(handle, &exec));
+  (void)graph;
+  (void)info;
+  FIND_EXEC(exec, handle);
   if (exec->conditional) sim_broken("update", "an exec with conditional nodes was updated as a whole");
-  return sim_refuse(CUDA_ERROR_NOT_SUPPORTED, "updates as a whole aren't simulated");
+  return sim_unsupported("updates as a whole aren't simulated");
 }

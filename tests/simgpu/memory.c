@@ -29,7 +29,8 @@ static bool is_device_memory(uintptr_t at) {
   return false;
 }
 
-static void on_fault(int number, siginfo_t *info, __attribute__((unused)) void *state) {
+static void on_fault(int number, siginfo_t *info, void *state) {
+  (void)state;
   uintptr_t at = (uintptr_t)info->si_addr;
   if (leave) {
     touched = at;
@@ -76,17 +77,24 @@ static void protect(const sim_block *block, int how) {
 static void set_apart(const sim_block *block, int advice) { (void)madvise(block->pages, block->page_bytes, advice); }
 
 /* P13 answered with no: the host sees what the device writes when an item of work ends, no sooner. */
-static void take_shadows(const sim_block *blocks, bool only_changed) {
+static void take_shadows(const sim_block *blocks) {
   for (; blocks; blocks = blocks->next)
     for (size_t k = 0; blocks->shadow && k < blocks->bytes; k += 8) {
       uint64_t word = __atomic_load_n((uint64_t *)(void *)(blocks->at + k), __ATOMIC_RELAXED);
-      if (only_changed && memcmp(blocks->before + k, &word, sizeof word) == 0) continue;
       memcpy(blocks->shadow + k, &word, sizeof word);
       memcpy(blocks->before + k, &word, sizeof word);
     }
 }
 
-void sim_memory_refresh(sim_device *device) { take_shadows(device->running->base.context->hosts, true); }
+void sim_memory_refresh(sim_device *device) {
+  for (const sim_block *block = device->running->base.context->hosts; block; block = block->next)
+    for (size_t k = 0; block->shadow && k < block->bytes; k += 8) {
+      uint64_t word = __atomic_load_n((uint64_t *)(void *)(block->at + k), __ATOMIC_RELAXED);
+      if (memcmp(block->before + k, &word, sizeof word) == 0) continue;
+      memcpy(block->shadow + k, &word, sizeof word);
+      memcpy(block->before + k, &word, sizeof word);
+    }
+}
 
 /* From the end on, as what says that the rest is there stands at the beginning. */
 static void show_shadows(const sim_block *blocks) {
@@ -101,7 +109,7 @@ static void show_shadows(const sim_block *blocks) {
 
 void sim_memory_open(sim_device *device) {
   const sim_context *context = device->running->base.context; /* which sees no other one's memory */
-  take_shadows(context->hosts, false);
+  take_shadows(context->hosts);
   watch(SIGSEGV, &before_segv); /* others take the signals for themselves now and then */
   watch(SIGBUS, &before_bus);
   if (device->open == context) return;
@@ -139,26 +147,22 @@ const sim_block *sim_block_of(const sim_context *context, uintptr_t at, size_t b
   return block ? block : find_in(context, context->hosts, at, bytes);
 }
 
-static int describe(const sim_device *device, uintptr_t at, char *text, size_t bytes) {
-  for (size_t k = 0; k < device->freed_count; ++k) {
-    const size_t offset = at - device->freed[k].at, size = device->freed[k].bytes;
-    if (offset < size) return snprintf(text, bytes, "%zu bytes into %zu bytes that were freed", offset, size);
-  }
-  for (const sim_block *each = device->blocks; each; each = each->next) {
-    const size_t offset = at - (uintptr_t)each->at - each->bytes;
-    if (at >= (uintptr_t)each->at + each->bytes && offset < PAGE)
-      return snprintf(text, bytes, "%zu bytes behind %zu bytes of device memory", offset, each->bytes);
-  }
-  for (const sim_block *each = device->blocks; each; each = each->next)
-    if (is_within(at, 1, each->at, each->bytes))
-      return snprintf(text, bytes, "%zu bytes into %zu bytes of another context", (size_t)(at - (uintptr_t)each->at),
-                      each->bytes);
-  return snprintf(text, bytes, "which is no memory of this device");
-}
-
 void sim_memory_describe(const sim_device *device, uintptr_t at, char *text, size_t bytes) {
-  const int used = snprintf(text, bytes, "%#llx, ", (unsigned long long)at);
-  describe(device, at, text + used, bytes - (size_t)used);
+  const unsigned long long place = at;
+  for (size_t k = 0; k < device->freed_count; ++k) {
+    const size_t into = at - device->freed[k].at, all = device->freed[k].bytes;
+    if (into < all) {
+      snprintf(text, bytes, "%#llx, %zu bytes into %zu bytes that were freed", place, into, all);
+      return;
+    }
+  }
+  snprintf(text, bytes, "%#llx, which is no memory of this device", place);
+  for (const sim_block *each = device->blocks; each; each = each->next) {
+    const size_t into = at - (uintptr_t)each->at, all = each->bytes;
+    if (into < all) snprintf(text, bytes, "%#llx, %zu bytes into %zu bytes of another context", place, into, all);
+    else if (into - all < PAGE)
+      snprintf(text, bytes, "%#llx, %zu bytes behind %zu bytes of device memory", place, into - all, all);
+  }
 }
 
 void sim_torn_note(sim_device *device, const unsigned char *to, size_t bytes) {
@@ -294,28 +298,26 @@ static void block_end(sim_block *block) {
 }
 
 /* Frees wait for what is under way, as drivers do. */
-static CUresult give_back(uintptr_t at, simgpu_kind kind, simgpu_kind other, bool registered, const char *entry) {
+static CUresult give_back(const void *at, simgpu_kind kind, simgpu_kind other, bool registered) {
   sim_context *context;
   ++sim_count.memory;
-  if (at == 0) return CUDA_SUCCESS;
+  if (!at) return CUDA_SUCCESS;
   CUresult state = sim_current(&context);
   if (!context) return state;
-  SIM_TRY(sim_capture_unsafe(entry));
-  sim_block **blocks[] = {&context->device->blocks, &context->hosts};
+  SIM_TRY(sim_capture_unsafe());
+  sim_block **lists[] = {&context->device->blocks, &context->hosts};
   for (int k = 0; k < 2; ++k) {
-    sim_block **link = blocks[k];
-    while (*link && (uintptr_t)(*link)->at != at) link = &(*link)->next;
-    sim_block *block = *link;
-    if (!block || block->context != context || (block->kind != kind && block->kind != other)) continue;
-    if (block->registered != registered) continue;
+    sim_block *block = *lists[k], **link = lists[k];
+    while (block && (block->at != at || block->context != context || block->registered != registered ||
+                     (block->kind != kind && block->kind != other))) block = block->next;
+    if (!block) continue;
     sim_wait_idle(context);
-    for (link = blocks[k]; *link != block; link = &(*link)->next) {} /* others came while it waited */
+    while (*link != block) link = &(*link)->next; /* others came while it waited */
     *link = block->next;
     block_end(block);
     return state;
   }
-  return sim_breaks(CUDA_ERROR_INVALID_VALUE, "free", "%s of %#llx, which is no such memory of the current context",
-                    entry, (unsigned long long)at);
+  return sim_breaks(CUDA_ERROR_INVALID_VALUE, "free", "%p is no such memory of the current context (any more)", at);
 }
 
 void sim_memory_end(sim_context *context) {
@@ -330,31 +332,50 @@ void sim_memory_end(sim_context *context) {
       }
 }
 
-/* memory: where the caller gets the address. */
-static CUresult take(simgpu_kind kind, size_t bytes, const char *entry, bool right, void *memory) {
-  sim_block *block = NULL;
+static CUresult take(simgpu_kind kind, size_t bytes, unsigned char **at) {
+  sim_block *block;
   ++sim_count.memory;
   SIM_FIND_CONTEXT(context);
-  SIM_TRY(sim_capture_unsafe(entry));
-  if (!memory || !right || bytes == 0) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "%s: flags, or 0 bytes", entry);
-  if (kind == SIMGPU_MANAGED && sim_says_no("managed"))
-    return sim_refuse(CUDA_ERROR_NOT_SUPPORTED, "the device has no managed memory");
+  SIM_TRY(sim_capture_unsafe());
+  if (bytes == 0) return sim_invalid("0 bytes");
+  if (kind == SIMGPU_MANAGED && sim_says_no("managed")) return sim_unsupported("the device has no managed memory");
   SIM_TRY(kind == SIMGPU_MEMORY ? take_device(context, bytes, &block) : take_host(context, kind, bytes, &block));
-  memcpy(memory, &block->at, sizeof block->at);
+  *at = block->at;
   return CUDA_SUCCESS;
 }
 
-SIM_DEFINE(cuMemAlloc, (CUdeviceptr *memory, size_t bytes), take(SIMGPU_MEMORY, bytes, "cuMemAlloc", true, memory))
-SIM_DEFINE(cuMemAllocManaged, (CUdeviceptr *memory, size_t bytes, unsigned int flags),
-           take(SIMGPU_MANAGED, bytes, "cuMemAllocManaged", flags == CU_MEM_ATTACH_GLOBAL, memory))
-SIM_DEFINE(cuMemHostAlloc, (void **memory, size_t bytes, unsigned int flags),
-           take(SIMGPU_PINNED, bytes, "cuMemHostAlloc", flags <= 7, memory))
+static CUresult take_address(simgpu_kind kind, size_t bytes, CUdeviceptr *memory) {
+  unsigned char *at;
+  SIM_TRY(take(kind, bytes, &at));
+  *memory = (CUdeviceptr)(uintptr_t)at;
+  return CUDA_SUCCESS;
+}
 
-/* Of the device, whoever has taken it. */
+CUresult sim_cuMemAlloc(CUdeviceptr *memory, size_t bytes) {
+  SIM_ENTER(cuMemAlloc);
+  return memory ? take_address(SIMGPU_MEMORY, bytes, memory) : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult sim_cuMemAllocManaged(CUdeviceptr *memory, size_t bytes, unsigned int flags) {
+  SIM_ENTER(cuMemAllocManaged);
+  if (!memory || flags != CU_MEM_ATTACH_GLOBAL) return sim_invalid("flags");
+  return take_address(SIMGPU_MANAGED, bytes, memory);
+}
+
+CUresult sim_cuMemHostAlloc(void **memory, size_t bytes, unsigned int flags) {
+  SIM_ENTER(cuMemHostAlloc);
+  unsigned char *at;
+  if (!memory || flags > 7) return sim_invalid("flags");
+  SIM_TRY(take(SIMGPU_PINNED, bytes, &at));
+  *memory = at;
+  return CUDA_SUCCESS;
+}
+
+/* Of the whole device, for all contexts. */
 CUresult sim_cuMemGetInfo(size_t *left, size_t *all) {
   SIM_ENTER(cuMemGetInfo);
   SIM_FIND_CONTEXT(context);
-  if (!left || !all) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "cuMemGetInfo: NULL");
+  if (!left || !all) return sim_invalid("NULL");
   *left = sim_memory_bytes - context->device->taken;
   *all = sim_memory_bytes;
   return CUDA_SUCCESS;
@@ -364,8 +385,7 @@ CUresult sim_cuMemHostGetDevicePointer(CUdeviceptr *at, void *memory, unsigned i
   SIM_ENTER(cuMemHostGetDevicePointer);
   SIM_FIND_CONTEXT(context);
   const sim_block *block = sim_block_of(context, (uintptr_t)memory, 1);
-  if (!at || flags != 0 || !block || block->kind != SIMGPU_PINNED)
-    return sim_refuse(CUDA_ERROR_INVALID_VALUE, "cuMemHostGetDevicePointer: this isn't pinned memory");
+  if (!at || flags != 0 || !block || block->kind != SIMGPU_PINNED) return sim_invalid("this isn't pinned memory");
   size_t offset = (size_t)((unsigned char *)memory - block->at);
   *at = (CUdeviceptr)(uintptr_t)((block->shadow ? block->shadow : block->at) + offset);
   return CUDA_SUCCESS;
@@ -374,30 +394,28 @@ CUresult sim_cuMemHostGetDevicePointer(CUdeviceptr *at, void *memory, unsigned i
 CUresult sim_cuPointerGetAttribute(void *value, CUpointer_attribute attribute, CUdeviceptr at) {
   SIM_ENTER(cuPointerGetAttribute);
   if (!value || attribute != CU_POINTER_ATTRIBUTE_MEMORY_TYPE)
-    return sim_refuse(CUDA_ERROR_INVALID_VALUE, "cuPointerGetAttribute: attribute %d isn't simulated", (int)attribute);
+    return sim_invalid("attribute %d isn't simulated", (int)attribute);
   SIM_FIND_CONTEXT(context);
   const sim_block *block = sim_block_of(context, (uintptr_t)at, 1);
-  if (!block) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "cuPointerGetAttribute: no memory of the driver's");
+  if (!block) return sim_invalid("no memory of the driver's");
   *(unsigned *)value = block->kind == SIMGPU_PINNED ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
   return CUDA_SUCCESS;
 }
 
-SIM_DEFINE_BACK(cuMemFree, (CUdeviceptr memory),
-                give_back((uintptr_t)memory, SIMGPU_MEMORY, SIMGPU_MANAGED, false, "cuMemFree"))
-SIM_DEFINE_BACK(cuMemFreeHost, (void *memory),
-                give_back((uintptr_t)memory, SIMGPU_PINNED, SIMGPU_PINNED, false, "cuMemFreeHost"))
+SIM_DEFINE_BACK(cuMemFree, (CUdeviceptr at), give_back((void *)(uintptr_t)at, SIMGPU_MEMORY, SIMGPU_MANAGED, false))
+SIM_DEFINE_BACK(cuMemFreeHost, (void *at), give_back(at, SIMGPU_PINNED, SIMGPU_PINNED, false))
 
 /* Memory of the caller's, which stays that; whole pages, and none twice. */
 CUresult sim_cuMemHostRegister(void *memory, size_t bytes, unsigned int flags) {
   SIM_ENTER(cuMemHostRegister);
   ++sim_count.memory;
   SIM_FIND_CONTEXT(context);
-  SIM_TRY(sim_capture_unsafe("cuMemHostRegister"));
+  SIM_TRY(sim_capture_unsafe());
   if (!memory || bytes == 0 || flags > 3 || (uintptr_t)memory % PAGE || bytes % PAGE)
-    return sim_refuse(CUDA_ERROR_INVALID_VALUE, "cuMemHostRegister: whole pages, and known flags");
+    return sim_invalid("whole pages, and known flags");
   for (const sim_block *each = context->hosts; each; each = each->next)
     if ((uintptr_t)each->at < (uintptr_t)memory + bytes && (uintptr_t)memory < (uintptr_t)each->at + each->bytes)
-      return sim_refuse((CUresult)SIM_ERROR_REGISTERED, "cuMemHostRegister: it is registered, or page-locked anyhow");
+      return sim_refuse((CUresult)SIM_ERROR_REGISTERED, "it is registered, or page-locked anyhow");
   if (bytes > sim_memory_bytes) return sim_refuse(CUDA_ERROR_OUT_OF_MEMORY, "%zu bytes of host memory", bytes);
   sim_block *block = block_make(context, SIMGPU_PINNED, bytes);
   block->at = memory;
@@ -406,10 +424,11 @@ CUresult sim_cuMemHostRegister(void *memory, size_t bytes, unsigned int flags) {
   return CUDA_SUCCESS;
 }
 
-/* Its pages have to be there until then. */
-CUresult sim_cuMemHostUnregister(void *memory) {
-  SIM_ENTER_BACK(cuMemHostUnregister);
+/* The pages have to be mapped until then. */
+static CUresult unregister(void *memory) {
   if (msync(memory, PAGE, MS_ASYNC) != 0)
     sim_broken("free", "cuMemHostUnregister of pages at %p that were unmapped before", memory);
-  SIM_LEAVE(give_back((uintptr_t)memory, SIMGPU_PINNED, SIMGPU_PINNED, true, "cuMemHostUnregister"));
+  return give_back(memory, SIMGPU_PINNED, SIMGPU_PINNED, true);
 }
+
+SIM_DEFINE_BACK(cuMemHostUnregister, (void *memory), unregister(memory))

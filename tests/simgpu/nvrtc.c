@@ -3,10 +3,10 @@
  * refused. */
 #include "compile.h"
 #include "image.h"
+#include "lock.h"
 #include "simnvrtc.h"
 #include <dlfcn.h>
 #include <limits.h>
-#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,16 +14,19 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-enum { INVALID_INPUT = 3, INVALID_PROGRAM = 4, INTERNAL_ERROR = 11 }; /* gk doesn't tell them apart */
+/* gk doesn't tell them apart. */
+#define INVALID_INPUT ((nvrtcResult)3)
+#define INVALID_PROGRAM ((nvrtcResult)4)
+#define INTERNAL_ERROR ((nvrtcResult)11)
+
+typedef struct output { void *at; size_t bytes; } output; /* by malloc */
 
 struct _nvrtcProgram {
   nvrtcProgram next;
   char *source, *name;
   int header_count;
   char **headers, **header_names;
-  char *log;
-  void *cubin, *ptx;
-  size_t cubin_bytes, ptx_bytes;
+  output log, cubin, ptx;
 };
 
 typedef struct version { const char *name; int cuda, lowest; const int *architectures; } version;
@@ -73,46 +76,43 @@ static void read_environment(void) {
   const char *list = getenv("SIMGPU_NVRTC"), *fail = getenv("SIMGPU_NVRTC_FAIL");
   choose(list && *list ? list : DEFAULT);
   fails_at = fail ? strtoull(fail, NULL, 10) : 0;
-  fails_with = (nvrtcResult)INTERNAL_ERROR;
+  fails_with = INTERNAL_ERROR;
 }
 
+/* With the lock held. */
 static nvrtcResult enter(const char *entry) {
-  pthread_mutex_lock(&lock);
   ++counts.calls;
   if (counts.calls == fails_at) failed_entry = entry;
-  return chosen->cuda == 0 ? (nvrtcResult)INTERNAL_ERROR : counts.calls == fails_at ? fails_with : NVRTC_SUCCESS;
+  return chosen->cuda == 0 ? INTERNAL_ERROR : counts.calls == fails_at ? fails_with : NVRTC_SUCCESS;
 }
 
-static void leave(__attribute__((unused)) const nvrtcResult *entered) { pthread_mutex_unlock(&lock); }
-
-#define ENTER_BACK() __attribute__((cleanup(leave), unused)) const nvrtcResult entered = enter(__func__)
 #define ENTER() \
-  ENTER_BACK(); \
+  SIM_HOLD(lock); \
+  const nvrtcResult entered = enter(__func__); \
   if (entered != NVRTC_SUCCESS) return entered
-/* The same for controls: no call. */
-#define HOLD() \
-  __attribute__((cleanup(leave), unused)) const nvrtcResult held = NVRTC_SUCCESS; \
-  pthread_mutex_lock(&lock)
+#define ENTER_WITH(program) \
+  ENTER(); \
+  if (!is_program(program)) return INVALID_PROGRAM
 
 static void set_versions(const char *list) {
-  HOLD();
+  SIM_HOLD(lock);
   choose(list);
 }
 
 static void mark(void) {
-  HOLD();
+  SIM_HOLD(lock);
   counts = (simnvrtc_counts){0};
   fails_at = 0;
   failed_entry = NULL;
 }
 
 static simnvrtc_counts get_counts(void) {
-  HOLD();
+  SIM_HOLD(lock);
   return counts;
 }
 
 static void fail(uint64_t k, nvrtcResult code) {
-  HOLD();
+  SIM_HOLD(lock);
   fails_at = k == 0 ? 0 : counts.calls + k;
   fails_with = code;
   failed_entry = NULL;
@@ -122,7 +122,7 @@ static const char *failed(void) { return failed_entry; }
 
 static size_t alive(void) {
   size_t count = 0;
-  HOLD();
+  SIM_HOLD(lock);
   for (nvrtcProgram p = programs; p; p = p->next) ++count;
   return count;
 }
@@ -136,28 +136,41 @@ const simnvrtc_control simnvrtc_control_table = {sizeof(simnvrtc_control), set_v
 typedef struct asked {
   sim_arch arch;
   bool real; /* sm_: machine code, too */
-  FILE *macros, *options;
-  FILE *log;
+  FILE *macros, *options, *log;
 } asked;
 
-/* Those that change nothing here, with or without a value. */
+__attribute__((format(printf, 2, 3)))
+static bool refuse(asked *a, const char *text, ...) {
+  va_list arguments;
+  va_start(arguments, text);
+  fputs("nvrtc: error: ", a->log);
+  vfprintf(a->log, text, arguments);
+  fputc('\n', a->log);
+  va_end(arguments);
+  return false;
+}
+
+/* Lists of words end with NULL. Those that change nothing here, with or without a value: */
 static const char *const ignored[] = {
   "lineinfo", "generate-line-info", "G", "device-debug", "w", "disable-warnings", "default-device",
   "device-as-default-execution-space", "restrict", "extra-device-vectorization", "use_fast_math", "ftz", "prec-sqrt",
   "prec-div", "maxrregcount", "rdc", "relocatable-device-code", "dopt", "Xptxas", "ptxas-options", "device-int128",
   "no-source-include", "minimal", "split-compile", "modify-stack-limit", "builtin-initializer-list",
-  "display-error-number", "no-display-error-number", "diag-error", "diag-suppress", "diag-warn", "Ofast-compile"};
+  "display-error-number", "no-display-error-number", "diag-error", "diag-suppress", "diag-warn", "Ofast-compile", NULL};
+/* Those that take the next word as their value if they have none: */
+static const char *const with_value[] = {
+  "gpu-architecture", "arch", "define-macro", "undefine-macro", "include-path", "std", "maxrregcount", "Xptxas",
+  "ptxas-options", "D", "U", "I", NULL};
+static const char *const languages[] = {"c++03", "c++11", "c++14", "c++17", "c++20", NULL};
 
-/* Words that take the next one as their value if they have none. */
-static const char *const with_value[] = {"gpu-architecture", "arch", "define-macro", "undefine-macro", "include-path",
-                                         "std", "maxrregcount", "Xptxas", "ptxas-options", "D", "U", "I"};
-static const char *const standards[] = {"c++03", "c++11", "c++14", "c++17", "c++20"};
-
-static bool is_among(const char *word, const char *const *words, size_t count) {
-  while (count > 0 && strcmp(words[count - 1], word) != 0) --count;
-  return count > 0;
+static bool is_among(const char *word, const char *const *words) {
+  while (*words && strcmp(*words, word) != 0) ++words;
+  return *words;
 }
-#define IS_AMONG(word, words) is_among(word, words, sizeof(words) / sizeof *(words))
+
+static bool is_one(const char *name, const char *a, const char *b) {
+  return strcmp(name, a) == 0 || strcmp(name, b) == 0;
+}
 
 static bool set_architecture(asked *a, const char *value) {
   const char *s = strncmp(value, "sm_", 3) == 0 ? value + 3 : strncmp(value, "compute_", 8) == 0 ? value + 8 : "";
@@ -167,61 +180,38 @@ static bool set_architecture(asked *a, const char *value) {
     (a->arch.feature != 'f' || (a->arch.number >= 100 && chosen->cuda >= 12090));
   for (const int *arch = chosen->architectures; is_known && *arch; ++arch)
     if (*arch == a->arch.number) return true;
-  fprintf(a->log, "nvrtc: error: invalid value for --gpu-architecture (-arch)\n");
-  return false;
-}
-
-static bool is_one(const char *name, const char *a, const char *b) {
-  return strcmp(name, a) == 0 || strcmp(name, b) == 0;
-}
-
-static void define(asked *a, const char *value) {
-  const char *equals = strchr(value, '=');
-  if (equals) fprintf(a->macros, "#define %.*s %s\n", (int)(equals - value), value, equals + 1);
-  else fprintf(a->macros, "#define %s 1\n", value);
+  return refuse(a, "invalid value for --gpu-architecture (-arch)");
 }
 
 static bool apply(asked *a, const char *option, const char *name, const char *value) {
+  const char *equals = strchr(value, '=');
   if (is_one(name, "gpu-architecture", "arch")) return set_architecture(a, value);
-  if (is_one(name, "define-macro", "D")) define(a, value);
+  if (strcmp(name, "std") == 0) return is_among(value, languages) || refuse(a, "invalid value for --std (-std)");
+  if (is_one(name, "define-macro", "D"))
+    fprintf(a->macros, "#define %.*s %s\n", (int)strcspn(value, "="), value, equals ? equals + 1 : "1");
   else if (is_one(name, "undefine-macro", "U")) fprintf(a->macros, "#undef %s\n", value);
   else if (is_one(name, "include-path", "I")) {
     if (strchr(value, '\'')) return false;
     fprintf(a->options, " '-I%s'", value);
   } else if (strcmp(name, "fmad") == 0) fputs(strcmp(value, "false") == 0 ? " -ffp-contract=off" : "", a->options);
-  else if (strcmp(name, "std") == 0 ? !IS_AMONG(value, standards) : !IS_AMONG(name, ignored)) {
-    if (strcmp(name, "std") == 0) fprintf(a->log, "nvrtc: error: invalid value for --std (-std)\n");
-    else fprintf(a->log, "nvrtc: error: unrecognized option %s found\n", option);
-    return false;
-  }
+  else return is_among(name, ignored) || refuse(a, "unrecognized option %s found", option);
   return true;
 }
 
 /* -name=value, --name=value, -name value, -Dname. */
 static bool read_options(asked *a, int count, const char *const *options) {
   for (int k = 0; k < count; ++k) {
-    const char *option = options[k], *word = option + strspn(option, "-");
+    const char *option = options[k], *word = option + strspn(option, "-"), *value = strchr(word, '=');
     char name[64];
-    if (*option != '-') {
-      fprintf(a->log, "nvrtc: error: unrecognized option %s found\n", option);
-      return false;
-    }
-    const char *value = strchr(word, '=');
-    if (word == option + 1 && strchr("DUI", *word) && *word) {
-      snprintf(name, sizeof name, "%c", *word);
-      value = word + 1;
-    } else {
-      snprintf(name, sizeof name, "%.*s", (int)(value ? value - word : (long)strlen(word)), word);
-      if (value) ++value;
-    }
-    if (IS_AMONG(name, with_value) && (!value || !*value)) {
-      if (++k == count) {
-        fprintf(a->log, "nvrtc: error: option %s has no value\n", option);
-        return false;
-      }
+    if (*option != '-') return refuse(a, "unrecognized option %s found", option);
+    const bool is_letter = word == option + 1 && strchr("DUI", *word) && *word;
+    snprintf(name, sizeof name, "%.*s", is_letter ? 1 : (int)strcspn(word, "="), word);
+    value = is_letter ? word + 1 : value ? value + 1 : "";
+    if (!*value && is_among(name, with_value)) {
+      if (++k == count) return refuse(a, "option %s has no value", option);
       value = options[k];
     }
-    if (!apply(a, option, name, value ? value : "")) return false;
+    if (!apply(a, option, name, value)) return false;
   }
   return true;
 }
@@ -234,13 +224,15 @@ static bool is_program(nvrtcProgram program) {
   return false;
 }
 
+static void forget(output *made) {
+  free(made->at);
+  *made = (output){0};
+}
+
 static void forget_results(nvrtcProgram p) {
-  free(p->log);
-  free(p->cubin);
-  free(p->ptx);
-  p->log = NULL;
-  p->cubin = p->ptx = NULL;
-  p->cubin_bytes = p->ptx_bytes = 0;
+  forget(&p->log);
+  forget(&p->cubin);
+  forget(&p->ptx);
 }
 
 static void end_program(nvrtcProgram p) {
@@ -284,33 +276,32 @@ static bool compile(const asked *a, nvrtcProgram p, const char *macros, const ch
 }
 
 static nvrtcResult make_images(const asked *a, nvrtcProgram p, const sim_made *made) {
-  p->ptx = sim_image_ptx(chosen->cuda, a->arch, made->code, made->code_bytes, &p->ptx_bytes);
-  if (a->real) p->cubin = sim_image_cubin(chosen->cuda, a->arch, made->code, made->code_bytes, &p->cubin_bytes);
-  return p->ptx && (p->cubin || !a->real) ? NVRTC_SUCCESS : NVRTC_ERROR_OUT_OF_MEMORY;
+  p->ptx.at = sim_image_ptx(chosen->cuda, a->arch, made->code, made->code_bytes, &p->ptx.bytes);
+  if (a->real) p->cubin.at = sim_image_cubin(chosen->cuda, a->arch, made->code, made->code_bytes, &p->cubin.bytes);
+  return p->ptx.at && (p->cubin.at || !a->real) ? NVRTC_SUCCESS : NVRTC_ERROR_OUT_OF_MEMORY;
 }
 
 static nvrtcResult compile_program(asked *a, nvrtcProgram p, int count, const char *const *options) {
-  char *macros = NULL, *rest = NULL, *log = NULL;
+  char *texts[3] = {NULL};
   size_t sizes[3];
+  FILE **const files[] = {&a->macros, &a->options, &a->log};
   sim_made made = {0};
-  a->macros = open_memstream(&macros, &sizes[0]);
-  a->options = open_memstream(&rest, &sizes[1]);
-  a->log = open_memstream(&log, &sizes[2]);
-  if (!a->macros || !a->options || !a->log) abort();
-  nvrtcResult result = read_options(a, count, options) ? NVRTC_SUCCESS : NVRTC_ERROR_INVALID_OPTION;
-  fclose(a->macros);
-  fclose(a->options);
-  fclose(a->log);
+  bool open = true;
+  for (int k = 0; k < 3; ++k) open = (*files[k] = open_memstream(&texts[k], &sizes[k])) && open;
+  nvrtcResult result = !open                              ? NVRTC_ERROR_OUT_OF_MEMORY
+                       : read_options(a, count, options) ? NVRTC_SUCCESS : NVRTC_ERROR_INVALID_OPTION;
+  for (int k = 0; k < 3; ++k)
+    if (*files[k]) fclose(*files[k]);
   if (result == NVRTC_SUCCESS) {
-    result = !compile(a, p, macros, rest, &made) ? (nvrtcResult)INTERNAL_ERROR :
-      made.code ? make_images(a, p, &made) : NVRTC_ERROR_COMPILATION;
-    free(log);
-    log = made.log;
+    result = !compile(a, p, texts[0], texts[1], &made) ? INTERNAL_ERROR
+             : made.code ? make_images(a, p, &made) : NVRTC_ERROR_COMPILATION;
+    free(texts[2]);
+    texts[2] = made.log;
   }
-  p->log = log;
+  p->log = (output){texts[2], texts[2] ? strlen(texts[2]) + 1 : 0};
   free(made.code);
-  free(macros);
-  free(rest);
+  free(texts[0]);
+  free(texts[1]);
   return result;
 }
 
@@ -332,7 +323,7 @@ const char *nvrtcGetErrorString(nvrtcResult result) {
 
 nvrtcResult nvrtcVersion(int *major, int *minor) {
   ENTER();
-  if (!major || !minor) return (nvrtcResult)INVALID_INPUT;
+  if (!major || !minor) return INVALID_INPUT;
   *major = chosen->cuda / 1000;
   *minor = chosen->cuda % 1000 / 10;
   return NVRTC_SUCCESS;
@@ -340,14 +331,14 @@ nvrtcResult nvrtcVersion(int *major, int *minor) {
 
 nvrtcResult nvrtcGetNumSupportedArchs(int *count) {
   ENTER();
-  if (!count) return (nvrtcResult)INVALID_INPUT;
+  if (!count) return INVALID_INPUT;
   for (*count = 0; chosen->architectures[*count]; ++*count) continue;
   return NVRTC_SUCCESS;
 }
 
 nvrtcResult nvrtcGetSupportedArchs(int *architectures) {
   ENTER();
-  if (!architectures) return (nvrtcResult)INVALID_INPUT;
+  if (!architectures) return INVALID_INPUT;
   for (int k = 0; chosen->architectures[k]; ++k) architectures[k] = chosen->architectures[k];
   return NVRTC_SUCCESS;
 }
@@ -356,7 +347,7 @@ nvrtcResult nvrtcCreateProgram(nvrtcProgram *program, const char *source, const 
                                const char *const *headers, const char *const *names) {
   ENTER();
   if (!program || !source || header_count < 0 || (header_count > 0 && (!headers || !names)))
-    return (nvrtcResult)INVALID_INPUT;
+    return INVALID_INPUT;
   nvrtcProgram p = calloc(1, sizeof *p);
   if (!p) return NVRTC_ERROR_OUT_OF_MEMORY;
   p->source = strdup(source);
@@ -379,8 +370,9 @@ nvrtcResult nvrtcCreateProgram(nvrtcProgram *program, const char *source, const 
 }
 
 nvrtcResult nvrtcDestroyProgram(nvrtcProgram *program) {
-  ENTER_BACK();
-  if (!program || !is_program(*program)) return (nvrtcResult)INVALID_PROGRAM;
+  SIM_HOLD(lock);
+  const nvrtcResult entered = enter(__func__);
+  if (!program || !is_program(*program)) return INVALID_PROGRAM;
   nvrtcProgram *at = &programs;
   while (*at != *program) at = &(*at)->next;
   *at = (*program)->next;
@@ -390,36 +382,28 @@ nvrtcResult nvrtcDestroyProgram(nvrtcProgram *program) {
 }
 
 nvrtcResult nvrtcCompileProgram(nvrtcProgram program, int count, const char *const *options) {
-  ENTER();
-  if (!is_program(program)) return (nvrtcResult)INVALID_PROGRAM;
-  if (count < 0 || (count > 0 && !options)) return (nvrtcResult)INVALID_INPUT;
+  ENTER_WITH(program);
+  if (count < 0 || (count > 0 && !options)) return INVALID_INPUT;
   forget_results(program);
   asked a = {.arch = {chosen->lowest, 0}};
   return compile_program(&a, program, count, options);
 }
 
-static nvrtcResult size_of(size_t bytes, size_t *to) {
-  if (!to) return (nvrtcResult)INVALID_INPUT;
-  *to = bytes;
-  return NVRTC_SUCCESS;
-}
-
-static nvrtcResult give(const void *from, size_t bytes, char *to) {
-  if (!to || !from) return (nvrtcResult)INVALID_INPUT;
-  memcpy(to, from, bytes);
-  return NVRTC_SUCCESS;
-}
-
-/* Two entries; `from` and `bytes` are of the program p. Without PTX or a log that is the empty text. */
-#define GETTERS(name, from, bytes) \
-  nvrtcResult nvrtcGet##name##Size(nvrtcProgram p, size_t *to) { \
-    ENTER(); \
-    return is_program(p) ? size_of(bytes, to) : (nvrtcResult)INVALID_PROGRAM; \
+/* What is there of an output that isn't: so many bytes of an empty text. */
+#define OUTPUT_ENTRIES(size_entry, entry, member, empty) \
+  nvrtcResult size_entry(nvrtcProgram program, size_t *bytes) { \
+    ENTER_WITH(program); \
+    if (!bytes) return INVALID_INPUT; \
+    *bytes = program->member.at ? program->member.bytes : (empty); \
+    return NVRTC_SUCCESS; \
   } \
-  nvrtcResult nvrtcGet##name(nvrtcProgram p, char *to) { \
-    ENTER(); \
-    return is_program(p) ? give(from, bytes, to) : (nvrtcResult)INVALID_PROGRAM; \
+  nvrtcResult entry(nvrtcProgram program, char *to) { \
+    ENTER_WITH(program); \
+    const output made = program->member.at ? program->member : (output){(empty) ? (char[]){""} : NULL, empty}; \
+    if (!to || !made.at) return INVALID_INPUT; \
+    memcpy(to, made.at, made.bytes); \
+    return NVRTC_SUCCESS; \
   }
-GETTERS(CUBIN, p->cubin, p->cubin_bytes)
-GETTERS(PTX, p->ptx ? p->ptx : "", p->ptx ? p->ptx_bytes : 1)
-GETTERS(ProgramLog, p->log ? p->log : "", p->log ? strlen(p->log) + 1 : 1)
+OUTPUT_ENTRIES(nvrtcGetCUBINSize, nvrtcGetCUBIN, cubin, 0)
+OUTPUT_ENTRIES(nvrtcGetPTXSize, nvrtcGetPTX, ptx, 1)
+OUTPUT_ENTRIES(nvrtcGetProgramLogSize, nvrtcGetProgramLog, log, 1)

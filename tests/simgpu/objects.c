@@ -27,14 +27,14 @@ void *sim_obtain(size_t bytes) {
   return memory;
 }
 
+void *sim_duplicate(const void *from, size_t bytes) { return from ? memcpy(sim_obtain(bytes), from, bytes) : NULL; }
+
 void *sim_grow(void *array, size_t count, size_t element) {
   if (count != 0 && (count & (count - 1)) != 0) return array; /* grows at powers of two */
   void *grown = realloc(array, (count ? 2 * count : 1) * element);
   if (!grown) abort();
   return grown;
 }
-
-void *sim_duplicate(const void *from, size_t bytes) { return from ? memcpy(sim_obtain(bytes), from, bytes) : NULL; }
 
 uint64_t sim_random(uint64_t *state) {
   *state += UINT64_C(0x9E3779B97F4A7C15);
@@ -59,7 +59,7 @@ void *sim_object_make(size_t bytes, sim_kind kind, sim_context *context, bool in
     entries[entry_count] = (entry){object, kind};
     object->handle = FIRST + STEP * (uint64_t)++entry_count;
   }
-  if (!object->inner) ++alive[kind];
+  if (!inner) ++alive[kind];
   return object;
 }
 
@@ -101,17 +101,26 @@ void *sim_find(uint64_t handle, sim_kind kind) {
   return NULL;
 }
 
-CUresult sim_find_here(uint64_t handle, sim_kind kind, CUresult code, void *found) {
+CUresult sim_check_context(const sim_object *object) {
   SIM_FIND_CONTEXT(context);
-  sim_object *object = sim_find(handle, kind);
-  if (!object) return sim_refuse(code, "no %s", names[kind]);
-  memcpy(found, &object, sizeof object);
-  return sim_check_context(object, names[kind]);
+  if (object->context == context) return CUDA_SUCCESS;
+  return sim_breaks(CUDA_ERROR_INVALID_CONTEXT, "foreign", "a %s of another context than the current one was used",
+                    names[object->kind]);
 }
 
-static const sim_kind kinds[SIMGPU_KINDS] = {[SIMGPU_STREAMS] = SIM_STREAM, [SIMGPU_EVENTS] = SIM_EVENT,
-                                             [SIMGPU_MODULES] = SIM_MODULE, [SIMGPU_GRAPHS] = SIM_GRAPH,
-                                             [SIMGPU_EXECS] = SIM_EXEC, [SIMGPU_CONTEXTS] = SIM_CONTEXT};
+CUresult sim_find_here(uint64_t handle, sim_kind kind, CUresult code, void **object) {
+  SIM_FIND_CONTEXT(context);
+  *object = sim_find(handle, kind);
+  return *object ? sim_check_context(*object) : sim_refuse(code, "no %s", names[kind]);
+}
+
+const char *const sim_kind_names[SIMGPU_KINDS] = {
+  "", "context retains", "streams", "events", "modules", "graphs", "graph execs", "blocks of device memory",
+  "blocks of pinned memory", "blocks of managed memory", "contexts"};
+
+static const sim_kind kinds[SIMGPU_KINDS] = {
+  [SIMGPU_STREAMS] = SIM_STREAM, [SIMGPU_EVENTS] = SIM_EVENT, [SIMGPU_MODULES] = SIM_MODULE,
+  [SIMGPU_GRAPHS] = SIM_GRAPH, [SIMGPU_EXECS] = SIM_EXEC, [SIMGPU_CONTEXTS] = SIM_CONTEXT};
 
 static size_t alive_blocks(const sim_context *context, const sim_block *blocks, simgpu_kind kind) {
   size_t count = 0;

@@ -1,9 +1,8 @@
 /* What an instantiated graph is: steps by number in flows (the root, bodies, child graphs), and its handles. */
 #include "sim.h"
 #include <stdlib.h>
-#include <string.h>
 
-enum { REACH_MOST = 8192 }; /* steps: beyond it nobody knows which are ordered */
+enum { REACH_MOST = 8192 }; /* steps: all are taken for ordered in a flow of more */
 
 /* ---- order within a flow ---- */
 
@@ -27,7 +26,7 @@ static void find_order(sim_flow *flow) {
   unsigned *order = sim_obtain(flow->count * sizeof *order);
   unsigned sorted = sort_steps(flow, order, &flow->chained);
   size_t row = (flow->count + 63) / 64;
-  if (sorted != flow->count) abort(); /* nobody can make a cycle */
+  if (sorted != flow->count) abort(); /* a cycle, which no call makes */
   if (!flow->chained && flow->count <= REACH_MOST) {
     flow->reach = sim_obtain(flow->count * row * sizeof *flow->reach);
     for (unsigned k = flow->count; k-- > 0;) {
@@ -78,12 +77,9 @@ static sim_flow *flow_make(sim_program *program, const sim_graph *graph, sim_flo
 
 static void step_make(sim_program *program, sim_flow *flow, unsigned number, const sim_node *node) {
   sim_step *step = &flow->steps[number];
-  step->type = node->type;
+  step->work = sim_work_copied(node->work);
   step->node = node->base.handle;
   step->after_count = (unsigned)node->after_count;
-  step->call = sim_call_copy(node->call);
-  step->copy = node->copy;
-  step->host = node->host;
   if (node->condition) {
     step->condition_type = node->condition_type;
     step->condition = sim_find_handle(program, node->condition->base.handle);
@@ -111,10 +107,9 @@ static sim_flow *flow_make(sim_program *program, const sim_graph *graph, sim_flo
   return flow;
 }
 
-sim_program *sim_program_make(const sim_graph *graph, sim_context *context) {
+sim_program *sim_program_make(const sim_graph *graph) {
   sim_program *program = sim_obtain(sizeof *program);
   program->references = 1;
-  program->context = context;
   program->chained = true;
   program->handle_count = (unsigned)graph->condition_count;
   program->handles = sim_obtain(graph->condition_count * sizeof *program->handles);
@@ -132,7 +127,7 @@ static void flow_end(sim_flow *flow) {
     for (unsigned body = 0; body < step->size; ++body) flow_end(step->bodies[body]);
     free(step->bodies);
     free(step->next);
-    free(step->call);
+    free(step->work.call);
   }
   free(flow->steps);
   free(flow->reach);
@@ -157,10 +152,10 @@ static sim_flow *flow_copy(sim_program *to, const sim_flow *from, sim_flow *arou
   for (unsigned k = 0; k < flow->count; ++k) {
     sim_step *step = &flow->steps[k];
     step->next = sim_duplicate(step->next, step->next_count * sizeof *step->next);
-    step->call = sim_call_copy(step->call);
+    step->work = sim_work_copied(step->work);
     step->bodies = sim_duplicate(step->bodies, step->size * sizeof *step->bodies);
     for (unsigned body = 0; body < step->size; ++body) step->bodies[body] = flow_copy(to, step->bodies[body], flow);
-    if (step->type == CU_GRAPH_NODE_TYPE_CONDITIONAL) to->handles[step->condition].at = (sim_place){flow, k};
+    if (step->work.type == CU_GRAPH_NODE_TYPE_CONDITIONAL) to->handles[step->condition].at = (sim_place){flow, k};
   }
   return flow;
 }
@@ -199,14 +194,14 @@ static sim_step *find_step(sim_flow *flow, uint64_t node, const sim_flow **where
   return NULL;
 }
 
-sim_step *sim_program_step(sim_program *program, uint64_t node, const sim_flow **flow) {
-  return find_step(program->root, node, flow);
+sim_step *sim_program_step(sim_program *program, CUgraphNode node, const sim_flow **flow) {
+  return find_step(program->root, (uint64_t)(uintptr_t)node, flow);
 }
 
 static bool flow_usable(const sim_flow *flow) {
   for (unsigned k = 0; k < flow->count; ++k) {
     const sim_step *step = &flow->steps[k];
-    if (step->call && !sim_is_alive(step->call->function, SIM_FUNCTION)) return false;
+    if (step->work.call && !sim_is_alive(step->work.call->function, SIM_FUNCTION)) return false;
     for (unsigned body = 0; body < step->size; ++body)
       if (!flow_usable(step->bodies[body])) return false;
   }

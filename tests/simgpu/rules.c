@@ -46,26 +46,25 @@ static void set_list(char **list, const char *text) {
   *list = text ? strdup(text) : NULL;
 }
 
-bool sim_says_no(const char *probe) {
+static bool has(char *const *list, const char *name) {
   SIM_HOLD(lock);
-  return is_listed(says_no, probe);
+  return is_listed(*list, name);
 }
 
-bool sim_allows(const char *rule) {
-  SIM_HOLD(lock);
-  return is_listed(allowed, rule);
-}
+bool sim_says_no(const char *probe) { return has(&says_no, probe); }
+bool sim_allows(const char *rule) { return has(&allowed, rule); }
+bool sim_lacks(const char *entry) { return has(&lacked, entry); }
+void sim_answer_no(const char *probes) { set_list(&says_no, probes); }
+void sim_allow(const char *rules) { set_list(&allowed, rules); }
+void sim_lack(const char *entries) { set_list(&lacked, entries); }
 
-bool sim_lacks(const char *entry) {
-  SIM_HOLD(lock);
-  return is_listed(lacked, entry);
-}
-
-__attribute__((format(printf, 2, 0)))
-static bool note_broken(const char *rule, const char *text, va_list arguments) {
+bool sim_broken(const char *rule, const char *text, ...) {
   char message[SIM_TEXT];
   int used = snprintf(message, sizeof message, "%s: ", rule);
+  va_list arguments;
+  va_start(arguments, text);
   vsnprintf(message + used, sizeof message - (size_t)used, text, arguments);
+  va_end(arguments);
   SIM_HOLD(lock);
   bool counts = !is_listed(allowed, rule);
   if (counts && broken_count++ == 0) memcpy(first_broken, message, sizeof message);
@@ -76,37 +75,14 @@ static bool note_broken(const char *rule, const char *text, va_list arguments) {
   return counts;
 }
 
-__attribute__((format(printf, 2, 0)))
-static void note_refused(CUresult code, const char *text, va_list arguments) {
-  texts *own = own_texts();
-  vsnprintf(own->refused, sizeof own->refused, text, arguments);
-  if (getenv("SIMGPU_TRACE")) fprintf(stderr, "simgpu: refused (%d): %s\n", (int)code, own->refused);
-}
-
-bool sim_broken(const char *rule, const char *text, ...) {
-  va_list arguments;
-  va_start(arguments, text);
-  const bool counts = note_broken(rule, text, arguments);
-  va_end(arguments);
-  return counts;
-}
-
 CUresult sim_refuse(CUresult code, const char *text, ...) {
+  char *refused = own_texts()->refused;
+  int used = snprintf(refused, SIM_TEXT, "%s: ", sim_entered);
   va_list arguments;
   va_start(arguments, text);
-  note_refused(code, text, arguments);
+  vsnprintf(refused + used, SIM_TEXT - (size_t)used, text, arguments);
   va_end(arguments);
-  return code;
-}
-
-CUresult sim_breaks(CUresult code, const char *rule, const char *text, ...) {
-  va_list arguments, again;
-  va_start(arguments, text);
-  va_copy(again, arguments);
-  note_broken(rule, text, arguments);
-  note_refused(code, text, again);
-  va_end(again);
-  va_end(arguments);
+  if (getenv("SIMGPU_TRACE")) fprintf(stderr, "simgpu: refused (%d): %s\n", (int)code, refused);
   return code;
 }
 
@@ -118,21 +94,14 @@ void sim_rules_read(void) {
   set_list(&lacked, getenv("SIMGPU_LACKS"));
 }
 
-/* ---- for simgpu_control ---- */
-
-void sim_answer_no(const char *probes) { set_list(&says_no, probes); }
-void sim_lack(const char *entries) { set_list(&lacked, entries); }
-void sim_allow(const char *rules) { set_list(&allowed, rules); }
-
 unsigned sim_broken_count(void) {
   SIM_HOLD(lock);
   return broken_count;
 }
 
 const char *sim_first_broken(void) {
-  char *copy = own_texts()->broken;
   SIM_HOLD(lock);
-  return memcpy(copy, first_broken, sizeof first_broken);
+  return memcpy(own_texts()->broken, first_broken, sizeof first_broken);
 }
 
 void sim_forgive(void) {
@@ -148,15 +117,13 @@ const char *sim_last_refused(void) { return own_texts()->refused; }
 static void report_leaks(void) {
   SIM_EACH_DEVICE(each)
     if (each->hung) return; /* giving back would have hung, too */
-  static const char *const kinds[SIMGPU_KINDS] = {"", "context retains", "streams", "events", "modules", "graphs",
-                                                  "graph execs", "blocks of device memory", "blocks of pinned memory",
-                                                  "blocks of managed memory", "contexts"};
   char text[SIM_TEXT] = "";
   size_t used = 0;
   for (int kind = SIMGPU_RETAINS; kind < SIMGPU_KINDS; ++kind) {
     size_t count = sim_alive((simgpu_kind)kind);
     if (count && used < sizeof text)
-      used += (size_t)snprintf(text + used, sizeof text - used, "%s%zu %s", used ? ", " : "", count, kinds[kind]);
+      used += (size_t)snprintf(text + used, sizeof text - used, "%s%zu %s", used ? ", " : "", count,
+                               sim_kind_names[kind]);
   }
   if (used) sim_broken("leak", "at the end of the process there are still %s", text);
 }

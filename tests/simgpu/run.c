@@ -1,6 +1,7 @@
 /* A launch of a graph: its nodes in some order that their edges allow, chosen by the seed, conditional nodes truly.
  * Kernels of parallel branches take turns, so that several are under way at once. */
 #include "sim.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,18 +11,18 @@ typedef struct frame {
   struct frame *around;
   struct frame *next, **link; /* among all */
   uint64_t number; /* never twice in a launch */
-  unsigned *missing; /* by step: of those before it */
   unsigned done;
   bool last_closed; /* what it did last was a conditional node that ran nothing */
+  unsigned missing[]; /* by step: of those before it */
 } frame;
 
 typedef struct ready { frame *frame; unsigned step; } ready;
 
-/* Where a kernel ran that set handles: from the root down to it. */
+/* Where a kernel ran that set handles: the step in each flow from the root down to that. */
 typedef struct setter {
-  unsigned references, depth, *steps;
+  unsigned references, depth;
   const sim_flow *flow;
-  uint64_t *frames;
+  struct { uint64_t frame; unsigned step; } at[];
 } setter;
 
 typedef struct setting { /* the last of a handle */
@@ -30,6 +31,13 @@ typedef struct setting { /* the last of a handle */
   unsigned value;
   bool from_within; /* set two levels or more inside the node */
 } setting;
+
+typedef struct state { /* of a handle */
+  setting last, earlier; /* earlier: of another kernel than that of the last */
+  uint64_t passes;       /* of its WHILE node */
+  bool late;             /* P7: has made a pass too many */
+  bool cut;              /* P8: another loop ended */
+} state;
 
 enum { REMEMBERED = 256, MOST_FLIGHTS = 8 };
 
@@ -54,13 +62,8 @@ typedef struct answers { PROBES(PROBE) } answers; /* true: no */
 typedef struct run {
   sim_device *device;
   const sim_program *program;
-  simgpu_counts *counts;
   unsigned *values;    /* of handles */
-  struct handle_state { /* of each */
-    setting last, earlier; /* earlier: of another kernel than that of the last */
-    uint64_t passes;       /* of a WHILE node */
-    bool late, cut;        /* P7: has made a pass too many; P8: another loop ended */
-  } *states;
+  state *states;       /* of handles, too */
   unsigned *entered;   /* by flow: how often */
   ready *ready;
   size_t ready_count;
@@ -73,7 +76,6 @@ typedef struct run {
   frame *all;
   answers no;
   bool failed;
-  sim_why *why;
 } run;
 
 static _Thread_local run *running;
@@ -83,37 +85,32 @@ static _Thread_local run *running;
 /* Whether two kernels that ran were ordered by edges. */
 static bool are_ordered(const setter *a, const setter *b) {
   const sim_flow *flow = a->flow;
-  unsigned depth = a->depth;
   for (unsigned d = 0; d <= a->depth && d <= b->depth; ++d) {
-    if (a->frames[d] != b->frames[d]) return true; /* passes of one body, or its cases */
-    if (a->steps[d] == b->steps[d]) continue;
-    for (; depth > d; --depth) flow = flow->around;
-    return sim_places_ordered((sim_place){flow, a->steps[d]}, (sim_place){flow, b->steps[d]});
+    if (a->at[d].frame != b->at[d].frame) return true; /* passes of one body, or its cases */
+    if (a->at[d].step == b->at[d].step) continue;
+    while (flow->depth > d) flow = flow->around;
+    return sim_places_ordered((sim_place){flow, a->at[d].step}, (sim_place){flow, b->at[d].step});
   }
   return true;
 }
 
 static setter *setter_make(const run *r) {
-  setter *made = sim_obtain(sizeof *made);
+  const sim_flow *flow = r->now->at->flow;
+  setter *made = sim_obtain(sizeof *made + (flow->depth + 1) * sizeof made->at[0]);
   made->references = 1;
-  made->flow = r->now->at->flow;
-  made->depth = made->flow->depth;
-  made->frames = sim_obtain((made->depth + 1) * sizeof *made->frames);
-  made->steps = sim_obtain((made->depth + 1) * sizeof *made->steps);
+  made->flow = flow;
+  made->depth = flow->depth;
   unsigned step = r->now->step;
   for (const frame *each = r->now->at; each; each = each->around) {
-    made->frames[each->flow->depth] = each->number;
-    made->steps[each->flow->depth] = step;
+    made->at[each->flow->depth].frame = each->number;
+    made->at[each->flow->depth].step = step;
     step = each->flow->around_step;
   }
   return made;
 }
 
 static void setter_release(setter *one) {
-  if (!one || --one->references != 0) return;
-  free(one->frames);
-  free(one->steps);
-  free(one);
+  if (one && --one->references == 0) free(one);
 }
 
 /* The first setting of a kernel: others that ran beside it? */
@@ -131,6 +128,10 @@ static void begin_setting(run *r, unsigned long long thread) {
   r->before[place] = now->setter;
   ++now->setter->references;
   ++r->before_count;
+}
+
+static bool is_loop(const sim_step *step) {
+  return step->work.type == CU_GRAPH_NODE_TYPE_CONDITIONAL && step->condition_type == CU_GRAPH_COND_TYPE_WHILE;
 }
 
 static bool is_around(const sim_flow *outer, const sim_flow *inner) {
@@ -161,7 +162,7 @@ static bool is_within(const run *r, const sim_handle *handle) {
 static bool is_ignored(const run *r, const sim_handle *handle) {
   const sim_flow *from = level_of(r->now->at->flow), *to = level_of(handle->at.flow);
   const sim_step *node = &handle->at.flow->steps[handle->at.step];
-  bool loop = node->condition_type == CU_GRAPH_COND_TYPE_WHILE;
+  bool loop = is_loop(node);
   if (r->no.P2o0 || (r->no.P6 && !loop && is_within(r, handle))) return true;
   if (from == to) return false;
   if (is_around(to, from)) {
@@ -192,12 +193,12 @@ static void set_handle(run *r, unsigned number, unsigned value, unsigned long lo
   const bool beside = is_set_beside(r, last, value), beside_earlier = is_set_beside(r, earlier, value);
   if ((beside || beside_earlier) && r->no.P4g) { /* then both are lost */
     r->values[number] = handle->initial;
-    ++r->counts->dropped;
+    ++r->device->counts.dropped;
     return;
   }
   bool twice = last->kernel == now->number;
   if (now->held_back || is_ignored(r, handle) || (twice && r->no.P4a)) {
-    ++r->counts->dropped;
+    ++r->device->counts.dropped;
     return;
   }
   if (now->setter) ++now->setter->references;
@@ -238,9 +239,9 @@ static ready take(run *r, size_t chosen) {
 static void reset_in(run *r, const sim_flow *flow) {
   bool again = r->entered[flow->number]++ > 0;
   for (unsigned k = 0; k < flow->count; ++k) {
-    if (flow->steps[k].type != CU_GRAPH_NODE_TYPE_CONDITIONAL) continue;
+    if (flow->steps[k].work.type != CU_GRAPH_NODE_TYPE_CONDITIONAL) continue;
     unsigned number = flow->steps[k].condition;
-    bool loop = flow->steps[k].condition_type == CU_GRAPH_COND_TYPE_WHILE;
+    bool loop = is_loop(&flow->steps[k]);
     bool resets = again ? (loop ? r->no.P1b : r->no.P1k) : r->no.P1c;
     if (resets && r->program->handles[number].assigned) r->values[number] = r->program->handles[number].initial;
     if (again && loop && r->no.P1b2) r->values[number] = 0;
@@ -248,16 +249,16 @@ static void reset_in(run *r, const sim_flow *flow) {
 }
 
 static void finish(run *r, frame *f);
+static void enter(run *r, const sim_flow *flow, frame *around);
 
 static void frame_end(frame *f) {
   *f->link = f->next;
   if (f->next) f->next->link = f->link;
-  free(f->missing);
   free(f);
 }
 
 static void enter(run *r, const sim_flow *flow, frame *around) {
-  frame *f = sim_obtain(sizeof *f);
+  frame *f = sim_obtain(sizeof *f + flow->count * sizeof f->missing[0]);
   f->flow = flow;
   f->around = around;
   f->number = ++r->frames;
@@ -265,7 +266,6 @@ static void enter(run *r, const sim_flow *flow, frame *around) {
   f->link = &r->all;
   if (f->next) f->next->link = &f->next;
   r->all = f;
-  f->missing = sim_obtain(flow->count * sizeof *f->missing);
   if (flow->is_body) reset_in(r, flow);
   for (unsigned k = 0; k < flow->count; ++k)
     if ((f->missing[k] = flow->steps[k].after_count) == 0) push(r, f, k);
@@ -287,11 +287,11 @@ static void finish(run *r, frame *f) {
   frame_end(f);
   if (!around) return;
   const sim_step *node = &around->flow->steps[step];
-  bool loop = node->type == CU_GRAPH_NODE_TYPE_CONDITIONAL && node->condition_type == CU_GRAPH_COND_TYPE_WHILE;
-  struct handle_state *state = loop ? &r->states[node->condition] : NULL;
-  if (loop && last_closed && r->no.P7 && state->last.from_within && !state->late) {
-    state->late = true; /* the end comes a pass too late */
-    ++r->counts->passes;
+  bool loop = is_loop(node);
+  state *its = loop ? &r->states[node->condition] : NULL;
+  if (loop && last_closed && r->no.P7 && its->last.from_within && !its->late) {
+    its->late = true; /* the end comes a pass too late */
+    ++r->device->counts.passes;
     enter(r, node->bodies[0], around);
     return;
   }
@@ -302,8 +302,9 @@ static void finish(run *r, frame *f) {
 /* Which body runs; the size: none. */
 static unsigned chosen_body(run *r, const sim_step *step) {
   unsigned value = r->values[step->condition];
-  if (r->states[step->condition].cut) {
-    r->states[step->condition].cut = false;
+  bool *cut = &r->states[step->condition].cut;
+  if (*cut) {
+    *cut = false;
     return step->size;
   }
   if (step->condition_type != CU_GRAPH_COND_TYPE_SWITCH) return value ? 0 : 1;
@@ -315,15 +316,15 @@ static unsigned chosen_body(run *r, const sim_step *step) {
 static void end_beside(run *r, sim_place loop) {
   for (unsigned k = 0; k < r->program->handle_count; ++k) {
     sim_place other = r->program->handles[k].at;
-    bool is_loop = other.flow->steps[other.step].condition_type == CU_GRAPH_COND_TYPE_WHILE;
-    if (is_loop && r->states[k].passes && !sim_places_ordered(loop, other)) r->states[k].cut = true;
+    if (is_loop(&other.flow->steps[other.step]) && r->states[k].passes && !sim_places_ordered(loop, other))
+      r->states[k].cut = true;
   }
 }
 
 static void decide(run *r, frame *f, unsigned number) {
   const sim_step *step = &f->flow->steps[number];
   unsigned body = chosen_body(r, step);
-  bool loop = step->condition_type == CU_GRAPH_COND_TYPE_WHILE;
+  bool loop = is_loop(step);
   if (!loop && r->no.P1e) r->values[step->condition] = 0;
   f->last_closed = body >= step->size && !loop;
   if (body >= step->size) {
@@ -331,15 +332,13 @@ static void decide(run *r, frame *f, unsigned number) {
     complete(r, f, number);
     return;
   }
-  if (loop) {
-    ++r->counts->passes;
-    if (++r->states[step->condition].passes > r->device->passes_most) {
-      sim_broken("endless", "a WHILE node made more than %llu passes in one launch",
-                 (unsigned long long)r->device->passes_most);
-      *r->why = (sim_why){"a WHILE node never ended"};
-      r->failed = true;
-      return;
-    }
+  r->device->counts.passes += loop;
+  if (loop && ++r->states[step->condition].passes > r->device->passes_most) {
+    sim_broken("endless", "a WHILE node made more than %llu passes in one launch",
+               (unsigned long long)r->device->passes_most);
+    snprintf(r->device->why, sizeof r->device->why, "a WHILE node never ended");
+    r->failed = true;
+    return;
   }
   enter(r, step->bodies[body], f);
 }
@@ -353,11 +352,10 @@ static void flight_ends(run *r, flight *f) {
 
 /* Until it is over, or pauses for others that may go on or begin. */
 static void go_on(run *r, flight *f) {
-  const sim_call *call = f->at->flow->steps[f->step].call;
-  bool alone = r->no.overlap || (r->ready_count == 0 && r->flight_count == 1), over = true;
+  const sim_call *call = f->at->flow->steps[f->step].work.call;
+  bool alone = r->no.overlap || (r->ready_count == 0 && r->flight_count == 1), over;
   r->now = f;
-  if (f->grid && !sim_go_on_call(r->device, call, f->grid, alone ? NULL : &r->pauses, &over, r->why))
-    r->failed = true;
+  r->failed = !sim_go_on_call(r->device, call, f->grid, alone ? NULL : &r->pauses, &over);
   r->now = NULL;
   if (r->failed || !over) return;
   frame *at = f->at;
@@ -370,8 +368,8 @@ static void go_on(run *r, flight *f) {
 static void begin_kernel(run *r, ready one) {
   const sim_step *step = &one.frame->flow->steps[one.step];
   flight *f = &r->flights[r->flight_count++];
-  *f = (flight){.at = one.frame, .step = one.step, .number = ++r->kernels, .grid = sim_begin_call(step->call)};
-  ++r->counts->kernel_nodes;
+  *f = (flight){.at = one.frame, .step = one.step, .number = ++r->kernels, .grid = sim_begin_call(step->work.call)};
+  ++r->device->counts.kernel_nodes;
   if (r->no.P13) {
     pthread_mutex_lock(&sim_lock);
     sim_memory_refresh(r->device);
@@ -382,17 +380,17 @@ static void begin_kernel(run *r, ready one) {
 
 static void carry_out(run *r, ready one) {
   const sim_step *step = &one.frame->flow->steps[one.step];
-  ++r->counts->nodes;
-  switch (step->type) {
+  ++r->device->counts.nodes;
+  switch (step->work.type) {
     case CU_GRAPH_NODE_TYPE_KERNEL: begin_kernel(r, one); return;
     case CU_GRAPH_NODE_TYPE_MEMCPY:
     case CU_GRAPH_NODE_TYPE_MEMSET:
-      if (!sim_run_copy(r->device, &step->copy, r->why)) r->failed = true;
+      r->failed = !sim_run_copy(r->device, &step->work.copy);
       break;
-    case CU_GRAPH_NODE_TYPE_HOST: step->host.fn(step->host.userData); break;
+    case CU_GRAPH_NODE_TYPE_HOST: step->work.host.fn(step->work.host.userData); break;
     case CU_GRAPH_NODE_TYPE_GRAPH: enter(r, step->bodies[0], one.frame); return;
     case CU_GRAPH_NODE_TYPE_CONDITIONAL:
-      ++r->counts->conditional_nodes;
+      ++r->device->counts.conditional_nodes;
       decide(r, one.frame, one.step);
       return;
     default: break;
@@ -434,9 +432,8 @@ static void run_end(run *r) {
   free(r->ready);
 }
 
-bool sim_run_program(sim_device *device, sim_program *program, sim_exec *exec, simgpu_counts *counts, sim_why *why) {
-  run r = {.device = device, .program = program, .counts = counts, .random = device->launch_random,
-           .pauses = device->launch_random, .why = why};
+bool sim_run_program(sim_device *device, sim_program *program, sim_exec *exec) {
+  run r = {.device = device, .program = program, .random = device->launch_random, .pauses = device->launch_random};
 #define ASK(name) r.no.name = sim_says_no(#name);
   PROBES(ASK)
 #undef ASK

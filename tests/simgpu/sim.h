@@ -2,13 +2,18 @@
 #ifndef SIM_H
 #define SIM_H
 #include "kernel.h"
+#include "lock.h"
 #include "simgpu.h"
-#include <pthread.h>
 #include <stdbool.h>
 
 /* Error codes that gk doesn't tell apart. */
-enum { SIM_ERROR_CAPTURE_MERGE = 902, SIM_ERROR_CAPTURE_UNMATCHED = 903, SIM_ERROR_CAPTURE_ISOLATION = 905,
-       SIM_ERROR_CAPTURE_WRONG_THREAD = 908, SIM_ERROR_REGISTERED = 712 };
+enum {
+  SIM_ERROR_CAPTURE_MERGE = 902,
+  SIM_ERROR_CAPTURE_UNMATCHED = 903,
+  SIM_ERROR_CAPTURE_ISOLATION = 905,
+  SIM_ERROR_CAPTURE_WRONG_THREAD = 908,
+  SIM_ERROR_REGISTERED = 712
+};
 
 /* Larger parameters crash drivers when a node gets them. */
 enum { SIM_NODE_BYTES = 4096, SIM_LAUNCH_BYTES = 32764, SIM_BLOCK = 1024, SIM_SHARED = 49152 };
@@ -18,36 +23,31 @@ enum { SIM_NODE_BYTES = 4096, SIM_LAUNCH_BYTES = 32764, SIM_BLOCK = 1024, SIM_SH
 /* Notes that a rule was broken, by its name in README.md; false if it may be (SIMGPU_ALLOW). */
 __attribute__((format(printf, 2, 3)))
 bool sim_broken(const char *rule, const char *text, ...);
-/* Notes why, and answers the code: what a driver refuses. */
+/* Notes why, after the name of the entry that was called, and answers the code: what a driver refuses. */
 __attribute__((format(printf, 2, 3)))
 CUresult sim_refuse(CUresult code, const char *text, ...);
-/* Both, with one text. */
-__attribute__((format(printf, 3, 4)))
-CUresult sim_breaks(CUresult code, const char *rule, const char *text, ...);
-/* Leaves the function with what the call answers, unless that is success. */
+#define sim_invalid(...) sim_refuse(CUDA_ERROR_INVALID_VALUE, __VA_ARGS__)
+#define sim_unsupported(...) sim_refuse(CUDA_ERROR_NOT_SUPPORTED, __VA_ARGS__)
+/* Both: breaks the rule and refuses. */
+#define sim_breaks(code, rule, ...) (sim_broken(rule, __VA_ARGS__), sim_refuse(code, __VA_ARGS__))
+/* Returns what the call answers, unless that is success. */
 #define SIM_TRY(call) \
   do { \
-    const CUresult sim_result = (call); \
-    if (sim_result != CUDA_SUCCESS) return sim_result; \
+    const CUresult sim_answer = (call); \
+    if (sim_answer != CUDA_SUCCESS) return sim_answer; \
   } while (0)
-/* Declares the object that the caller named, or leaves the function with the reason why it can't be used. */
-#define SIM_FIND_CONTEXT(found) \
-  sim_context *found; \
-  SIM_TRY(sim_current(&found))
-#define SIM_FIND_STREAM(found, handle, entry) \
-  sim_stream *found; \
-  SIM_TRY(sim_stream_find(handle, entry, &found))
-#define SIM_FIND_GRAPH(found, handle) \
-  sim_graph *found; \
-  SIM_TRY(sim_graph_find(handle, &found))
 bool sim_says_no(const char *probe);
 bool sim_allows(const char *rule);
 bool sim_lacks(const char *entry);
 void sim_rules_read(void); /* the environment */
-/* Members of simgpu_control. */
-void sim_answer_no(const char *probes), sim_allow(const char *rules), sim_lack(const char *entries), sim_forgive(void);
+/* For simgpu_control; see simgpu.h. */
+void sim_answer_no(const char *probes);
+void sim_allow(const char *rules);
+void sim_lack(const char *entries);
 unsigned sim_broken_count(void);
-const char *sim_first_broken(void), *sim_last_refused(void);
+const char *sim_first_broken(void);
+void sim_forgive(void);
+const char *sim_last_refused(void);
 
 /* ---- control (control.c) ----------------------------------------------------------------------------------------- */
 
@@ -65,50 +65,50 @@ SIM_ALL_ENTRIES(SIM_PROTOTYPE)
 #undef SIM_PROTOTYPE
 
 extern pthread_mutex_t sim_lock;
-/* Holds a lock until the block is left. */
-static inline pthread_mutex_t *sim_hold(pthread_mutex_t *lock) {
-  pthread_mutex_lock(lock);
-  return lock;
-}
-static inline void sim_let_go(pthread_mutex_t *const *lock) { pthread_mutex_unlock(*lock); }
-#define SIM_HOLD(lock) \
-  __attribute__((cleanup(sim_let_go), unused)) pthread_mutex_t *const sim_held_here = sim_hold(&(lock))
-#define SIM_EACH_DEVICE(each) \
-  for (sim_device *each = sim_devices; each < sim_devices + sim_device_count; ++each)
 extern int sim_version, sim_device_count, sim_arch;
 int sim_shared_most(void); /* shared memory of a block, if it is asked for */
 extern uint64_t sim_seed, sim_passes, sim_memory_bytes;
-extern bool sim_held, sim_lazy, sim_settles, sim_launch_blocking; /* the last: CUDA_LAUNCH_BLOCKING */
+extern bool sim_held, sim_lazy, sim_settles;
+extern bool sim_launch_blocking; /* CUDA_LAUNCH_BLOCKING */
 extern uint64_t sim_busy; /* questions left until kernels of this process run */
 extern simgpu_counts sim_count; /* device's counts are added up by it under the lock */
 
-/* Every entry begins with SIM_ENTER: counts, fails if it is asked to, takes the lock until the function is left. What
- * gives something back begins with SIM_ENTER_BACK and ends with SIM_LEAVE(result): it works even where it fails. */
-CUresult sim_enter(sim_entry entry);
-CUresult sim_enter_back(sim_entry entry);
-void sim_leave(const CUresult *entered);
+/* Every entry begins with SIM_ENTER: takes the lock until the function is left, counts, fails if it is asked to. */
 #define SIM_ENTER(name) \
-  __attribute__((cleanup(sim_leave), unused)) const CUresult sim_entered = sim_enter(SIM_##name); \
-  if (sim_entered != CUDA_SUCCESS) return sim_entered
-#define SIM_ENTER_BACK(name) \
-  const CUresult sim_asked = sim_enter_back(SIM_##name); \
-  __attribute__((cleanup(sim_leave), unused)) const CUresult sim_entered = CUDA_SUCCESS
-#define SIM_LEAVE(result) return sim_asked != CUDA_SUCCESS ? ((void)(result), sim_asked) : (result)
+  SIM_ARRIVE(name); \
+  SIM_TRY(sim_enter(SIM_##name))
+#define SIM_ARRIVE(name) \
+  __attribute__((cleanup(sim_unlock), unused)) pthread_mutex_t *const sim_locked = sim_arrive(#name)
+pthread_mutex_t *sim_arrive(const char *entry);
+CUresult sim_enter(sim_entry entry);
 /* An entry that does nothing else than to answer a result. */
 #define SIM_DEFINE(name, parameters, ...) \
   CUresult sim_##name parameters { \
     SIM_ENTER(name); \
     return __VA_ARGS__; \
   }
+/* An entry that gives something back by the call: it works even where it fails, which is sim_asked then. */
 #define SIM_DEFINE_BACK(name, parameters, ...) \
   CUresult sim_##name parameters { \
-    SIM_ENTER_BACK(name); \
-    SIM_LEAVE(__VA_ARGS__); \
+    SIM_ARRIVE(name); \
+    const CUresult sim_asked = sim_enter_back(SIM_##name), sim_answer = (__VA_ARGS__); \
+    return sim_asked != CUDA_SUCCESS ? sim_asked : sim_answer; \
   }
+CUresult sim_enter_back(sim_entry entry);
+/* An entry that answers a value in *to, if `check` finds nothing against it. */
+#define SIM_ANSWERS(name, parameters, to, check, value) \
+  CUresult sim_##name parameters { \
+    SIM_ENTER(name); \
+    if (!(to)) return CUDA_ERROR_INVALID_VALUE; \
+    SIM_TRY(check); \
+    *(to) = value; \
+    return CUDA_SUCCESS; \
+  }
+extern _Thread_local const char *sim_entered; /* the entry that this thread has called last */
 
 void *sim_obtain(size_t bytes); /* zeroed; ends the process where there is none */
 void *sim_grow(void *array, size_t count, size_t element); /* for one more; NULL for count 0 */
-void *sim_duplicate(const void *from, size_t bytes); /* NULL stays NULL */
+void *sim_duplicate(const void *from, size_t bytes); /* by sim_obtain; NULL for NULL */
 uint64_t sim_random(uint64_t *state);
 
 /* ---- objects (objects.c) ----------------------------------------------------------------------------------------- */
@@ -131,10 +131,15 @@ void sim_object_end(sim_object *object); /* the memory is the caller's */
 void sim_object_forget(sim_object *object); /* it isn't waited for to be given back any more */
 /* NULL, and a broken rule, if it is no such thing or is destroyed. */
 void *sim_find(uint64_t handle, sim_kind kind);
-/* Into *found; refuses with the code what isn't there, and what belongs to another context than the current one. */
-CUresult sim_find_here(uint64_t handle, sim_kind kind, CUresult code, void *found);
+/* Refuses, with the code if there is no such thing, unless it is of the current context. */
+CUresult sim_find_here(uint64_t handle, sim_kind kind, CUresult code, void **object);
+#define SIM_FIND_HERE(type, name, handle, kind, code) \
+  void *name##_found; \
+  SIM_TRY(sim_find_here((uint64_t)(uintptr_t)(handle), kind, code, &name##_found)); \
+  type *const name = name##_found
 bool sim_is_alive(uint64_t handle, sim_kind kind);
 bool sim_is(uint64_t handle, const void *object); /* alive, and that one */
+extern const char *const sim_kind_names[SIMGPU_KINDS];
 size_t sim_alive(simgpu_kind kind);
 size_t sim_alive_in(const struct sim_context *context, simgpu_kind kind);
 #define SIM_OF(type, handle, kind) ((type *)sim_find((uint64_t)(uintptr_t)(handle), kind))
@@ -164,7 +169,8 @@ typedef struct sim_device {
   bool closing; /* it is ended just now */
   _Atomic bool hung; /* something on it didn't end for a while */
   unsigned char *range; /* reserved addresses: [range, range + used) were given out, and never are again */
-  size_t used, taken; /* taken: bytes of live blocks */
+  size_t used;
+  size_t taken; /* bytes of live blocks */
   sim_block *blocks;
   sim_freed *freed;
   size_t freed_count;
@@ -172,10 +178,13 @@ typedef struct sim_device {
   pthread_t thread;
   pthread_cond_t work, done;
   bool ending;
-  struct sim_stream *streams, *running; /* running: whose item is carried out */
+  struct sim_stream *streams;
+  struct sim_stream *running; /* whose item is carried out */
   uint64_t random;         /* which stream goes on */
   uint64_t streams_random; /* where the next stream's own begins */
-  uint64_t launch_random, passes_most; /* for the item that is carried out */
+  uint64_t launch_random, passes_most; /* for the item that is carried out, */
+  simgpu_counts counts;                /* and what came of it */
+  char why[512];
   sim_torn torn[SIM_TORN_MOST]; /* its thread's own */
   unsigned torn_count;
 } sim_device;
@@ -193,11 +202,16 @@ typedef struct sim_context {
 } sim_context;
 
 extern sim_device sim_devices[];
+#define SIM_EACH_DEVICE(each) \
+  for (sim_device *each = sim_devices; each < sim_devices + sim_device_count; ++each)
 /* The current context into *context; refuses if there is none or it has failed. */
 CUresult sim_current(sim_context **context);
+#define SIM_FIND_CONTEXT(name) \
+  sim_context *name; \
+  SIM_TRY(sim_current(&name))
 sim_context *sim_current_or_null(void);
 /* That the thing belongs to the current context. */
-CUresult sim_check_context(const sim_object *object, const char *what);
+CUresult sim_check_context(const sim_object *object);
 void sim_fail_context(sim_context *context, CUresult code, const char *why);
 bool sim_is_initialised(void);
 /* Ends what is in it, whoever holds it. */
@@ -251,7 +265,6 @@ typedef struct sim_call { /* of a kernel; one allocation */
 
 /* Checks and copies; *call is by malloc. most: bytes of parameters. */
 CUresult sim_call_make(const CUDA_KERNEL_NODE_PARAMS_v3 *asked, size_t most, sim_call **call);
-sim_call *sim_call_copy(const sim_call *call);
 
 typedef struct sim_copy { /* or a fill */
   unsigned char *to;
@@ -277,7 +290,8 @@ typedef struct sim_item { /* of work for a stream */
 typedef struct sim_stream {
   sim_object base;
   struct sim_stream *next;
-  bool is_default, blocking; /* blocking: waits for the default stream, and that for it */
+  bool blocking; /* waits for the default stream, and that for it */
+  bool is_default;
   uint64_t id; /* never given out again */
   uint64_t random; /* of its items: what other streams do, and when, doesn't matter to them */
   sim_item *first, *last;
@@ -299,23 +313,22 @@ typedef struct sim_event {
 } sim_event;
 
 /* Of the current context; NULL: the default stream, which can't be used while it would wait for a captured one. */
-CUresult sim_stream_find(CUstream handle, const char *entry, sim_stream **stream);
+CUresult sim_stream_find(CUstream handle, sim_stream **stream);
+#define SIM_FIND_STREAM(name, handle) \
+  sim_stream *name; \
+  SIM_TRY(sim_stream_find(handle, &name))
 /* For questions about captures: of any context, and nothing is spoiled by them. */
-CUresult sim_stream_asked(CUstream handle, const char *entry, sim_stream **stream);
+CUresult sim_stream_asked(CUstream handle, sim_stream **stream);
 sim_stream *sim_stream_make(sim_context *context, bool is_default, bool blocking);
 void sim_stream_drop(sim_stream *stream);
-void sim_post(sim_stream *stream, sim_item item); /* copies it */
-void sim_item_end(sim_item *item);
+void sim_post(sim_stream *stream, sim_item item); /* copies the item */
 void sim_wait_idle(sim_context *context); /* all streams */
 void sim_wait_stream(sim_stream *stream);
 void sim_seed_device(sim_device *device, uint64_t seed);
 void sim_wake_devices(void); /* what keeps them from going on has changed */
-/* Others' work on the device ends before what waits, and a question is one step of its clock. */
-void sim_busy_over(void);
-void sim_busy_step(void);
-void sim_wait_begin(void), sim_wait_end(void); /* around each wait for the device's thread */
 size_t sim_queued(void);
-void sim_worker_start(sim_device *device), sim_worker_stop(sim_device *device);
+void sim_worker_start(sim_device *device);
+void sim_worker_stop(sim_device *device);
 /* Waits made the context's late failure known. */
 CUresult sim_state(sim_context *context);
 
@@ -323,23 +336,28 @@ CUresult sim_state(sim_context *context);
 
 typedef struct sim_condition { /* a handle */
   sim_object base;
-  struct sim_graph *root, *of; /* the graph that it was made for; a body may be one */
+  struct sim_graph *of; /* the graph that it was made for; a body may be one */
   unsigned initial;
   bool assigned; /* has a default */
   struct sim_node *node;
 } sim_condition;
 
+typedef struct sim_work { /* what a node does, by its type */
+  CUgraphNodeType type;
+  sim_call *call;
+  sim_copy copy;
+  CUDA_HOST_NODE_PARAMS host;
+} sim_work;
+sim_work sim_work_copied(sim_work work); /* with a call of its own */
+
 typedef struct sim_node {
   sim_object base;
   struct sim_graph *graph;
-  CUgraphNodeType type;
+  sim_work work;
   struct sim_node **after;
   size_t after_count;
   size_t index; /* in its graph */
-  sim_call *call;
-  void **parameters; /* of the call, for who asked; NULL: nobody did */
-  sim_copy copy;
-  CUDA_HOST_NODE_PARAMS host;
+  void **parameters; /* of the call, once they were asked for */
   struct sim_graph *child;
   sim_condition *condition;
   CUgraphConditionalNodeType condition_type;
@@ -358,45 +376,48 @@ typedef struct sim_graph {
   sim_condition **conditions; /* of a root */
   size_t condition_count;
   uint64_t exec;  /* the one that lives, of a graph with conditional nodes */
-  bool poisoned, capturing; /* poisoned: by a capture that went wrong */
+  bool poisoned;  /* by a capture that went wrong */
+  bool capturing;
   unsigned captures; /* of a root: into it and what is in it */
 } sim_graph;
 
 CUresult sim_graph_find(CUgraph handle, sim_graph **graph);
+#define SIM_FIND_GRAPH(name, handle) \
+  sim_graph *name; \
+  SIM_TRY(sim_graph_find(handle, &name))
 CUresult sim_check_reserved(const CUgraphNodeParams *asked);
 sim_graph *sim_graph_make(sim_node *owner);
 void sim_graph_drop(sim_graph *graph); /* with all in it */
-/* A node behind those; checks what may stand there. */
-CUresult sim_node_add(sim_graph *graph, CUgraphNodeType type, const CUgraphNode *after, size_t count, sim_node **node);
+/* A node behind those; checks what may stand there. The call belongs to the node, or is freed. */
+CUresult sim_node_add(sim_graph *graph, sim_work work, const CUgraphNode *after, size_t count, sim_node **node);
+sim_node *sim_node_in(const sim_graph *graph, CUgraphNode handle); /* NULL: it isn't a node of that graph */
+bool sim_node_is_behind(const sim_node *node, const sim_node *other); /* or the same */
+bool sim_edge_full(const CUgraphEdgeData *edge); /* all zero */
 bool sim_graph_conditional(const sim_graph *graph); /* holds conditional nodes, at any depth */
-bool sim_graph_copy(sim_graph *to, const sim_graph *from); /* nodes of all kinds but conditional ones */
-CUresult sim_condition_add(sim_graph *graph, const CUgraphNode *after, size_t count,
-                           CUDA_CONDITIONAL_NODE_PARAMS *asked, sim_node **node);
+CUresult sim_condition_add(sim_graph *graph, const CUgraphNode *after, size_t count, CUgraphNodeParams *all,
+                           sim_node **node);
+CUresult sim_fill_of(const CUgraphNodeParams *all, bool any_context, const sim_context *context, sim_copy *fill);
 const char *sim_node_name(CUgraphNodeType type);
-bool sim_node_is_behind(const sim_node *node, const sim_node *other); /* at any distance, or the same */
-CUgraphNodeParams sim_kernel_node(const void *asked, size_t bytes); /* parameters of any version */
-/* Of a fill node's parameters; the context is for those that name none. */
-CUresult sim_fill_of(const sim_context *context, const CUgraphNodeParams *asked, sim_copy *fill);
 
 /* ---- graphs ready to run (program.c, exec.c, run.c) -------------------------------------------------------------- */
 
 typedef struct sim_flow sim_flow;
 
 typedef struct sim_step {
-  CUgraphNodeType type;
+  sim_work work;
   uint64_t node;
-  unsigned *next, next_count, after_count; /* steps behind it; how many are before it */
-  sim_call *call;
-  sim_copy copy;
-  CUDA_HOST_NODE_PARAMS host;
+  unsigned *next; /* steps behind it */
+  unsigned next_count, after_count;
   CUgraphConditionalNodeType condition_type;
-  unsigned condition, size; /* condition: its number */
+  unsigned condition; /* number */
+  unsigned size;
   sim_flow **bodies; /* of a child node: one */
 } sim_step;
 
 struct sim_flow {
   sim_step *steps;
-  unsigned count, number; /* number: among the program's */
+  unsigned count;
+  unsigned number; /* among the program's */
   sim_flow *around; /* NULL: the root */
   unsigned around_step, depth;
   bool is_body; /* false: a child graph's, or the root */
@@ -415,7 +436,6 @@ typedef struct sim_handle {
 
 typedef struct sim_program { /* what an exec is at a launch; changed by copying */
   unsigned references;
-  sim_context *context;
   sim_flow *root;
   unsigned flow_count;
   sim_handle *handles; /* ascending */
@@ -426,37 +446,34 @@ typedef struct sim_program { /* what an exec is at a launch; changed by copying 
 typedef struct sim_exec {
   sim_object base;
   sim_program *program;
-  uint64_t graph;
-  bool conditional, gone;
+  bool conditional;
   unsigned queued; /* launches not over */
+  bool gone;
   uint64_t checked; /* sim_unloads when its kernels were last found alive */
   unsigned *kept;   /* handle values at the end of the last launch, for P1a */
 } sim_exec;
 
 extern uint64_t sim_unloads; /* modules so far */
-sim_program *sim_program_make(const sim_graph *graph, sim_context *context);
+sim_program *sim_program_make(const sim_graph *graph);
 sim_program *sim_program_copy(const sim_program *program);
 void sim_program_release(sim_program *program);
-sim_step *sim_program_step(sim_program *program, uint64_t node, const sim_flow **flow); /* NULL: none */
+sim_step *sim_program_step(sim_program *program, CUgraphNode node, const sim_flow **flow); /* NULL: none */
 bool sim_program_usable(const sim_program *program); /* no kernel's module is gone */
 bool sim_places_ordered(sim_place a, sim_place b);
 unsigned sim_find_handle(const sim_program *program, uint64_t handle); /* handle_count: none */
 void sim_exec_over(sim_exec *exec); /* one of its launches is */
 
-/* On the device's thread, without the lock; true: done, else why. */
-typedef struct sim_why { char text[512]; } sim_why;
-bool sim_run_program(sim_device *device, sim_program *program, sim_exec *exec, simgpu_counts *counts, sim_why *why);
-bool sim_run_call(sim_device *device, const sim_call *call, sim_why *why);
-/* The same with others in between: see kernel.h. */
+/* On the device's thread, without the lock; true: done, else device->why says what went wrong. */
+bool sim_run_program(sim_device *device, sim_program *program, sim_exec *exec);
+bool sim_run_copy(sim_device *device, const sim_copy *copy);
+/* As sim_kernel_go_on of kernel.h. */
+bool sim_go_on_call(sim_device *device, const sim_call *call, sim_grid *grid, uint64_t *random, bool *over);
 sim_grid *sim_begin_call(const sim_call *call);
-bool sim_go_on_call(sim_device *device, const sim_call *call, sim_grid *grid, uint64_t *random, bool *over,
-                    sim_why *why);
 /* Where a copy went whose source was changed before it ran, so that it may have brought either; by the device's thread.
  * Who reads there breaks a rule, until another copy has replaced it. */
 void sim_torn_note(sim_device *device, const unsigned char *to, size_t bytes);
 void sim_torn_forget(sim_device *device, const unsigned char *to, size_t bytes);
 uint64_t sim_source_hash(const unsigned char *bytes, size_t count); /* never 0 */
-bool sim_run_copy(sim_device *device, const sim_copy *copy, sim_why *why);
 
 /* ---- captures (capture.c) ---------------------------------------------------------------------------------------- */
 
@@ -471,19 +488,20 @@ typedef struct sim_capture {
   bool invalid;
 } sim_capture;
 
-/* For a call that no capture takes up: refuses, and the capture is invalid. */
-CUresult sim_capture_refuses(sim_stream *stream, const char *entry);
+/* For a call that no capture takes up: refuses if the stream is captured, and the capture is invalid. */
+CUresult sim_capture_refuses(const sim_stream *stream);
 /* For a call that might wait: refuses if a capture under way forbids it to this thread, and that capture is invalid. */
-CUresult sim_capture_unsafe(const char *entry);
+CUresult sim_capture_unsafe(void);
 /* For a call that waits for a whole context: no capture in it survives that. */
-CUresult sim_capture_context(const sim_context *context, const char *entry);
+CUresult sim_capture_context(const sim_context *context);
 /* A capture that the default stream would wait for; NULL: none, or it is another stream. The second one refuses. */
 sim_capture *sim_capture_implicit(const sim_stream *stream);
-CUresult sim_capture_unusable(const sim_stream *stream, const char *entry);
+CUresult sim_capture_unusable(const sim_stream *stream);
+CUstreamCaptureStatus sim_capture_status(const sim_stream *stream);
 /* An event recorded on a stream that is being captured; a wait where the stream or the event is. */
 void sim_capture_record(sim_stream *stream, sim_event *event);
 CUresult sim_capture_wait(sim_stream *stream, const sim_event *event);
-/* Takes up a kernel (call, which becomes its own), a copy, or a host function. */
-CUresult sim_capture_add(sim_stream *stream, sim_call *call, const sim_copy *copy, const CUDA_HOST_NODE_PARAMS *host);
+/* A node behind what the stream has captured. The call belongs to the node, or is freed. */
+CUresult sim_capture_add(sim_stream *stream, sim_work work);
 void sim_capture_drop(sim_stream *stream);
 #endif

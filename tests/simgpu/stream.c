@@ -9,7 +9,7 @@ static void event_free(sim_event *event) {
   free(event);
 }
 
-void sim_item_end(sim_item *item) {
+static void item_end(sim_item *item) {
   if (item->program) sim_program_release(item->program);
   if (item->exec) sim_exec_over(item->exec);
   if (item->event && --item->event->items == 0 && item->event->gone) event_free(item->event);
@@ -75,16 +75,18 @@ void sim_seed_device(sim_device *device, uint64_t seed) {
   for (sim_stream *each = device->streams; each; each = each->next) each->random = sim_random(&device->streams_random);
 }
 
-static bool run_item(sim_device *device, sim_item *item, simgpu_counts *counts, sim_why *why) {
+static bool run_item(sim_device *device, sim_item *item) {
+  bool over;
   switch (item->kind) {
-    case SIM_ITEM_KERNEL: return sim_run_call(device, item->call, why);
+    case SIM_ITEM_KERNEL: return sim_go_on_call(device, item->call, sim_begin_call(item->call), NULL, &over);
     case SIM_ITEM_COPY:
       sim_torn_forget(device, item->copy.to, item->copy.bytes);
       if (item->source && item->source != sim_source_hash(item->copy.from, item->copy.bytes))
         sim_torn_note(device, item->copy.to, item->copy.bytes);
-      return sim_run_copy(device, &item->copy, why);
-    case SIM_ITEM_GRAPH: return sim_run_program(device, item->program, item->exec, counts, why);
-    case SIM_ITEM_EVENT: case SIM_ITEM_WAIT: break;
+      return sim_run_copy(device, &item->copy);
+    case SIM_ITEM_GRAPH: return sim_run_program(device, item->program, item->exec);
+    case SIM_ITEM_EVENT:
+    case SIM_ITEM_WAIT: return true;
   }
   return true;
 }
@@ -109,27 +111,26 @@ static void stream_free(sim_stream *stream) {
 /* The first item of the stream, with the lock but while it runs. */
 static void work_on(sim_device *device, sim_stream *stream) {
   sim_item *item = stream->first;
-  simgpu_counts counts = {0};
-  sim_why why = {""};
   sim_context *context = stream->base.context;
   device->running = stream;
   device->launch_random = sim_random(&stream->random);
   device->passes_most = sim_passes;
+  device->counts = (simgpu_counts){0};
   if (context->sticky == CUDA_SUCCESS && !item->event) {
     sim_memory_open(device);
     pthread_mutex_unlock(&sim_lock);
-    bool right = run_item(device, item, &counts, &why);
+    bool right = run_item(device, item);
     pthread_mutex_lock(&sim_lock);
     sim_memory_show(device);
-    add_counts(&counts);
-    if (!right) sim_fail_context(context, CUDA_ERROR_ILLEGAL_ADDRESS, why.text);
+    add_counts(&device->counts);
+    if (!right) sim_fail_context(context, CUDA_ERROR_ILLEGAL_ADDRESS, device->why);
   }
   if (item->kind == SIM_ITEM_EVENT && item->event->reached < item->event_record)
     item->event->reached = item->event_record;
   device->running = NULL;
   stream->first = item->next;
   if (!stream->first) stream->last = NULL;
-  sim_item_end(item);
+  item_end(item);
   if (stream->gone && !stream->first) stream_free(stream);
 }
 
@@ -176,39 +177,36 @@ void sim_post(sim_stream *stream, sim_item asked) {
   pthread_cond_signal(&stream->base.context->device->work);
 }
 
-void sim_wait_stream(sim_stream *stream) {
-  /* What comes later isn't waited for: others may go on handing over. */
-  sim_device *device = stream->base.context->device;
-  uint64_t until = stream->last ? stream->last->number : 0, handle = stream->base.handle;
-  sim_wait_begin();
-  while (sim_is(handle, stream) && stream->first && stream->first->number <= until)
-    pthread_cond_wait(&device->done, &sim_lock);
-  sim_wait_end();
-}
-
 void sim_wake_devices(void) {
   SIM_EACH_DEVICE(each)
     if (each->contexts) pthread_cond_broadcast(&each->work);
 }
 
-void sim_busy_over(void) {
-  if (sim_busy) sim_wake_devices();
+/* A question is one step of the clock of other work on the device. */
+static void busy_step(void) {
+  steps += sim_lazy;
+  if ((sim_busy && --sim_busy == 0) || sim_lazy) sim_wake_devices();
+}
+
+/* Around each wait for a device's thread; other work on the device ends before. */
+static void wait_begin(void) {
+  steps = 0;
+  ++waiting;
+  if (sim_busy || (waiting == 1 && sim_lazy)) sim_wake_devices();
   sim_busy = 0;
 }
 
-void sim_busy_step(void) {
-  if (sim_busy && --sim_busy == 0) sim_wake_devices();
-  steps += sim_lazy;
-  if (sim_lazy) sim_wake_devices();
-}
+static void wait_end(void) { --waiting; }
 
-void sim_wait_begin(void) {
-  sim_busy_over();
-  steps = 0;
-  if (++waiting == 1 && sim_lazy) sim_wake_devices();
+/* What comes later isn't waited for: other threads may go on handing over. */
+void sim_wait_stream(sim_stream *stream) {
+  sim_device *device = stream->base.context->device;
+  uint64_t until = stream->last ? stream->last->number : 0, handle = stream->base.handle;
+  wait_begin();
+  while (sim_is(handle, stream) && stream->first && stream->first->number <= until)
+    pthread_cond_wait(&device->done, &sim_lock);
+  wait_end();
 }
-
-void sim_wait_end(void) { --waiting; }
 
 size_t sim_queued(void) {
   size_t count = 0;
@@ -219,16 +217,16 @@ size_t sim_queued(void) {
 }
 
 static bool is_idle(const sim_device *device) {
-  for (const sim_stream *each = device->streams; each; each = each->next)
-    if (each->first) return false;
-  return true;
+  const sim_stream *each = device->streams;
+  while (each && !each->first) each = each->next;
+  return !each;
 }
 
 void sim_wait_idle(sim_context *context) {
   ++sim_count.waits;
-  sim_wait_begin();
+  wait_begin();
   while (!is_idle(context->device)) pthread_cond_wait(&context->device->done, &sim_lock);
-  sim_wait_end();
+  wait_end();
 }
 
 /* ---- streams ---- */
@@ -253,39 +251,43 @@ void sim_stream_drop(sim_stream *stream) {
 }
 
 /* NULL and 1 are names of the default stream of the current context. */
-static CUresult find(CUstream handle, const char *entry, sim_stream **stream) {
+static CUresult find(CUstream handle, sim_stream **stream) {
   SIM_FIND_CONTEXT(context);
   *stream = (uintptr_t)handle <= GKI_CU_STREAM_LEGACY ? context->default_stream
                                                       : SIM_OF(sim_stream, handle, SIM_STREAM);
-  return *stream ? CUDA_SUCCESS : sim_refuse(CUDA_ERROR_INVALID_HANDLE, "%s: no stream", entry);
+  return *stream ? CUDA_SUCCESS : sim_refuse(CUDA_ERROR_INVALID_HANDLE, "no stream");
 }
 
-CUresult sim_stream_asked(CUstream handle, const char *entry, sim_stream **stream) {
-  SIM_TRY(find(handle, entry, stream));
+CUresult sim_stream_asked(CUstream handle, sim_stream **stream) {
+  SIM_TRY(find(handle, stream));
   if (!sim_capture_implicit(*stream)) return CUDA_SUCCESS;
-  return sim_refuse(CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, "%s: a blocking stream of the context is being captured",
-                    entry);
+  return sim_refuse(CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, "a blocking stream of the context is being captured");
 }
 
-CUresult sim_stream_find(CUstream handle, const char *entry, sim_stream **stream) {
-  SIM_TRY(find(handle, entry, stream));
-  SIM_TRY(sim_check_context(&(*stream)->base, "stream"));
-  return sim_capture_unusable(*stream, entry);
+CUresult sim_stream_find(CUstream handle, sim_stream **stream) {
+  SIM_TRY(find(handle, stream));
+  SIM_TRY(sim_check_context(&(*stream)->base));
+  return sim_capture_unusable(*stream);
+}
+
+/* Of any context, but not captured. */
+static CUresult find_uncaptured(CUstream handle, sim_stream **stream) {
+  SIM_TRY(find(handle, stream));
+  return sim_capture_refuses(*stream);
 }
 
 CUresult sim_cuStreamCreate(CUstream *stream, unsigned int flags) {
   SIM_ENTER(cuStreamCreate);
   SIM_FIND_CONTEXT(context);
-  if (!stream || flags > CU_STREAM_NON_BLOCKING) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "cuStreamCreate: flags");
+  if (!stream || flags > CU_STREAM_NON_BLOCKING) return sim_invalid("flags");
   *stream = SIM_HANDLE(CUstream, sim_stream_make(context, false, flags == CU_STREAM_DEFAULT));
   return CUDA_SUCCESS;
 }
 
 static CUresult stream_destroy(CUstream handle) {
   sim_stream *stream = SIM_OF(sim_stream, handle, SIM_STREAM);
-  if (!stream) return sim_refuse(CUDA_ERROR_INVALID_HANDLE, "cuStreamDestroy: no stream");
-  if (stream->is_default) return sim_refuse(CUDA_ERROR_INVALID_HANDLE, "cuStreamDestroy: the default stream");
-  CUresult state = sim_check_context(&stream->base, "stream");
+  if (!stream || stream->is_default) return sim_refuse(CUDA_ERROR_INVALID_HANDLE, "no stream, or the default stream");
+  CUresult state = sim_check_context(&stream->base);
   if (stream->capture) sim_broken("capture", "a stream was destroyed that is being captured");
   sim_stream_drop(stream);
   return state;
@@ -295,9 +297,9 @@ SIM_DEFINE_BACK(cuStreamDestroy, (CUstream stream), stream_destroy(stream))
 
 CUresult sim_cuStreamSynchronize(CUstream handle) {
   SIM_ENTER(cuStreamSynchronize);
-  SIM_FIND_STREAM(stream, handle, "cuStreamSynchronize");
-  if (stream->capture) return sim_capture_refuses(stream, "cuStreamSynchronize");
-  SIM_TRY(sim_capture_unsafe("cuStreamSynchronize"));
+  SIM_FIND_STREAM(stream, handle);
+  SIM_TRY(sim_capture_refuses(stream));
+  SIM_TRY(sim_capture_unsafe());
   sim_context *context = stream->base.context;
   ++sim_count.waits;
   sim_wait_stream(stream);
@@ -306,52 +308,54 @@ CUresult sim_cuStreamSynchronize(CUstream handle) {
 
 CUresult sim_cuStreamQuery(CUstream handle) {
   SIM_ENTER(cuStreamQuery);
-  SIM_FIND_STREAM(stream, handle, "cuStreamQuery");
+  SIM_FIND_STREAM(stream, handle);
   if (sim_settles) {
     sim_device *device = stream->base.context->device;
     while (!is_at_rest(device)) pthread_cond_wait(&device->done, &sim_lock);
-    SIM_TRY(sim_stream_find(handle, "cuStreamQuery", &stream)); /* another thread may have destroyed it */
+    SIM_TRY(sim_stream_find(handle, &stream)); /* another thread may have destroyed it */
   }
-  if (stream->capture) return sim_capture_refuses(stream, "cuStreamQuery");
-  SIM_TRY(sim_capture_unsafe("cuStreamQuery"));
+  SIM_TRY(sim_capture_refuses(stream));
+  SIM_TRY(sim_capture_unsafe());
   if (!stream->first) return sim_state(stream->base.context);
-  sim_busy_step();
+  busy_step();
   return CUDA_ERROR_NOT_READY;
 }
 
-static CUresult find_uncaptured(CUstream handle, const char *entry, sim_stream **stream) {
-  SIM_TRY(find(handle, entry, stream));
-  return (*stream)->capture ? sim_capture_refuses(*stream, entry) : CUDA_SUCCESS;
-}
-
 CUresult sim_cuStreamGetCtx(CUstream handle, CUcontext *context) {
-  SIM_ENTER(cuStreamGetCtx);
   sim_stream *stream;
+  SIM_ENTER(cuStreamGetCtx);
   if (!context) return CUDA_ERROR_INVALID_VALUE;
-  SIM_TRY(find_uncaptured(handle, "cuStreamGetCtx", &stream));
+  SIM_TRY(find_uncaptured(handle, &stream));
   *context = SIM_HANDLE(CUcontext, stream->base.context);
   return CUDA_SUCCESS;
 }
 
 CUresult sim_cuStreamGetId(CUstream handle, unsigned long long *id) {
-  SIM_ENTER(cuStreamGetId);
   sim_stream *stream;
+  SIM_ENTER(cuStreamGetId);
   if (!id) return CUDA_ERROR_INVALID_VALUE;
-  SIM_TRY(find_uncaptured(handle, "cuStreamGetId", &stream));
+  SIM_TRY(find_uncaptured(handle, &stream));
   *id = stream->id;
+  return CUDA_SUCCESS;
+}
+
+CUresult sim_cuStreamIsCapturing(CUstream handle, CUstreamCaptureStatus *status) {
+  sim_stream *stream;
+  SIM_ENTER(cuStreamIsCapturing);
+  if (!status) return CUDA_ERROR_INVALID_VALUE;
+  SIM_TRY(sim_stream_asked(handle, &stream));
+  *status = sim_capture_status(stream);
   return CUDA_SUCCESS;
 }
 
 /* ---- events ---- */
 
-static CUresult event_find(CUevent handle, sim_event **event) {
-  return sim_find_here((uint64_t)(uintptr_t)handle, SIM_EVENT, CUDA_ERROR_INVALID_HANDLE, event);
-}
+#define FIND_EVENT(name, handle) SIM_FIND_HERE(sim_event, name, handle, SIM_EVENT, CUDA_ERROR_INVALID_HANDLE)
 
 CUresult sim_cuEventCreate(CUevent *event, unsigned int flags) {
   SIM_ENTER(cuEventCreate);
   SIM_FIND_CONTEXT(context);
-  if (!event || flags > 3) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "cuEventCreate: flags");
+  if (!event || flags > 3) return sim_invalid("flags");
   const sim_event *made = sim_object_make(sizeof *made, SIM_EVENT, context, false);
   *event = SIM_HANDLE(CUevent, made);
   return CUDA_SUCCESS;
@@ -364,12 +368,10 @@ static void post_event(sim_stream *stream, enum sim_item_kind kind, sim_event *e
 
 CUresult sim_cuEventRecord(CUevent handle, CUstream where) {
   SIM_ENTER(cuEventRecord);
-  sim_event *event;
-  sim_stream *stream;
-  SIM_TRY(event_find(handle, &event));
-  SIM_TRY(sim_stream_find(where, "cuEventRecord", &stream));
+  FIND_EVENT(event, handle);
+  SIM_FIND_STREAM(stream, where);
   if (stream->capture && stream->capture->invalid)
-    return sim_refuse(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, "cuEventRecord: the capture is invalid");
+    return sim_refuse(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, "the capture is invalid");
   if (stream->capture) {
     sim_capture_record(stream, event);
     return CUDA_SUCCESS;
@@ -382,51 +384,47 @@ CUresult sim_cuEventRecord(CUevent handle, CUstream where) {
 
 CUresult sim_cuStreamWaitEvent(CUstream where, CUevent handle, unsigned int flags) {
   SIM_ENTER(cuStreamWaitEvent);
-  sim_event *event;
-  sim_stream *stream;
-  if (flags != 0) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "cuStreamWaitEvent: flags must be 0");
-  SIM_TRY(event_find(handle, &event));
-  SIM_TRY(sim_stream_find(where, "cuStreamWaitEvent", &stream));
+  if (flags != 0) return sim_invalid("flags must be 0");
+  FIND_EVENT(event, handle);
+  SIM_FIND_STREAM(stream, where);
   if (stream->capture || event->capture) return sim_capture_wait(stream, event);
   post_event(stream, SIM_ITEM_WAIT, event);
   return CUDA_SUCCESS;
 }
 
 /* What asks for an event, or waits for it. */
-static CUresult check_asked(const sim_event *event, const char *entry) {
-  if (event->capture) return sim_refuse(CUDA_ERROR_CAPTURED_EVENT, "%s: the event was recorded in a capture", entry);
-  return sim_capture_unsafe(entry);
+static CUresult check_asked(const sim_event *event) {
+  if (event->capture) return sim_refuse(CUDA_ERROR_CAPTURED_EVENT, "the event was recorded in a capture");
+  return sim_capture_unsafe();
 }
 
 CUresult sim_cuEventQuery(CUevent handle) {
   SIM_ENTER(cuEventQuery);
-  sim_event *event;
-  SIM_TRY(event_find(handle, &event));
-  SIM_TRY(check_asked(event, "cuEventQuery"));
+  FIND_EVENT(event, handle);
+  SIM_TRY(check_asked(event));
   if (event->reached >= event->recorded) return sim_state(event->base.context);
-  sim_busy_step();
+  busy_step();
   return CUDA_ERROR_NOT_READY;
 }
 
 CUresult sim_cuEventSynchronize(CUevent handle) {
   SIM_ENTER(cuEventSynchronize);
-  sim_event *event;
-  SIM_TRY(event_find(handle, &event));
-  SIM_TRY(check_asked(event, "cuEventSynchronize"));
+  FIND_EVENT(event, handle);
+  SIM_TRY(check_asked(event));
   uint64_t until = event->recorded, number = event->base.handle;
   sim_context *context = event->base.context;
   ++sim_count.waits;
-  sim_wait_begin();
+  wait_begin();
   while (sim_is_alive(number, SIM_EVENT) && event->reached < until)
     pthread_cond_wait(&context->device->done, &sim_lock);
-  sim_wait_end();
+  wait_end();
   return sim_state(context);
 }
 
 CUresult sim_event_end(CUevent handle) {
   sim_event *event = SIM_OF(sim_event, handle, SIM_EVENT);
-  if (!event) return sim_refuse(CUDA_ERROR_INVALID_HANDLE, "cuEventDestroy: no event");
-  CUresult state = sim_check_context(&event->base, "event");
+  if (!event) return sim_refuse(CUDA_ERROR_INVALID_HANDLE, "no event");
+  CUresult state = sim_check_context(&event->base);
   sim_object_end(&event->base);
   event->gone = true;
   if (event->items == 0) event_free(event);
