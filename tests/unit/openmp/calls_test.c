@@ -12,7 +12,6 @@ enum { ITEM_NS = 1000000, LITTLE_NS = 20000, SMALL_NS = 1000, TOIL_ITEMS = 8,
 
 static bool together; /* the test expects that others take part: each waits until they are there */
 static atomic_bool leader_came, others_came;
-
 static void expect_others(bool they_come) {
   together = they_come;
   atomic_store(&leader_came, false);
@@ -21,7 +20,6 @@ static void expect_others(bool they_come) {
 }
 
 static bool leads(void) { return pthread_equal(pthread_self(), worker); }
-
 static void come_together(void) {
   atomic_store(leads() ? &leader_came : &others_came, true);
   if (together) await(atomic_load(leads() ? &others_came : &leader_came));
@@ -40,7 +38,6 @@ TOILING(toiling_little, (void)0, let_pass_here, LITTLE_NS)
 TOILING(small, (void)0, let_pass_here, SMALL_NS)
 TOILING(small_for_all, (void)0, let_pass, SMALL_NS)
 LIST_OVER(item_slots, toil_list, GK_RUN(toiling, N, X));
-
 static void begin_list(world *w, const gk_list *list, int items) {
   static int always = 1;
   needs_threads(2);
@@ -148,7 +145,6 @@ CALLED(watch_team) {
   return GK_OK;
 }
 LIST_OVER(item_slots, loop_list, LOOP(COUNT, GK_RUN(toiling_little, N, X), GK_CALL(watch_team, COUNT)));
-
 static void begin_loop(world *w, bool slow_down) {
   static int count;
   begin_list(w, &loop_list, 2);
@@ -379,9 +375,8 @@ TEST(test_a_checkpoint_behind_another_calls) {
     int flags[2] = {raised == 1, raised == 2};
     WORLD(w, &list, 2, SHARE_ALL);
     worker = pthread_self();
-    BIND(&w, {X, {.ptr = x}}, {Y, {.ptr = y}}, {N, {.i32 = ITEMS}}, {FLAG, {.ptr = &flags[0]}},
-             {OTHER, {.ptr = &flags[1]}});
-    assert_runs(&w);
+    RUN_WITH(&w, {X, {.ptr = x}}, {Y, {.ptr = y}}, {N, {.i32 = ITEMS}}, {FLAG, {.ptr = &flags[0]}},
+                 {OTHER, {.ptr = &flags[1]}});
     assert_int_equal(x[0], 1);
     for (int k = 0; k < ITEMS; ++k) assert_int_equal(y[k], raised != 1);
     assert_int_equal(w.record.state, raised ? GK_YIELDED : GK_FINISHED);

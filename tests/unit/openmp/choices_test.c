@@ -8,7 +8,6 @@
 
 enum { DISPATCH_NS = 1000 };
 static float series_takes_ns, split_takes_ns;
-
 static bool execute(gki_trial *trial) {
   const gki_pick pick = gki_trial_pick(trial, 2, DISPATCH_NS);
   if (pick.timed) gki_trial_report(trial, pick.split, (uint64_t)(pick.split ? split_takes_ns : series_takes_ns));
@@ -24,11 +23,22 @@ static int in_a_row(gki_trial *trial, bool split) {
   return count;
 }
 
-static gki_trial tried(float series_ns, float split_ns) {
-  gki_trial trial = {0};
+/* These many times in a row it goes that way and the other, in turn. */
+#define ASSERT_ROWS(trial, split, ...) \
+  assert_rows(trial, split, (const int[]){__VA_ARGS__}, GK_COUNT(((const int[]){__VA_ARGS__})))
+static void assert_rows(gki_trial *trial, bool split, const int *times, size_t count) {
+  for (size_t k = 0; k < count; ++k, split = !split) assert_int_equal(in_a_row(trial, split), times[k]);
+}
+
+static void take(float series_ns, float split_ns) {
   series_takes_ns = series_ns;
   split_takes_ns = split_ns;
-  assert_int_equal(in_a_row(&trial, false), 2);
+}
+
+static gki_trial tried(float series_ns, float split_ns) {
+  gki_trial trial = {0};
+  take(series_ns, split_ns);
+  ASSERT_ROWS(&trial, false, 2);
   for (int k = 0; k < 4; ++k) assert_true(execute(&trial));
   assert_int_equal(trial.split, split_ns < series_ns);
   return trial;
@@ -54,13 +64,9 @@ TEST(test_the_least_counts) {
 
 /* The way that lost is tried again: soon, and each time in vain after about twice as many executions. */
 TEST(test_the_loser_is_tried_ever_less_often) {
-  static const int between[] = {4, 9, 19, 39, 64, 64, 64};
   for (int split_wins = 0; split_wins <= 1; ++split_wins) {
     gki_trial trial = tried(split_wins ? 2e6f : 1e6f, split_wins ? 1e6f : 2e6f);
-    for (size_t k = 0; k < GK_COUNT(between); ++k) {
-      assert_int_equal(in_a_row(&trial, split_wins), between[k]);
-      assert_int_equal(in_a_row(&trial, !split_wins), 2);
-    }
+    ASSERT_ROWS(&trial, split_wins, 4, 2, 9, 2, 19, 2, 39, 2, 64, 2, 64, 2, 64, 2);
   }
 }
 
@@ -79,10 +85,8 @@ TEST(test_a_lost_race_is_run_again) {
 /* Tried again, a way is held against what the other takes now: not what it took while the machine was faster. */
 TEST(test_an_old_time_loses_no_race) {
   gki_trial trial = tried(1e6f, 2e6f);
-  series_takes_ns = 4e6f;
-  split_takes_ns = 3e6f;
-  assert_int_equal(in_a_row(&trial, false), 4);
-  assert_int_equal(in_a_row(&trial, true), 2 + 4);
+  take(4e6f, 3e6f);
+  ASSERT_ROWS(&trial, false, 4, 2 + 4);
 }
 
 /* Nor does it win by what it took long ago, which is looked at early, as the way that is taken seems to lose by it. */
@@ -91,8 +95,7 @@ TEST(test_an_old_time_wins_no_race) {
   trial.series_ns = 5e5f;
   trial.wait = trial.pause = 64;
   series_takes_ns = 4e6f;
-  assert_int_equal(in_a_row(&trial, true), 4);
-  assert_int_equal(in_a_row(&trial, false), 2);
+  ASSERT_ROWS(&trial, true, 4, 2);
   assert_true(trial.split);
   assert_true(trial.series_ns == 4e6f);
 }
@@ -120,8 +123,7 @@ TEST(test_sections_that_grow) {
     if (pick.timed) gki_trial_report(&trial, false, (uint64_t)series_takes_ns);
   }
   assert_int_equal(timed, 10);
-  series_takes_ns = 1e6f;
-  split_takes_ns = 6e5f;
+  take(1e6f, 6e5f);
   /* By the third that is timed from now on, as one alone may mean nothing; once it is seen to grow, each is timed. */
   assert_in_range(in_a_row(&trial, false), 3, 16 + 2);
   for (int k = 0; k < 4; ++k) assert_true(execute(&trial));
@@ -193,8 +195,7 @@ TEST(test_what_is_timed) {
 TEST(test_a_tie_changes_nothing) {
   gki_trial trial = tried(1e6f, 2e6f);
   split_takes_ns = 1e6f;
-  assert_int_equal(in_a_row(&trial, false), 4);
-  assert_int_equal(in_a_row(&trial, true), 2);
+  ASSERT_ROWS(&trial, false, 4, 2);
   assert_false(trial.split);
 }
 
@@ -212,7 +213,6 @@ TEST(test_less_than_two_sections) {
 
 enum { ONE = 1, TWO, FLAG };
 static const gk_slot_desc slots[] = {GK_SCALAR(ONE, int), GK_SCALAR(TWO, int), GK_BUFFER(FLAG, int)};
-
 static bool are_split;       /* as the test expects of this launch */
 static uint64_t takes_ns[2]; /* what both sections take in series, each half of it; and what they take side by side */
 static atomic_int begun;
@@ -231,7 +231,6 @@ HAND_KERNEL(note, {"which", "int", 4, 4, GK_I32, GK_ACCESS_VALUE}) {
 LIST(straight, PARALLEL(SECTION(RUN(ONE)), SECTION(RUN(TWO))));
 LIST(walked, PARALLEL(SECTION(LOOP(FLAG, RUN(ONE))), SECTION(RUN(TWO))));
 static const gk_list *const lists[] = {&straight, &walked};
-
 static void begin(world *w, const gk_list *list, int threads, costs how) {
   static int no;
   world_begin(w, list, threads, how);

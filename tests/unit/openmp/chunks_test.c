@@ -8,13 +8,12 @@
 
 enum { ITEMS = 1 << 20 /* a nanosecond each, until they are measured: several chunks of each part */,
        LAST = 8192 /* items at most in the last chunk of a part */ };
-enum { X = 1, N, DOWN, UP, FLAG = DOWN };
-static const gk_slot_desc slots[] = {GK_BUFFER(X, uint8_t), GK_SCALAR(N, int)};
+enum { X = 1, N, DOWN, UP, FLAG = DOWN, FROM = DOWN, ITEM_NS = 1000 };
+static const gk_slot_desc slots[] = {GK_BUFFER(X, uint8_t), GK_SCALAR(N, int), GK_BUFFER(FROM, uint8_t)};
 static const gk_slot_desc sum_slots[] = {GK_BUFFER(X, int), GK_SCALAR(N, int), GK_BUFFER(DOWN, int),
                                          GK_BUFFER(UP, uint)};
-static unsigned char bytes[ITEMS + 64];
+static unsigned char bytes[ITEMS + 64], from[ITEMS + 64];
 static int met[ITEMS + 64];
-
 static atomic_size_t done;
 static size_t stuck_at, part_items;
 static atomic_bool helped;
@@ -27,13 +26,21 @@ static bool all_others_are_through(void) {
   return pthread_equal(pthread_self(), leader) ? pending == 0 : pending == (leader_sleeps | 1);
 }
 
+HAND_KERNEL(counting, INOUT(uint8_t)) {
+  unsigned char *x = args[0].ptr;
+  for (size_t i = range.begin; i < range.end; ++i) ++x[i];
+}
+
+static void assert_counted(int items, const char *what, int of) {
+  for (int k = 0; k < (int)sizeof bytes; ++k)
+    if (bytes[k] != (k < items)) fail_msg("item %d of %d, %s %d: done %d times", k, items, what, of, bytes[k]);
+}
+
 /* The thread with a certain item, in the first half of a part, isn't done before all others are, but for the part's
  * last chunk: that is its own. */
 HAND_KERNEL(waiting, INOUT(uint8_t)) {
-  const size_t mine = range.end - range.begin;
-  unsigned char *x = args[0].ptr;
-  for (size_t i = range.begin; i < range.end; ++i) ++x[i];
-  const size_t others = (size_t)range.extent[0] - mine;
+  const size_t mine = range.end - range.begin, others = (size_t)range.extent[0] - mine;
+  counting_host(args, range);
   if (range.begin <= stuck_at && stuck_at < range.end) {
     await(atomic_load(&done) >= others - LAST || all_others_are_through());
     const size_t half = part_items / 2 + 64; /* at most, as what is left is to be shared */
@@ -58,8 +65,7 @@ TEST(test_what_a_slow_thread_has_left_is_taken) {
       stuck_at = (size_t)ITEMS * (size_t)part / (size_t)w.threads + 64 * (size_t)(part + 1);
       assert_runs(&w);
       if (!atomic_load(&helped)) fail_msg("of %d threads, no other had anything of part %d's", w.threads, part);
-      for (size_t k = 0; k < sizeof bytes; ++k)
-        if (bytes[k] != (k < ITEMS)) fail_msg("item %zu: done %d times", k, bytes[k]);
+      assert_counted(ITEMS, "part", part);
     }
 }
 
@@ -92,11 +98,6 @@ TEST(test_whole_sums_of_chunks) {
         if (met[k] != (k < counts[c]) * RUNS) fail_msg("item %d of %d: done %d times", k, counts[c], met[k]);
     }
   atomic_store(&clock_runs, false);
-}
-
-HAND_KERNEL(counting, INOUT(uint8_t)) {
-  unsigned char *x = args[0].ptr;
-  for (size_t i = range.begin; i < range.end; ++i) ++x[i];
 }
 
 /* Whatever is left over when parts and chunks have been cut. */
@@ -157,13 +158,10 @@ TEST(test_sums_begin_at_zero_in_each_call) {
   for (size_t c = 0; c < GK_COUNT(counts); ++c) {
     int total = 0;
     WORLD(w, &list, 2, SHARE_ALL);
-    BIND(&w, {DOWN, {.ptr = &total}}, {N, {.i32 = counts[c]}});
-    assert_runs(&w);
+    RUN_WITH(&w, {DOWN, {.ptr = &total}}, {N, {.i32 = counts[c]}});
     assert_int_equal(total, counts[c]);
   }
 }
-
-enum { ITEM_NS = 1000, MANY = 1000 };
 
 HAND_KERNEL(toiling, INOUT(int)) { let_pass_here((range.end - range.begin) * ITEM_NS); }
 
@@ -184,7 +182,7 @@ static float learned_ns(const gk_list *list, int threads, int items) {
 /* An item's cost is learned from all threads that took part, also from more partial sums than threads. It grows at most
  * eightfold each time. */
 TEST(test_what_an_item_takes) {
-  static const int counts[] = {20, 256, MANY};
+  static const int counts[] = {20, 256, 1000};
   static const gk_slot_desc double_slots[] = {GK_BUFFER(X, double), GK_SCALAR(N, int)};
   KERNEL_OF(ints, toiling_host, SUM(int));
   KERNEL_OF(doubles, toiling_host, SUM(double));
@@ -271,25 +269,17 @@ TEST(test_small_tasks_go_on_being_timed) {
   int always = 1;
   WORLD(w, &list, 2, SHARE_ALL);
   bind_ptr(&w, X, &always);
-  bind_i32(&w, N, 4);
-  assert_runs(&w);
-  bind_i32(&w, N, 1);
-  assert_runs(&w);
+  RUN_WITH(&w, {N, {.i32 = 4}});
+  RUN_WITH(&w, {N, {.i32 = 1}});
   bind_i32(&w, N, 4);
   w.program.ops[0].cost_ns = BELIEVED_NS;
   assert_runs(&w);
   assert_true(w.program.ops[0].cost_ns < BELIEVED_NS / 2);
 }
 
-static unsigned char from[ITEMS + 64];
-
 TEST(test_bytes_in_chunks) {
-  enum { FROM = 3 };
-  static const gk_slot_desc byte_slots[] = {GK_BUFFER(X, uint8_t), GK_SCALAR(N, int), GK_BUFFER(FROM, uint8_t)};
-  LIST_OVER(
-    byte_slots, list,
-    {.op = GK_OP_COPY, .name = "copy", .items = {N}, .args = {X, FROM}, .offset = 3, .from_offset = 5},
-    {.op = GK_OP_FILL, .name = "fill", .items = {N}, .args = {FROM}, .offset = 8, .pattern = 0x01020304u});
+  LIST(list, {.op = GK_OP_COPY, .name = "copy", .items = {N}, .args = {X, FROM}, .offset = 3, .from_offset = 5},
+             {.op = GK_OP_FILL, .name = "fill", .items = {N}, .args = {FROM}, .offset = 8, .pattern = 0x01020304u});
   for (int count = ITEMS - 1; count <= ITEMS; ++count)
     FOR_EACH_TEAM(w, &list, 2, 3, 8) {
       const unsigned char pattern[] = {4, 3, 2, 1};

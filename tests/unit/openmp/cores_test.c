@@ -12,7 +12,6 @@
 
 enum { SLOTS = 10, MOST_CALLS = 64, SLEEPER_COUNT = SLOTS - 1 };
 typedef struct call { pid_t thread; uint64_t cores; } call;
-
 static bool is_real;
 static atomic_int here;           /* the core of the thread that asks */
 static uint64_t allowed;          /* cores that all may be on, a bit each */
@@ -20,7 +19,6 @@ static int asking_fails, moves_left; /* moves_left: until moving a thread fails 
 static call calls[MOST_CALLS];
 static int call_count;
 static void (*when_moved)(void);
-
 WRAPPED(int, sched_getcpu, void) { return atomic_load(&here); }
 
 WRAPPED(int, sched_getaffinity, pid_t thread, size_t bytes, cpu_set_t *cores) {
@@ -60,7 +58,6 @@ int sched_yield(void) {
 static pthread_t sleepers[SLEEPER_COUNT];
 static atomic_int names[SLEEPER_COUNT];
 static pthread_mutex_t bed = PTHREAD_MUTEX_INITIALIZER;
-
 static void *sleep_on(void *at) {
   atomic_store((atomic_int *)at, (int)syscall(SYS_gettid));
   pthread_mutex_lock(&bed);
@@ -101,7 +98,6 @@ static int begin(void **state) {
 }
 
 static void finish(void) { atomic_store(&job.pending, 0); }
-
 static int end(void **state) {
   (void)state;
   pthread_mutex_unlock(&bed);
@@ -133,7 +129,6 @@ static void wait_for_parts(uint32_t first, uint32_t count, uint32_t parts) {
   pthread_join(late, NULL);
 }
 static void wait_for(uint32_t first, uint32_t count) { wait_for_parts(first, count, count); }
-
 typedef struct sending {
   const char *what;
   uint32_t first, count, parts;      /* of the job; by default for the first two, and a part for each */
@@ -257,7 +252,6 @@ CASE(test_it_notices_a_thread_that_comes) {
 }
 
 static void nothing(gki_team_job *at, uint32_t index) { (void)at, (void)index; }
-
 static void lead(gki_team *real) {
   const gki_worker_slot *slot = &real->slots[1];
   gki_team_job one = {.work = nothing};
@@ -321,7 +315,6 @@ static omp_proc_bind_t how_bound = omp_proc_bind_false;
 static int place_count, in_place_1;
 static struct bound { pthread_t thread; uint64_t cores; } bound[SLOTS];
 static int bound_count;
-
 WRAPPED(omp_proc_bind_t, omp_get_proc_bind, void) { return how_bound; }
 WRAPPED(int, omp_get_num_places, void) { return place_count; }
 WRAPPED(int, omp_get_place_num_procs, int place) {

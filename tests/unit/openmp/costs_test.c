@@ -4,11 +4,15 @@
 #include "openmp/cost.h"
 #include "unit/support/set_clock.h"
 
-/* The device of a team of one, until it has started: there is no thread to wait for. */
-#define OPEN_ONE(device) \
-  set_clock(); \
-  DEVICE(opened, 2); \
-  gki_openmp_device *const device = &opened.device
+/* A test of the device of a team of one, until it has started: there is no thread to wait for. */
+#define ON_DEVICE(test) \
+  static void test##_on(gki_openmp_device *device); \
+  TEST(test) { \
+    set_clock(); \
+    DEVICE(w, 2); \
+    test##_on(&w.device); \
+  } \
+  static void test##_on(gki_openmp_device *device)
 
 /* As if each dispatch had taken so long. @return when it was over */
 static uint64_t calibrate_since(gki_openmp_device *device, const uint64_t *readings, uint64_t since) {
@@ -26,25 +30,24 @@ TEST(test_the_least_but_one) {
   static const uint64_t readings[][5] = {{500, 300, 9000, 400}, {400, 300, 9000, 99999}, {9000, 400, 300, 500},
                                          {400, 400, 400, 400}, {1, 90000, 400, 700}, {400, 90000, 1, 900}};
   for (size_t k = 0; k < GK_COUNT(readings); ++k) {
-    OPEN_ONE(device);
-    calibrate(device, readings[k]);
-    assert_true(device->dispatch_ns == 400 && device->dispatch_floor_ns == 400);
+    set_clock();
+    DEVICE(w, 2);
+    calibrate(&w.device, readings[k]);
+    assert_true(w.device.dispatch_ns == 400 && w.device.dispatch_floor_ns == 400);
   }
 }
 
 /* What takes long isn't measured four times. */
-TEST(test_a_long_dispatch_is_measured_once) {
+ON_DEVICE(test_a_long_dispatch_is_measured_once) {
   static const uint64_t readings[] = {200000, 7, 7, 7, 0};
-  OPEN_ONE(device);
   const uint64_t begun = gki_now_ns();
   assert_int_equal(calibrate_since(device, readings, begun) - begun, 200000 + 7);
   assert_true(device->dispatch_ns == 200000);
 }
 
 /* All were long this time, as threads lost their cores for a while: the earlier starts count. */
-TEST(test_earlier_starts_count) {
+ON_DEVICE(test_earlier_starts_count) {
   static const uint64_t few[] = {400, 400, 400, 400, 0}, many[] = {900, 900, 900, 900, 0};
-  OPEN_ONE(device);
   calibrate(device, few);
   for (int k = 1; k < 8; ++k) {
     calibrate(device, many);
@@ -58,9 +61,8 @@ TEST(test_earlier_starts_count) {
 
 /* Where dispatches take long, that is measured again after a while: 32 times as long as it all took, each time in vain
  * twice as long, a tenth of a second at most. */
-TEST(test_a_long_dispatch_is_doubted) {
+ON_DEVICE(test_a_long_dispatch_is_doubted) {
   static const uint64_t readings[] = {200000, 0};
-  OPEN_ONE(device);
   uint64_t since = gki_now_ns();
   let_pass_here(100000); /* what it took until the team had started */
   uint64_t now = calibrate_since(device, readings, since);
@@ -87,9 +89,8 @@ TEST(test_a_long_dispatch_is_doubted) {
 }
 
 /* A start that measures a short dispatch, which nothing doubted, ends it at once. */
-TEST(test_a_good_moment_ends_a_slow_one) {
+ON_DEVICE(test_a_good_moment_ends_a_slow_one) {
   static const uint64_t readings[] = {600, 600, 600, 600, 0};
-  OPEN_ONE(device);
   begin_slow_moment(device, 1e9f, UINT64_MAX);
   calibrate(device, readings);
   assert_true(device->dispatch_ns == 600 && device->dispatch_floor_ns == 600);
@@ -97,8 +98,7 @@ TEST(test_a_good_moment_ends_a_slow_one) {
 }
 
 /* Else tests that give costs would test something else. */
-TEST(test_given_costs_are_not_doubted) {
-  OPEN_ONE(device);
+ON_DEVICE(test_given_costs_are_not_doubted) {
   device->fixed = true;
   device->dispatch_ns = device->dispatch_floor_ns = 1e30f;
   assert_false(gki_openmp_forget(device));
@@ -109,8 +109,7 @@ TEST(test_given_costs_are_not_doubted) {
 }
 
 /* What is longer than the least is forgotten little by little, what is less stays. */
-TEST(test_what_is_forgotten_ends_at_the_least) {
-  OPEN_ONE(device);
+ON_DEVICE(test_what_is_forgotten_ends_at_the_least) {
   device->dispatch_floor_ns = 800;
   device->dispatch_ns = 800 + 1600;
   assert_false(gki_openmp_forget(device));
@@ -123,10 +122,9 @@ TEST(test_what_is_forgotten_ends_at_the_least) {
 }
 
 /* What is learned of dispatches within launches may go down to half of the least that starts measured. */
-TEST(test_what_was_learned_stays) {
+ON_DEVICE(test_what_was_learned_stays) {
   static const uint64_t readings[] = {900, 900, 900, 900, 0};
   static const float learned[][2] = {{450, 450}, {700, 700}, {900, 900}, {2000, 2000}, {449, 900}};
-  OPEN_ONE(device);
   calibrate(device, readings);
   for (size_t k = 0; k < GK_COUNT(learned); ++k) {
     device->dispatch_ns = learned[k][0];
@@ -136,8 +134,7 @@ TEST(test_what_was_learned_stays) {
 }
 
 /* By steps, up and down, and never below what a dispatch to threads that are awake takes. */
-TEST(test_waking_takes_no_less_than_a_dispatch) {
-  OPEN_ONE(device);
+ON_DEVICE(test_waking_takes_no_less_than_a_dispatch) {
   device->dispatch_ns = 1000;
   device->wake_ns = 2000;
   gki_openmp_adapt_wake(device, 1e9f);

@@ -21,7 +21,6 @@ static int most, started, asked; /* threads of gk's; how often one was asked for
 static size_t stack_bytes;       /* of the last one */
 static size_t least_stack;       /* what is thread-local has to have room in it, too */
 static int limit = INT32_MAX;    /* OMP_THREAD_LIMIT */
-
 WRAPPED(int, pthread_create, pthread_t *thread, const pthread_attr_t *how, void *(*run)(void *), void *user) {
   ++asked;
   if (started == most) return EAGAIN;
@@ -79,7 +78,6 @@ GK_SOURCE_END
 static const gk_slot_desc slots[] = {GK_BUFFER(X, float), GK_BUFFER(TOTAL, float), GK_SCALAR(N, int)};
 LIST(sum_list, GK_RUN(add_halves, N, X, TOTAL));
 static float total;
-
 static void begin_world(world *w, costs how) {
   static float x[ITEMS];
   for (int k = 0; k < ITEMS; ++k) x[k] = 0.1f + (float)(k * 7919 % 1000) * 0.37f;

@@ -6,10 +6,8 @@
 #include <stdatomic.h>
 
 enum { X = 1, Y, N, NY, NZ, COUNT, MORE_SLOTS, ITEMS_MAX = 100003 };
-
 static atomic_int other_threads;
 static pthread_t worker;
-
 HAND_KERNEL(touching, INOUT(uint8_t)) {
   unsigned char *x = args[0].ptr;
   assert_true(range.begin < range.end);

@@ -18,7 +18,6 @@ GK_KERNEL(halve, (inout(float, r))) { r[0] *= 0.5f; }
 GK_SOURCE_END
 
 enum { REPEATS = 14 }; /* in series, then side by side, then the better one */
-
 enum { A = 1, B, C, D, E, N, ONE, TWO, FLAG, R, XF, ITEMS = 5000 };
 static const gk_slot_desc slots[] = {
   GK_BUFFER(A, int), GK_BUFFER(B, int), GK_BUFFER(C, int), GK_BUFFER(D, int), GK_BUFFER(E, int), GK_SCALAR(N, int),
@@ -26,7 +25,6 @@ static const gk_slot_desc slots[] = {
 };
 static int cells[5][ITEMS], flag[1];
 static float sums[1], terms[ITEMS];
-
 static void bind_all(world *w, int items) {
   BIND(w, {A, {.ptr = cells[0]}}, {B, {.ptr = cells[1]}}, {C, {.ptr = cells[2]}}, {D, {.ptr = cells[3]}},
           {E, {.ptr = cells[4]}}, {N, {.i32 = items}}, {ONE, {.i32 = 1}}, {TWO, {.i32 = 2}}, {FLAG, {.ptr = flag}},
@@ -174,8 +172,8 @@ TEST(test_straight_loops) {
     for (size_t k = 0; k < GK_COUNT(cases); ++k) {
       reset();
       cells[3][0] = 0;
-      flag[0] = cases[k].flag;
       cells[4][0] = cases[k].e;
+      flag[0] = cases[k].flag;
       assert_runs(&w);
       for (int loop = 0; loop < 3; ++loop) {
         assert_int_equal(w.record.passes[loop], cases[k].passes[loop]);
@@ -260,14 +258,7 @@ TEST(test_failure_in_a_section) {
 enum { MAX_TASKS = 600, MAX_SLOTS = 300, ROOM = 3000, COUNTS = 4 };
 static const int counts[COUNTS] = {1, 3, 100, ROOM};
 enum { NUMBER = 1, CHAIN = NUMBER + 2 * COUNTS }; /* slots: the counts; some ids; then cells */
-
-typedef struct generator {
-  uint64_t random;
-  gk_task tasks[MAX_TASKS];
-  uint32_t count, budget;
-  gk_slot next;
-} generator;
-
+typedef struct generator { uint64_t random; gk_task tasks[MAX_TASKS]; uint32_t count, budget; gk_slot next; } generator;
 static void put(generator *g, gk_task task) {
   assert_true(g->count < MAX_TASKS);
   g->tasks[g->count++] = task;
@@ -277,11 +268,8 @@ static gk_slot new_cell(generator *g) {
   assert_true(g->next < MAX_SLOTS);
   return g->next++;
 }
-static gk_slot some_count(generator *g) { return NUMBER + (gk_slot)pick(&g->random, COUNTS); }
-static gk_slot some_id(generator *g) { return NUMBER + COUNTS + (gk_slot)pick(&g->random, COUNTS); }
-
+static gk_slot some_number(generator *g, gk_slot first) { return first + (gk_slot)pick(&g->random, COUNTS); }
 static void put_block(generator *g, gk_slot chain, uint32_t depth);
-
 static void put_sections(generator *g, gk_slot chain, uint32_t depth) {
   gk_slot own[5];
   uint32_t count = pick(&g->random, 5);
@@ -299,12 +287,9 @@ static void put_sections(generator *g, gk_slot chain, uint32_t depth) {
 static void put_item(generator *g, gk_slot chain, uint32_t depth) {
   uint32_t what = pick(&g->random, depth < 5 && g->next < MAX_SLOTS - 40 ? 10 : 4);
   if (g->budget) --g->budget;
-  if (what < 4) {
-    put(g, (gk_task)GK_RUN(step, some_count(g), chain, some_id(g)));
-    return;
-  }
   if (what < 7) {
-    put_sections(g, chain, depth);
+    if (what >= 4) put_sections(g, chain, depth);
+    else put(g, (gk_task)GK_RUN(step, some_number(g, NUMBER), chain, some_number(g, NUMBER + COUNTS)));
     return;
   }
   gk_slot cell = new_cell(g);
@@ -335,15 +320,11 @@ static void put_block(generator *g, gk_slot chain, uint32_t depth) {
 }
 
 static int mine[MAX_SLOTS][ROOM], theirs[MAX_SLOTS][ROOM];
-
 static void one_list(uint64_t seed) {
   static const int threads[] = {1, 2, 3, 8};
   static generator g;
   static gk_slot_desc table[MAX_SLOTS];
-  memset(&g, 0, sizeof g);
-  g.random = mix(seed);
-  g.budget = 30;
-  g.next = CHAIN + 1;
+  g = (generator){.random = mix(seed), .budget = 30, .next = CHAIN + 1};
   for (uint32_t items = 2 + pick(&g.random, 4); items; --items) put_item(&g, CHAIN, 0);
   for (gk_slot k = 1; k < g.next; ++k)
     table[k - 1] = k < CHAIN ? (gk_slot_desc)GK_SCALAR(k, int) : (gk_slot_desc)GK_BUFFER(k, int);

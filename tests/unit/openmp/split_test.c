@@ -126,9 +126,9 @@ TEST(test_sums_that_meet_come_in_order) {
   }
 }
 
-static const gki_team *sectioned;
+static world *launched;
 CALLED(await_helper) {
-  await(gki_team_sleeps(sectioned, (uint32_t)args[0].i32));
+  await(gki_team_sleeps(&launched->device.team, (uint32_t)args[0].i32));
   return GK_OK;
 }
 
@@ -140,10 +140,9 @@ TEST(test_sections_leave_what_is_known) {
 #define LITTLE(x) GK_RUN(little, TWO_ITEMS, x), GK_RUN(little, TWO_ITEMS, x)
   LIST(list, PARALLEL(SECTION(GK_CALL(await_helper, HELPER), LITTLE(X)),
                       SECTION(GK_CALL(await_helper, OTHER), LITTLE(Y))));
-  needs_threads(4);
-  WORLD(w, &list, 4, SHARE_ALL);
+  TEAM_WORLD(w, &list, 4);
   w.costs = AS_MEASURED; /* what is given is given once */
-  sectioned = &w.device.team;
+  launched = &w;
   BIND(&w, {HELPER, {.i32 = 1}}, {OTHER, {.i32 = 3}}, {TWO_ITEMS, {.i32 = 2}});
   for (int k = 0; k < 10; ++k) {
     float dispatch_ns = k % 2 ? 2e-9f : 1e-9f;
@@ -172,8 +171,7 @@ TEST(test_sums_in_sections_of_sections) {
 #define BOTH(x, y) PARALLEL(SECTION(GK_RUN(beside, N, x, I)), SECTION(GK_RUN(beside, N, y, I)))
   LIST(list, PARALLEL(SECTION(BOTH(X, Y)), SECTION(BOTH(A, B))));
   static const gk_slot own[] = {X, Y, A, B};
-  needs_threads(4);
-  WORLD(w, &list, 4, SHARE_ALL);
+  TEAM_WORLD(w, &list, 4);
   for (int k = 0; k < 10; ++k) {
     int i = 1;
     for (int s = 0; s < 4; ++s) {
@@ -192,8 +190,7 @@ TEST(test_sums_in_sections_of_sections) {
 TEST(test_bounds_side_by_side) {
   LIST(list, PARALLEL(SECTION(GK_DO_WHILE(A, .max_iterations = 2), GK_FILL(C, GK_ONE, 0), GK_END),
                       SECTION(GK_DO_WHILE(B, .max_iterations = 3), GK_FILL(J, GK_ONE, 0), GK_END)));
-  needs_threads(2);
-  WORLD(w, &list, 2, SHARE_ALL);
+  TEAM_WORLD(w, &list, 2);
   for (uint32_t bound = 0; bound < 2; ++bound) {
     int again[2] = {bound == 0, bound == 1}, filled[2];
     BIND(&w, {A, {.ptr = &again[0]}}, {B, {.ptr = &again[1]}}, {C, {.ptr = &filled[0]}}, {J, {.ptr = &filled[1]}});
@@ -207,7 +204,6 @@ TEST(test_bounds_side_by_side) {
 static union sum { float f; double d; int i; char bytes[4096]; } *page;
 static int faults;
 static gk_slot other_sum;
-
 static void add_meanwhile(int signal) {
   (void)signal;
   if (++faults > 1 || mprotect(page, sizeof *page, PROT_READ | PROT_WRITE) != 0) abort();
@@ -244,11 +240,10 @@ TEST(test_a_sum_is_added_to_what_is_there) {
   munmap(page, sizeof *page);
 }
 
-enum { CHUNKD = 20000 };
+enum { CHUNKED = 20000 };
 static pthread_t first_leader;
 static _Atomic(void *) leaders_own; /* what its section works on */
 static atomic_bool leader_begun, other_begun;
-
 CALLED(begin_second) {
   if (!pthread_equal(pthread_self(), first_leader)) return GK_OK;
   atomic_store(&leaders_own, args[0].ptr);
@@ -259,22 +254,18 @@ CALLED(begin_second) {
 HAND_KERNEL(touching, INOUT(uint8_t)) {
   unsigned char *x = args[0].ptr;
   for (size_t k = range.begin; k < range.end; ++k) __atomic_fetch_add(&x[k], 1, __ATOMIC_RELAXED);
-  if (atomic_load(&leaders_own) == (void *)x) {
-    atomic_store(&leader_begun, true);
-  } else {
-    atomic_store(&other_begun, true);
-    await(atomic_load(&leader_begun));
-  }
+  const bool leads = atomic_load(&leaders_own) == (void *)x;
+  atomic_store(leads ? &leader_begun : &other_begun, true);
+  if (!leads) await(atomic_load(&leader_begun));
 }
 
 /* A task is cut into chunks while the subteam behind is at its own: neither does an item twice, or leaves one out. */
 TEST(test_chunks_side_by_side) {
   LIST(list, PARALLEL(SECTION(GK_CALL(begin_second, X), GK_RUN(touching, N, X)),
                       SECTION(GK_CALL(begin_second, Y), GK_RUN(touching, N, Y))));
-  static unsigned char touched[2][CHUNKD];
-  needs_threads(4);
-  WORLD(w, &list, 4, SHARE_ALL);
-  BIND(&w, {X, {.ptr = touched[0]}}, {Y, {.ptr = touched[1]}}, {N, {.i32 = CHUNKD}});
+  static unsigned char touched[2][CHUNKED];
+  TEAM_WORLD(w, &list, 4);
+  BIND(&w, {X, {.ptr = touched[0]}}, {Y, {.ptr = touched[1]}}, {N, {.i32 = CHUNKED}});
   first_leader = pthread_self();
   for (int k = 0; k < 20; ++k) {
     memset(touched, 0, sizeof touched);
@@ -284,7 +275,7 @@ TEST(test_chunks_side_by_side) {
     for (uint32_t op = 0; op < w.program.op_count; ++op) w.program.ops[op].cost_ns = 1000; /* worth many chunks */
     assert_ok(launch_split(&w));
     for (int s = 0; s < 2; ++s)
-      for (int i = 0; i < CHUNKD; ++i) assert_int_equal(touched[s][i], 1);
+      for (int i = 0; i < CHUNKED; ++i) assert_int_equal(touched[s][i], 1);
   }
 }
 
@@ -338,9 +329,7 @@ TEST(test_call_fails_beside_others) {
     FOR_EACH_TEAM(w, lists[k], 2, 3, 4) check_failure(&w);
 }
 
-static world *failing;
-static bool has_failed(void) { return gki_openmp_failed(&failing->program); }
-
+static bool has_failed(void) { return gki_openmp_failed(&launched->program); }
 CALLED(fail_first) {
   meet(1, 3);
   return gk_fail(GK_ERROR_DEVICE, "the first one says no");
@@ -353,9 +342,8 @@ CALLED(fail_second) {
 
 TEST(test_the_first_failure_is_told) {
   LIST(list, PARALLEL(SECTION(GK_CALL(fail_second, X)), SECTION(GK_CALL(fail_first, Y))));
-  needs_threads(2);
-  WORLD(w, &list, 2, SHARE_ALL);
-  failing = &w;
+  TEAM_WORLD(w, &list, 2);
+  launched = &w;
   bind_ints(&w);
   for (int k = 0; k < 20; ++k) {
     assert_int_equal(launch_split(&w), GK_ERROR_DEVICE);
@@ -378,7 +366,7 @@ TEST(test_nothing_is_begun_after_a_failure) {
   needs_threads(2);
   for (size_t l = 0; l < GK_COUNT(lists); ++l) {
     WORLD(w, lists[l], 2, SHARE_ALL);
-    failing = &w;
+    launched = &w;
     bind_ints(&w);
     for (int k = 1; k <= 20; ++k) {
         assert_int_equal(launch_split(&w), GK_ERROR_DEVICE);
@@ -429,8 +417,7 @@ static void run_world(gki_job *job) { assert_ok(launch_split(((launch_job *)job)
 TEST(test_calls_know_whose_they_are) {
   LIST(list, PARALLEL(SECTION(GK_CALL(ask_worker, X)), SECTION(GK_CALL(ask_worker, Y))));
   unsigned sections[2] = {1, 2};
-  needs_threads(2);
-  WORLD(w, &list, 2, SHARE_ALL);
+  TEAM_WORLD(w, &list, 2);
   BIND(&w, {X, {.ptr = &sections[0]}}, {Y, {.ptr = &sections[1]}});
   assert_int_equal(gki_worker_start(&line), GK_OK);
   launch_job job = {.job.run = run_world, .w = &w};

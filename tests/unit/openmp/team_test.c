@@ -21,7 +21,6 @@ static const gk_slot_desc slots[] = {GK_BUFFER(XS, float), GK_BUFFER(SF, float),
                                      GK_BUFFER(SI, int),   GK_BUFFER(SU, uint),  GK_SCALAR(SN, int)};
 #define ADD_ALL GK_RUN(add_all, SN, XS, SF, SD, SI, SU)
 LIST(sum_list, ADD_ALL);
-
 static float *numbers(void) {
   static float x[ITEMS_MAX];
   for (int k = 0; k < ITEMS_MAX; ++k) x[k] = 0.1f + (float)(k * 7919 % 1000) * 0.37f;
@@ -29,12 +28,10 @@ static float *numbers(void) {
 }
 
 static const totals there = {.f = 0.5f, .d = 0.25, .n = -7, .u = 3};
-
 static totals sum_up(world *w, int count) {
   totals t = there;
-  BIND(w, {XS, {.ptr = numbers()}}, {SF, {.ptr = &t.f}}, {SD, {.ptr = &t.d}}, {SI, {.ptr = &t.n}}, {SU, {.ptr = &t.u}},
-          {SN, {.i32 = count}});
-  assert_runs(w);
+  RUN_WITH(w, {XS, {.ptr = numbers()}}, {SF, {.ptr = &t.f}}, {SD, {.ptr = &t.d}}, {SI, {.ptr = &t.n}},
+              {SU, {.ptr = &t.u}}, {SN, {.i32 = count}});
   return t;
 }
 
@@ -103,8 +100,7 @@ TEST(test_tasks_of_many_and_few_sums) {
   FOR_EACH_WORLD(w, &list, 1, 2, 3, 8) {
     float sums[MANY_SUMS] = {0};
     for (int k = 0; k < MANY_SUMS; ++k) bind_ptr(&w, k + 1, &sums[k]);
-    bind_i32(&w, COUNT_SLOT, ITEMS);
-    assert_runs(&w);
+    RUN_WITH(&w, {COUNT_SLOT, {.i32 = ITEMS}});
     assert_runs(&w);
     for (int k = 0; k < MANY_SUMS; ++k)
       assert_true(sums[k] == (float)(2 * (ITEMS * (k + 1) + (k == 0 ? 2 * ITEMS : k == 1 ? 1 : 0))));
@@ -170,9 +166,7 @@ static void run_child(const char *what, const char *limit) {
   assert_int_equal(code_of_child(begin_again, (const char *[]){what, limit}, NULL, 0), 0);
 }
 
-TEST(test_small_tasks_wake_no_thread) {
-  run_child("small", NULL);
-}
+TEST(test_small_tasks_wake_no_thread) { run_child("small", NULL); }
 
 TEST(test_thread_limit) {
   run_child("limit", "1");
@@ -238,7 +232,6 @@ static void *scarce_resize(void *user, void *at, size_t size) {
   return (void)user, calls_left-- > 0 ? realloc(at, size) : NULL;
 }
 static void scarce_free(void *user, void *at) { (void)user, free(at); }
-
 static int begin_scarce(void **state) {
   static const gk_allocator scarce = {NULL, scarce_alloc, scarce_resize, scarce_free};
   (void)state;

@@ -69,9 +69,7 @@ static long model_call(long number, ...) {
 static gki_worker_slot slots[3];
 static gki_team team = {.wanted = 3, .size = 3, .crowded = true, .slots = slots}; /* crowded: none spins for long */
 static gki_team_job *job; /* in pages of its own */
-
 static void allow(int what) { assert_int_equal(mprotect(job, sizeof *job, what), 0); }
-
 static void post_job(void) { gki_team_post(&team, job, 0, 2, 2); }
 static void await_job(void) { (void)await_bell(&team, &slots[1], 0, 0); }
 static void serve_job(void) { serve(&slots[1]); }
@@ -83,12 +81,18 @@ static void await_others(void) {
   allow(PROT_NONE);
 }
 
+static void (*work)(gki_team_job *, uint32_t); /* of the job; NULL: it ends the thread that got it */
+static uint64_t told, done;                    /* when what the job is about was written, and what came of it */
+static int servings;
+static uint32_t stride = 1; /* behind the first steps */
 static void begin(void) {
   allow(PROT_READ | PROT_WRITE);
   memset(slots, 0, sizeof slots);
   for (size_t k = 0; k < GK_COUNT(slots); ++k) slots[k].team = &team;
-  memset(job, 0, sizeof *job);
+  *job = (gki_team_job){.work = work};
   memset(&model, 0, sizeof model);
+  told = done = 0;
+  servings = 0;
 }
 
 /* `parts` - 1 others have it, and none has begun. */
@@ -102,21 +106,22 @@ static void begin_posted_to_one(void) { begin_posted(2); }
 static void begin_posted_to_two(void) { begin_posted(3); }
 
 /* The other comes before each step of the first, of which there are more than `least`. What one is to wake the other
- * for has happened in the end, so one that sleeps then sleeps for ever. */
-static void assert_none_sleeps(uint32_t least, void (*begin_one)(void), void (*first)(void), void (*other)(void),
-                               void (*last)(void)) {
+ * for has happened in the end, so one that sleeps then sleeps for ever, but for a thread that waits for another job. */
+static void each_step(uint32_t least, void (*begin_one)(void), void (*first)(void), void (*other)(void),
+                      void (*last)(void)) {
   uint32_t at = 0;
-  for (bool over = false; !over; ++at) {
+  for (bool over = false; !over; at += at < 20 ? 1 : stride) {
     begin_one();
     over = model_run(at, first, other, last);
-    if (model.sleeps[1] && !model.woken[1]) fail_msg("thread 1 ran before step %u: it sleeps for ever", at);
+    if (!work && model.sleeps[1] && !model.woken[1])
+      fail_msg("thread 1 ran before step %u: it sleeps for ever", at);
   }
   assert_true(at > least);
 }
 
 TEST(test_a_posted_job_is_heard) {
-  assert_none_sleeps(4, begin, post_job, await_job, NULL);
-  assert_none_sleeps(4, begin, await_job, post_job, NULL);
+  each_step(4, begin, post_job, await_job, NULL);
+  each_step(4, begin, await_job, post_job, NULL);
 }
 
 static void await_startled(void) {
@@ -128,20 +133,19 @@ static void await_startled(void) {
 /* Signals of the program's may go to any thread, and end what it waits for. */
 TEST(test_a_signal_is_no_job) {
   startled = 0;
-  assert_none_sleeps(0, begin, post_job, await_startled, NULL);
-  assert_none_sleeps(0, begin, await_startled, post_job, NULL);
+  each_step(0, begin, post_job, await_startled, NULL);
+  each_step(0, begin, await_startled, post_job, NULL);
   startles = false;
   assert_true(startled > 4);
 }
 
 TEST(test_the_last_one_done_wakes_the_waiting_one) {
-  assert_none_sleeps(2, begin_posted_to_one, await_others, serve_job, NULL);
-  assert_none_sleeps(2, begin_posted_to_one, serve_job, await_others, NULL);
-  assert_none_sleeps(2, begin_posted_to_two, await_others, serve_job, serve_last);
+  each_step(2, begin_posted_to_one, await_others, serve_job, NULL);
+  each_step(2, begin_posted_to_one, serve_job, await_others, NULL);
+  each_step(2, begin_posted_to_two, await_others, serve_job, serve_last);
 }
 
 static void do_nothing(gki_team_job *at, uint32_t index) { (void)at, (void)index; }
-
 static gki_team_job leave;
 static void post_leave(void) { gki_team_post(&team, &leave, 0, 2, 2); }
 static void await_and_leave(void) {
@@ -151,19 +155,10 @@ static void await_and_leave(void) {
 
 /* The asker may go on, and its frame with the job be gone, from when the last one says that it is done. */
 TEST(test_a_job_that_is_done_is_left_alone) {
-  uint32_t at = 0;
-  for (bool over = false; !over; ++at) {
-    begin();
-    job->work = do_nothing;
-    model.ran = true;
-    post_job();
-    model_pass_all(0);
-    over = model_run(at, serve_job, await_and_leave, post_leave);
-  }
-  assert_true(at > 4);
+  work = do_nothing;
+  each_step(4, begin_posted_to_one, serve_job, await_and_leave, post_leave);
+  work = NULL;
 }
-
-static uint64_t told, done; /* when what the job is about was written, and what came of it */
 
 static void do_told(gki_team_job *at, uint32_t index) {
   (void)at, (void)index;
@@ -183,24 +178,20 @@ static void tell_and_wait(void) {
  * that waited for them. */
 TEST(test_what_is_written_is_seen) {
   enum { STRIDE = 7 /* within what is tried again and again */ };
+  work = do_told;
   for (int k = 0; k < 8; ++k) {
     team.crowded = k % 2;
     model_is_eager = k >= 4;
-    uint32_t at = 0;
-    for (bool over = false; !over; at += team.crowded || at < 20 ? 1 : STRIDE) {
-      begin();
-      job->work = do_told;
-      told = done = 0;
-      over = k % 4 < 2 ? model_run(at, tell_and_wait, serve_job, serve_job)
-                   : model_run(at, serve_job, tell_and_wait, post_leave);
-    }
-    assert_true(at > 4);
+    stride = team.crowded ? 1 : STRIDE;
+    if (k % 4 < 2) each_step(4, begin, tell_and_wait, serve_job, serve_job);
+    else each_step(4, begin, serve_job, tell_and_wait, post_leave);
   }
   team.crowded = true;
   model_is_eager = false;
+  stride = 1;
+  work = NULL;
 }
 
-static int servings;
 static void count_serving(gki_team_job *at, uint32_t index) {
   (void)at;
   servings += 1 << (8 * index);
@@ -209,6 +200,7 @@ static void count_serving(gki_team_job *at, uint32_t index) {
 static void post_to_both(void) {
   gki_team_post(&team, job, 0, 3, 3);
   gki_team_wait(&team, job);
+  assert_int_equal(servings, 0x010100);
 }
 
 static void serve_both(void) {
@@ -221,19 +213,13 @@ static void serve_both(void) {
 
 /* The first one may have done it before the second one has it. */
 TEST(test_a_job_for_two) {
+  work = count_serving;
   for (int k = 0; k < 2; ++k) {
     model_is_eager = k;
-    uint32_t at = 0;
-    for (bool over = false; !over; ++at) {
-      begin();
-      servings = 0;
-      job->work = count_serving;
-      over = model_run(at, post_to_both, serve_job, serve_both);
-      assert_int_equal(servings, 0x010100);
-    }
-    assert_true(at > 6);
+    each_step(6, begin, post_to_both, serve_job, serve_both);
   }
   model_is_eager = false;
+  work = NULL;
 }
 
 enum { MOST_ITEMS = 700 };
@@ -241,14 +227,12 @@ static unsigned char times[MOST_ITEMS + 64];
 static gki_openmp_device chunks_device;
 static const gki_program chunks_program = {.device = &chunks_device};
 static task_job chunks_job;
-
 HOST_KERNEL(count_times) {
   for (size_t i = range.begin; i < range.end; ++i) ++times[i];
 }
 
 static void run_first_part(void) { run_part(&chunks_job.team_job, 0); }
 static void run_second_part(void) { run_part(&chunks_job.team_job, 1); }
-
 static void check_each_item_once(int items, float part_ns, void (*first)(void), void (*other)(void)) {
   uint32_t at = 0;
   for (bool over = false; !over; ++at) {

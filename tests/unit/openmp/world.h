@@ -11,7 +11,6 @@
 #include "unit/support/test.h"
 
 typedef enum costs { AS_MEASURED, SHARE_ALL, SHARE_NOTHING } costs;
-
 typedef struct world {
   gki_openmp_device device;
   gki_program program;
@@ -90,11 +89,15 @@ static inline void world_end(world *w) {
 }
 static inline void world_close(world *w) { gki_openmp.close(&w->device); }
 
-/* A world, also one that a test begins in its own way, or a device alone, until the end of its block. */
+/* A world until the end of its block, also one that a test begins in its own way, or that shares all among so many
+ * threads in truth; or a device alone. */
 #define WORLD_BY(begin, w, ...) \
   __attribute__((cleanup(world_end))) world w; \
   begin(&(w), __VA_ARGS__)
 #define WORLD(w, list, threads, costs) WORLD_BY(world_begin, w, list, threads, costs)
+#define TEAM_WORLD(w, list, threads) \
+  needs_threads(threads); \
+  WORLD(w, list, threads, SHARE_ALL)
 #define DEVICE(w, threads) \
   __attribute__((cleanup(world_close))) world w; \
   world_open(&(w), threads)
@@ -129,7 +132,6 @@ static inline void world_bind_all(world *w, const slot_value *all, size_t count)
 #define BIND(w, ...) world_bind_all(w, (const slot_value[]){__VA_ARGS__}, GK_COUNT(((const slot_value[]){__VA_ARGS__})))
 static inline void bind_ptr(world *w, gk_slot slot, void *at) { world_bind(w, slot, (gk_value){.ptr = at}); }
 static inline void bind_i32(world *w, gk_slot slot, int32_t number) { world_bind(w, slot, (gk_value){.i32 = number}); }
-
 static inline gk_result world_launch(world *w, uint32_t target) {
   gk_launch_result *r = &w->record;
   r->state = GK_FINISHED;
@@ -190,4 +192,10 @@ static inline void world_dumps(world *w, const char *const *words) {
   HOST_KERNEL(id##_host)
 
 #define assert_runs(w) assert_ok(world_launch(w, 0))
+/* RUN_WITH(&w, {N, {.i32 = 3}}): bound first. */
+#define RUN_WITH(w, ...) \
+  do { \
+    BIND(w, __VA_ARGS__); \
+    assert_runs(w); \
+  } while (0)
 #endif
