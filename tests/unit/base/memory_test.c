@@ -90,7 +90,7 @@ TEST(incomplete_allocator_is_refused) {
     if (missing == 0) allocator.alloc = NULL;
     if (missing == 1) allocator.resize = NULL;
     if (missing == 2) allocator.free = NULL;
-    assert_fails(GK_ERROR_INVALID, "all needed", gk_set_allocator(&allocator));
+    assert_invalid("all needed", gk_set_allocator(&allocator));
   }
   gk_host_free(gk_host_alloc(1));
   assert_int_equal(atomic_load(&c.calls), 0);

@@ -74,9 +74,9 @@ TEST(last_registered_is_tried_first) {
   assert_string_equal(gk_backend_at(1)->name, "one");
   assert_string_equal(gk_backend_at(before + 1)->name, "openmp");
   assert_null(gk_backend_at(SIZE_MAX));
-  assert_fails(GK_ERROR_INVALID, "named one already", gk_backend_register(&one));
+  assert_invalid("named one already", gk_backend_register(&one));
   gk_backend openmp = backend_named("openmp");
-  assert_fails(GK_ERROR_INVALID, "named openmp already", gk_backend_register(&openmp));
+  assert_invalid("named openmp already", gk_backend_register(&openmp));
   assert_int_equal(backend_count(), before + 2);
 }
 
@@ -87,17 +87,17 @@ static gk_result own_it(void *graph, const void *from, size_t kept, size_t bytes
 
 TEST(misfits_are_refused) {
   size_t before = backend_count();
-  assert_fails(GK_ERROR_INVALID, "NULL", gk_backend_register(NULL));
+  assert_invalid("NULL", gk_backend_register(NULL));
   gk_backend b = backend_named("misfit");
   b.abi = GK_BACKEND_ABI + 1;
-  assert_fails(GK_ERROR_INVALID, "was built for ABI 2", gk_backend_register(&b));
+  assert_invalid("was built for ABI 2", gk_backend_register(&b));
   b = backend_named("misfit");
   b.bytes = 0;
-  assert_fails(GK_ERROR_INVALID, "set it to sizeof(gk_backend)", gk_backend_register(&b));
+  assert_invalid("set it to sizeof(gk_backend)", gk_backend_register(&b));
   b = backend_named(NULL);
-  assert_fails(GK_ERROR_INVALID, "has no name", gk_backend_register(&b));
+  assert_invalid("has no name", gk_backend_register(&b));
   b = backend_named("");
-  assert_fails(GK_ERROR_INVALID, "has no name", gk_backend_register(&b));
+  assert_invalid("has no name", gk_backend_register(&b));
   assert_int_equal(backend_count(), before);
 }
 
@@ -105,7 +105,7 @@ TEST(misfits_are_refused) {
   do { \
     gk_backend b = backend_named("incomplete"); \
     change; \
-    assert_fails(GK_ERROR_INVALID, "backend incomplete lacks the entry " entry, gk_backend_register(&b)); \
+    assert_invalid("backend incomplete lacks the entry " entry, gk_backend_register(&b)); \
   } while (0)
 
 TEST(lacking_entry_is_named) {
@@ -138,7 +138,7 @@ TEST(shorter_struct_is_completed) {
   assert_ptr_equal(known->run, run_it);
   gk_backend older_yet = backend_named("older yet");
   older_yet.bytes = offsetof(gk_backend, lower);
-  assert_fails(GK_ERROR_INVALID, "lacks the entry lower", gk_backend_register(&older_yet));
+  assert_invalid("lacks the entry lower", gk_backend_register(&older_yet));
   struct { gk_backend backend; void *later[4]; } newer = {.backend = backend_named("newer"), .later = {&newer}};
   newer.backend.bytes = sizeof newer;
   assert_ok(gk_backend_register(&newer.backend));
@@ -149,14 +149,14 @@ TEST(shorter_struct_is_completed) {
 TEST(unknown_name_lists_the_known) {
   fake_register();
   gk_device *device;
-  assert_fails(GK_ERROR_INVALID, "no backend named \"quantum\"; there are: ",
+  assert_invalid("no backend named \"quantum\"; there are: ",
                gk_device_open(&(gk_device_desc){.backend = "quantum"}, &device));
   assert_says("fake_native");
   assert_says("openmp");
-  assert_fails(GK_ERROR_INVALID, "gk_device_open: the backend \"hip\" is not in this build; there are: ",
+  assert_invalid("gk_device_open: the backend \"hip\" is not in this build; there are: ",
                gk_device_open(&(gk_device_desc){.backend = "hip"}, &device));
   setenv("GK_BACKEND", "steam", 1);
-  assert_fails(GK_ERROR_INVALID, "no backend named \"steam\" (from $GK_BACKEND)", gk_device_open(NULL, &device));
+  assert_invalid("no backend named \"steam\" (from $GK_BACKEND)", gk_device_open(NULL, &device));
   unsetenv("GK_BACKEND");
 }
 
@@ -227,15 +227,15 @@ static const char *beside(const char *file) {
 }
 
 TEST(modules_are_loaded) {
-  assert_fails(GK_ERROR_INVALID, "/nowhere/gk_none.so can't be loaded", gk_backend_load("/nowhere/gk_none.so"));
-  assert_fails(GK_ERROR_INVALID, "no path", gk_backend_load(""));
-  assert_fails(GK_ERROR_INVALID, "no path", gk_backend_load(NULL));
-  assert_fails(GK_ERROR_INVALID, "no function gk_backend_export", gk_backend_load("libm.so.6"));
+  assert_invalid("/nowhere/gk_none.so can't be loaded", gk_backend_load("/nowhere/gk_none.so"));
+  assert_invalid("no path", gk_backend_load(""));
+  assert_invalid("no path", gk_backend_load(NULL));
+  assert_invalid("no function gk_backend_export", gk_backend_load("libm.so.6"));
   assert_ok(gk_set_allocator(NULL));
   assert_ok(gk_backend_load(beside("module.so")));
   assert_string_equal(gk_backend_at(0)->name, "module");
   assert_fails(GK_ERROR_BUSY, "module is loaded", gk_set_allocator(NULL)); /* it may hold what the allocator gave */
-  assert_fails(GK_ERROR_INVALID, "named module already", gk_backend_load(beside("module.so")));
+  assert_invalid("named module already", gk_backend_load(beside("module.so")));
   gk_device *device;
   assert_fails(GK_ERROR_NO_DEVICE, "backend module failed to open its device and didn't say why",
                gk_device_open(&(gk_device_desc){.backend = "module"}, &device));
@@ -244,8 +244,7 @@ TEST(modules_are_loaded) {
 /* It put itself in place as it was loaded, so its second registration is refused, and it stays loaded all the same. */
 TEST(module_that_registers_itself_stays) {
   gk_device *device;
-  assert_fails(GK_ERROR_INVALID, "named module that registers already",
-               gk_backend_load(beside("module_that_registers.so")));
+  assert_invalid("named module that registers already", gk_backend_load(beside("module_that_registers.so")));
   assert_string_equal(gk_backend_at(0)->name, "module that registers");
   assert_fails(GK_ERROR_NO_DEVICE, "backend module that registers failed to open",
                gk_device_open(&(gk_device_desc){.backend = "module that registers"}, &device));

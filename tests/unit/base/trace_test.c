@@ -8,8 +8,7 @@
 enum { X = 1, A, N, FLAG, SUM };
 static const gk_slot_desc slots[] = {GK_BUFFER(X, int), GK_DEFAULT(A, int, 1), GK_BUFFER(N, int), GK_BUFFER(FLAG, int),
                                      GK_OWN(SUM, int, 1)};
-static const gk_task straight_tasks[] = {GK_RUN(add, GK_ONE, X, A), GK_RUN(add, GK_ONE, X, A)};
-static const gk_list straight = GK_LIST(straight, straight_tasks, slots);
+LIST(straight, GK_RUN(add, GK_ONE, X, A), GK_RUN(add, GK_ONE, X, A));
 
 /* ---- without a tool, each in a process of its own ---------------------------------------------------------------- */
 
@@ -63,13 +62,9 @@ TEST(nobody_is_no_trouble) {
 
 enum { HERE = 10, THERE };
 
-static const gk_task loop_tasks[] = {GK_RUN(add, GK_ONE, X, A), GK_DO_WHILE(N), GK_RUN(add, GK_ONE, X, A),
-                                     GK_RUN(decrease, GK_ONE, N), GK_END};
-static const gk_list loop = GK_LIST(loop, loop_tasks, slots);
-static const gk_task pausing_tasks[] = {GK_CHECKPOINT(HERE, FLAG), GK_RUN(add, GK_ONE, X, A), GK_END};
-static const gk_list pausing = GK_LIST(pausing, pausing_tasks, slots);
-static const gk_task endless_tasks[] = {GK_WHILE(FLAG), GK_RUN(add, GK_ONE, X, A), GK_END};
-static const gk_list endless = GK_LIST(endless, endless_tasks, slots);
+LIST(loop, GK_RUN(add, GK_ONE, X, A), GK_DO_WHILE(N), GK_RUN(add, GK_ONE, X, A), GK_RUN(decrease, GK_ONE, N), GK_END);
+LIST(pausing, GK_CHECKPOINT(HERE, FLAG), GK_RUN(add, GK_ONE, X, A), GK_END);
+LIST(endless, GK_WHILE(FLAG), GK_RUN(add, GK_ONE, X, A), GK_END);
 
 static int setup(void **state) {
   const int code = setup_device(state);
@@ -89,12 +84,6 @@ static bool is(const gk_device *device, const char *backend) {
   return strcmp(gk_device_describe(device)->backend, backend) == 0;
 }
 
-static gk_graph *graph_of(gk_device *device, const gk_list *list, uint32_t bits) {
-  gk_graph *graph = NULL;
-  assert_ok(gk_graph_create(device, list, bits, &graph));
-  return graph;
-}
-
 TEST_TOLD(ALL_BACKENDS, opening) {
   gk_device *second = NULL;
   const char *backend = gk_device_describe(device)->backend;
@@ -112,14 +101,14 @@ TEST_TOLD(ALL_BACKENDS, opening) {
 
 TEST_TOLD(FAKE_BACKENDS " openmp", creating) {
   const bool loads = !is(device, "openmp");
-  gk_graph *graph = graph_of(device, &straight, 0);
+  gk_graph *graph = graph_on(device, &straight, 0);
   char wanted[400];
   static const char format[] = "create straight{check and plan{}%slower{}"
                                "slots{resize SUM of straight[1]{allocate[4]{zero[4]{}}}}}";
   snprintf(wanted, sizeof wanted, format, loads ? "kernel add{}" : "");
   assert_said(0, wanted);
   tool->forget();
-  gk_graph *second = graph_of(device, &straight, 0); /* its kernel is there */
+  gk_graph *second = graph_on(device, &straight, 0); /* its kernel is there */
   snprintf(wanted, sizeof wanted, format, "");
   assert_said(0, wanted);
   gk_graph_destroy(graph);
@@ -127,7 +116,7 @@ TEST_TOLD(FAKE_BACKENDS " openmp", creating) {
 }
 
 TEST_TOLD(FAKE_BACKENDS " openmp", moving) {
-  gk_graph *graph = graph_of(device, &straight, 0);
+  gk_graph *graph = graph_on(device, &straight, 0);
   int numbers[3] = {1, 2, 3};
   tool->forget();
   int *memory = ints_on(device, numbers, 3);
@@ -145,15 +134,14 @@ TEST_TOLD(FAKE_BACKENDS " openmp", moving) {
 /* Who says what: the caller's thread what it launches and waits for, the device's own what is run there. */
 TEST_TOLD(ALL_BACKENDS, launching) {
   int *x = int_on(device, 0);
-  gk_graph *graph = graph_of(device, &straight, 0);
+  gk_graph *graph = graph_on(device, &straight, 0);
   gk_bind(graph, X, x);
   for (int k = 1; k < 3; ++k) {
     const bool native = is(device, "fake_native"), batched = is(device, "fake_batched") || is(device, "awkward");
     char caller[200], worker[200];
     tool->forget();
     gki_trace_mark(0, "first"); /* this thread is number 0 */
-    assert_ok(gk_launch(graph, 0));
-    assert_ok(gk_wait(graph, NULL));
+    run_to_end(graph, 0);
     snprintf(caller, sizeof caller, native ? "!first;launch straight[%d]{start straight[%d]{}}wait for straight[%d]{}"
                                            : "!first;launch straight[%d]{}wait for straight[%d]{}", k, k, k);
     snprintf(worker, sizeof worker, batched ? "run straight[%d]{tasks 0 (add) to 1 (add){}wait for the device{}}"
@@ -168,16 +156,14 @@ TEST_TOLD(ALL_BACKENDS, launching) {
 
 TEST_TOLD(ALL_BACKENDS, yielding) {
   int *x = int_on(device, 0), *flag = int_on(device, 1);
-  gk_graph *graph = graph_of(device, &pausing, 0);
+  gk_graph *graph = graph_on(device, &pausing, 0);
   gk_bind(graph, X, x);
   gk_bind(graph, FLAG, flag);
   tool->forget();
-  assert_ok(gk_launch(graph, 0));
-  assert_ok(gk_wait(graph, NULL));
+  run_to_end(graph, 0);
   assert_some_said("!pausing yielded at HERE[1];}");
   set_int(device, flag, 0);
-  assert_ok(gk_launch(graph, HERE));
-  assert_ok(gk_wait(graph, NULL));
+  run_to_end(graph, HERE);
   assert_some_said("launch pausing at HERE[2]{");
   assert_some_said("wait for pausing[2]{}");
   assert_false(some_said("HERE[2];"));
@@ -189,7 +175,7 @@ TEST_TOLD(ALL_BACKENDS, yielding) {
 
 TEST_TOLD(ALL_BACKENDS, cancelling) {
   int *x = int_on(device, 0), *flag = int_on(device, 1);
-  gk_graph *graph = graph_of(device, &endless, GK_CANCELLABLE);
+  gk_graph *graph = graph_on(device, &endless, GK_CANCELLABLE);
   gk_bind(graph, X, x);
   gk_bind(graph, FLAG, flag);
   tool->forget();
@@ -219,12 +205,12 @@ TEST_TOLD("openmp", much_is_said) {
 /* ---- what fails -------------------------------------------------------------------------------------------------- */
 
 TEST_TOLD(ALL_BACKENDS, refused_launches) {
-  gk_graph *graph = graph_of(device, &pausing, 0);
+  gk_graph *graph = graph_on(device, &pausing, 0);
   tool->forget();
-  assert_fails(GK_ERROR_INVALID, "is not bound", gk_launch(graph, 0));
-  assert_fails(GK_ERROR_INVALID, "no checkpoint", gk_launch(graph, THERE));
-  assert_fails(GK_ERROR_INVALID, "not launched yet", gk_wait(graph, NULL));
-  assert_fails(GK_ERROR_INVALID, "", gk_resize(graph, A, 3));
+  assert_invalid("is not bound", gk_launch(graph, 0));
+  assert_invalid("no checkpoint", gk_launch(graph, THERE));
+  assert_invalid("not launched yet", gk_wait(graph, NULL));
+  assert_invalid("", gk_resize(graph, A, 3));
   assert_fails(GK_ERROR_MEMORY, "", gk_resize(graph, X, SIZE_MAX / 2));
   assert_said(0, "launch pausing[1]{}launch pausing[1]{}resize X of pausing[9223372036854775807]{}");
   assert_balanced();
@@ -233,9 +219,9 @@ TEST_TOLD(ALL_BACKENDS, refused_launches) {
                                 .slots = slots, .slot_count = GK_COUNT(slots)};
   static const gk_list other = {.abi = GK_ABI + 1};
   tool->forget();
-  assert_fails(GK_ERROR_INVALID, "", gk_graph_create(device, &wrong, 0, &graph));
-  assert_fails(GK_ERROR_INVALID, "", gk_graph_create(device, &other, 0, &graph));
-  assert_fails(GK_ERROR_INVALID, "", gk_graph_create(device, NULL, 0, &graph));
+  assert_invalid("", gk_graph_create(device, &wrong, 0, &graph));
+  assert_invalid("", gk_graph_create(device, &other, 0, &graph));
+  assert_invalid("", gk_graph_create(device, NULL, 0, &graph));
   assert_said(0, "create wrong{check and plan{}}create what is no list{check and plan{}}"
                  "create what is no list{check and plan{}}");
   assert_balanced();
@@ -309,12 +295,11 @@ TEST_ON_EACH("openmp", no_memory, setup, teardown) {
 
 TEST_TOLD("openmp fake_batched", isolated) {
   int *x = int_on(device, 0), *n = int_on(device, 2);
-  gk_graph *graph = graph_of(device, &loop, GK_ISOLATE);
+  gk_graph *graph = graph_on(device, &loop, GK_ISOLATE);
   gk_bind(graph, X, x);
   gk_bind(graph, N, n);
   tool->forget();
-  assert_ok(gk_launch(graph, 0));
-  assert_ok(gk_wait(graph, NULL));
+  run_to_end(graph, 0);
   assert_some_said(is(device, "openmp") ? "run loop[1]{task 0 (add){}task 2 (add){}task 3 (decrease){}"
                                           "task 2 (add){}task 3 (decrease){}}"
                                         : "run loop[1]{task 0 (add){}task 2 (add){}task 3 (decrease){}"

@@ -42,47 +42,23 @@ static gk_list list_of(const gk_task *tasks, size_t task_count) {
 
 static const gk_slot_desc part_table[] = {GK_BUFFER(X, float), GK_RAW_BUFFER(Y), GK_SCALAR(N, int), GK_OWN(F, int, 1),
                                           GK_DEFAULT(R, float, 2)};
-static const gk_task part_tasks[] = {GK_WHILE(F, .max_iterations = 9, .label = 1), GK_RUN(scale, N, X, R), GK_END};
-static const gk_list part = GK_LIST(part, part_tasks, part_table);
-static const gk_task eager_tasks[] = {GK_RUN_ALWAYS(scale, N, X, R)};
-static const gk_list eager = GK_LIST(eager, eager_tasks, part_table);
+LIST_OVER(part_table, part, GK_WHILE(F, .max_iterations = 9, .label = 1), GK_RUN(scale, N, X, R), GK_END);
+LIST_OVER(part_table, eager, GK_RUN_ALWAYS(scale, N, X, R));
 
 static const gk_task fine_tasks[] = {
-    GK_RUN_ALWAYS(scale, F, X, R),
-    {.op = GK_OP_KERNEL, .kernel = &add, .items = {F}, .offset = 8, .args = {X, Y}},
-    GK_RUN_2D(blur, N, WIDE, X),
-    GK_RUN_2D(blur, F, GK_ONE, RAW),
-    GK_RUN(fall, N, X, B),
-    GK_RUN(push, N, X, B),
-    GK_RUN(total, N, X, Y),
-    GK_RUN(count, N, F, F),
-    GK_RUN(totals, N, F, RAW),
-    {.op = GK_OP_KERNEL, .kernel = &no_args},
-    GK_COPY(X, Y, N),
-    {.op = GK_OP_COPY, .items = {N}, .args = {X, X}, .offset = 400},
-    {.op = GK_OP_COPY, .args = {X, X}, .from_offset = 4},
-    GK_COPY(BODIES, B, GK_ONE),
-    GK_FILL_F32(X, F, -1.5f),
-    GK_FILL(X, F, 0),
-    GK_FILL(F, N, 0x7fffffff),
-    GK_FILL(BODIES, N, 1),
-    GK_FILL(LONGS, N, -1),
+    GK_RUN_ALWAYS(scale, F, X, R), {.op = GK_OP_KERNEL, .kernel = &add, .items = {F}, .offset = 8, .args = {X, Y}},
+    GK_RUN_2D(blur, N, WIDE, X), GK_RUN_2D(blur, F, GK_ONE, RAW), GK_RUN(fall, N, X, B), GK_RUN(push, N, X, B),
+    GK_RUN(total, N, X, Y), GK_RUN(count, N, F, F), GK_RUN(totals, N, F, RAW), {.op = GK_OP_KERNEL, .kernel = &no_args},
+    GK_COPY(X, Y, N), {.op = GK_OP_COPY, .items = {N}, .args = {X, X}, .offset = 400},
+    {.op = GK_OP_COPY, .args = {X, X}, .from_offset = 4}, GK_COPY(BODIES, B, GK_ONE), GK_FILL_F32(X, F, -1.5f),
+    GK_FILL(X, F, 0), GK_FILL(F, N, 0x7fffffff), GK_FILL(BODIES, N, 1), GK_FILL(LONGS, N, -1),
     {.op = GK_OP_KERNEL, .kernel = &blur, .items = {N}, .args = {X}},
     {.op = GK_OP_CALL, .name = "all", .call = library, .args = {X, N, R, B, H, F, RAW, WIDE}},
-    {.op = GK_OP_CALL, .bits = GK_ALWAYS, .call = library},
-    GK_DO_WHILE(F, .max_iterations = 3),
-    GK_CHECKPOINT_AT(1, F, 4),
-    GK_IF(F, .offset = 12), GK_SWITCH(F), GK_CASE, SCALE, GK_END, GK_CASE, GK_END, GK_END, GK_ELSE, SCALE, GK_END,
-    GK_PARALLEL, GK_SECTION, SCALE, GK_WHILE(F), SCALE, GK_END, GK_END,
-    GK_SECTION, GK_RUN(scale, N, Y, R), GK_END, GK_END,
-    GK_END,
-    GK_END,
-    GK_TARGET(-1), GK_END,
-    GK_INCLUDE(part, 10, X, X, N),
-    GK_INCLUDE(part, 20, 0),
-    GK_PARALLEL, GK_END,
-    GK_SWITCH(F), GK_END,
-};
+    {.op = GK_OP_CALL, .bits = GK_ALWAYS, .call = library}, GK_DO_WHILE(F, .max_iterations = 3),
+    GK_CHECKPOINT_AT(1, F, 4), GK_IF(F, .offset = 12), GK_SWITCH(F), GK_CASE, SCALE, GK_END, GK_CASE, GK_END, GK_END,
+    GK_ELSE, SCALE, GK_END, GK_PARALLEL, GK_SECTION, SCALE, GK_WHILE(F), SCALE, GK_END, GK_END, GK_SECTION,
+    GK_RUN(scale, N, Y, R), GK_END, GK_END, GK_END, GK_END, GK_TARGET(-1), GK_END, GK_INCLUDE(part, 10, X, X, N),
+    GK_INCLUDE(part, 20, 0), GK_PARALLEL, GK_END, GK_SWITCH(F), GK_END};
 
 TEST(a_fine_list_is_fine) {
   gk_list list = list_of(fine_tasks, GK_COUNT(fine_tasks));
@@ -471,9 +447,8 @@ TEST(code_by_hand_is_judged) {
   static const gk_kernel both = {.name = "both", .dimensions = 2, .cuda = &code, .source = &source},
                          fits = {.name = "fits", .cuda = &code, .params = params, .param_count = 1},
                          larger = {.name = "larger", .cuda = &code, .params = params, .param_count = 2};
-  static const gk_slot_desc own[] = {
-    {.slot = 1, .type = GK_BYTES, .name = "S", .element_bytes = 4093}, GK_SCALAR(2, int), GK_SCALAR(3, int),
-    GK_BUFFER(4, int)};
+  static const gk_slot_desc own[] = {{.slot = 1, .type = GK_BYTES, .name = "S", .element_bytes = 4093},
+                                     GK_SCALAR(2, int), GK_SCALAR(3, int), GK_BUFFER(4, int)};
   static const gk_backend cuda = {.name = "cuda", .code = code_for_cuda}, hip = {.name = "hip", .takes = takes_any};
   const gk_task tasks[] = {RUN(fits, 1), RUN(larger, 1, 2), GK_RUN_2D(both, 2, 4, 0), GK_RUN_2D(both, 4, 2, 0)};
   const gk_list list = {GK_ABI, "list", tasks, GK_COUNT(tasks), own, GK_COUNT(own)};
@@ -502,76 +477,24 @@ TEST(blocks_nest_64_deep) {
 /* ---- many at once ------------------------------------------------------------------------------------------------ */
 
 static const gk_slot_desc broken_slots[] = {TABLE, GK_BUFFER(X, int), {.slot = 70000, .name = "far"}};
-static const gk_task broken_tasks[] = {
-    {0},
-    GK_RUN(scale, 99, Y, N),
-    GK_RUN_2D(add, N, N, X, X),
-    GK_WHILE(N, .offset = 3, .label = 5),
-    GK_CHECKPOINT(5, 44),
-    GK_RUN_ALWAYS(scale, R, F, R),
-    GK_TARGET(0),
-    GK_END,
-    GK_END,
-    GK_ELSE,
-    GK_END,
-    GK_END,
-    GK_SWITCH(F),
-    GK_FILL(RAW, N, 1),
-    GK_END,
-    GK_PARALLEL,
-    GK_SECTION,
-    SCALE,
-    GK_TARGET(6),
-    GK_END,
-    GK_END,
-    GK_COPY(X, X, N),
-    GK_SECTION,
-    GK_RUN(total, N, Y, X),
-    GK_END,
-    GK_END,
-    GK_INCLUDE(short_list, 0, X, N),
-    {.op = GK_OP_CALL, .name = "solve", .bits = 4, .args = {X, 0, Y}, .label = 3},
-    {.op = (gk_op)99, .name = "future"},
-    GK_IF(F),
-};
-static const gk_list broken = GK_LIST(broken, broken_tasks, broken_slots);
+LIST_OVER(broken_slots, broken, {0}, GK_RUN(scale, 99, Y, N), GK_RUN_2D(add, N, N, X, X),
+                                GK_WHILE(N, .offset = 3, .label = 5), GK_CHECKPOINT(5, 44),
+                                GK_RUN_ALWAYS(scale, R, F, R), GK_TARGET(0), GK_END, GK_END, GK_ELSE, GK_END, GK_END,
+                                GK_SWITCH(F), GK_FILL(RAW, N, 1), GK_END, GK_PARALLEL, GK_SECTION, SCALE, GK_TARGET(6),
+                                GK_END, GK_END, GK_COPY(X, X, N), GK_SECTION, GK_RUN(total, N, Y, X), GK_END, GK_END,
+                                GK_INCLUDE(short_list, 0, X, N),
+                                {.op = GK_OP_CALL, .name = "solve", .bits = 4, .args = {X, 0, Y}, .label = 3},
+                                {.op = (gk_op)99, .name = "future"}, GK_IF(F));
 
 static const struct { const char *code; size_t task; } broken_problems[] = {
-    {"slot-reused", SIZE_MAX},
-    {"slot-name-reused", SIZE_MAX},
-    {"slot-number", SIZE_MAX},
-    {"slot-type", SIZE_MAX},
-    {"task-forgotten", 0},
-    {"argument-type", 1},
-    {"items-unknown", 1},
-    {"argument-alias", 2},
-    {"run-dimensions", 2},
-    {"flag-type", 3},
-    {"offset-unaligned", 3},
-    {"flag-unknown", 4},
-    {"label-reused", 4},
-    {"always-in-block", 5},
-    {"argument-element", 5},
-    {"items-type", 5},
-    {"checkpoint-in-checkpoint", 6},
-    {"label-missing", 6},
-    {"else-without-if", 9},
-    {"end-without-block", 11},
-    {"task-in-switch", 13},
-    {"fill-unit", 13},
-    {"checkpoint-in-section", 18},
-    {"task-in-parallel", 21},
-    {"copy-onto-itself", 21},
-    {"race", 23},
-    {"include-arguments", 26},
-    {"argument-type", 26},
-    {"bits-unknown", 27},
-    {"field-unused", 27},
-    {"argument-gap", 27},
-    {"call-null", 27},
-    {"op-unknown", 28},
-    {"end-missing", 29},
-};
+    {"slot-reused", SIZE_MAX}, {"slot-name-reused", SIZE_MAX}, {"slot-number", SIZE_MAX}, {"slot-type", SIZE_MAX},
+    {"task-forgotten", 0}, {"argument-type", 1}, {"items-unknown", 1}, {"argument-alias", 2}, {"run-dimensions", 2},
+    {"flag-type", 3}, {"offset-unaligned", 3}, {"flag-unknown", 4}, {"label-reused", 4}, {"always-in-block", 5},
+    {"argument-element", 5}, {"items-type", 5}, {"checkpoint-in-checkpoint", 6}, {"label-missing", 6},
+    {"else-without-if", 9}, {"end-without-block", 11}, {"task-in-switch", 13}, {"fill-unit", 13},
+    {"checkpoint-in-section", 18}, {"task-in-parallel", 21}, {"copy-onto-itself", 21}, {"race", 23},
+    {"include-arguments", 26}, {"argument-type", 26}, {"bits-unknown", 27}, {"field-unused", 27}, {"argument-gap", 27},
+    {"call-null", 27}, {"op-unknown", 28}, {"end-missing", 29}};
 
 /* Twenty mistakes of different kinds in one list, and more: all are told, in the order of the tasks. */
 TEST(all_of_many_mistakes_are_told) {

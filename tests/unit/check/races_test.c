@@ -37,11 +37,9 @@ static gk_list list_of(const gk_task *tasks, size_t count) {
 /* An included list whose two slots may get the same memory. */
 enum { TO = 1, FROM };
 static const gk_slot_desc move_table[] = {GK_BUFFER(TO, int), GK_BUFFER(FROM, int), GK_SCALAR(N, int)};
-static const gk_task move_tasks[] = {{.op = GK_OP_KERNEL, .name = "move", .kernel = &copies, .args = {TO, FROM}}};
-static const gk_list move = GK_LIST(move, move_tasks, move_table);
+LIST_OVER(move_table, move, {.op = GK_OP_KERNEL, .name = "move", .kernel = &copies, .args = {TO, FROM}});
 static const gk_slot_desc own_table[] = {GK_BUFFER(TO, int)};
-static const gk_task own_tasks[] = {{.op = GK_OP_KERNEL, .name = "own", .kernel = &writes, .args = {TO}}};
-static const gk_list own = GK_LIST(own, own_tasks, own_table);
+LIST_OVER(own_table, own, {.op = GK_OP_KERNEL, .name = "own", .kernel = &writes, .args = {TO}});
 
 typedef struct sides {
   size_t task; /* SIZE_MAX: no race */

@@ -108,11 +108,10 @@ static const gk_slot_desc odd_slots[] = {
     {.slot = ONLY, .type = GK_PTR, .name = "sl\"ot\\\n\xff\xc0\xaf\xed\xa0\x80\xf5", .element = "str\"uct\n"}};
 
 TEST(test_odd_names) {
-  static const gk_task tasks[] = {
-      {.op = GK_OP_KERNEL, .kernel = &odd, .args = {ONLY}},
-      {.op = GK_OP_DO_WHILE, .name = "\xe4\"\\, .label = \"\\\x1f\xe2\x82", .flag = ONLY, .label = INT32_MIN},
-      {.op = GK_OP_KERNEL, .kernel = &odd, .name = "\x02", .items = {ONLY}, .offset = UINT32_MAX, .args = {ONLY}},
-      GK_END, {.op = GK_OP_CHECKPOINT, .name = "a]}\"]};//<!--", .flag = ONLY, .offset = 12, .label = -5}, GK_END,
+  static const gk_task tasks[] = {{.op = GK_OP_KERNEL, .kernel = &odd, .args = {ONLY}},
+                                  {.op = GK_OP_DO_WHILE, .name = "\xe4\"\\, .label = \"\\\x1f\xe2\x82", .flag = ONLY, .label = INT32_MIN},
+                                  {.op = GK_OP_KERNEL, .kernel = &odd, .name = "\x02", .items = {ONLY}, .offset = UINT32_MAX, .args = {ONLY}},
+                                  GK_END, {.op = GK_OP_CHECKPOINT, .name = "a]}\"]};//<!--", .flag = ONLY, .offset = 12, .label = -5}, GK_END,
       {.op = GK_OP_IF, .flag = ONLY}, GK_END, {.op = GK_OP_SWITCH, .flag = ONLY}, GK_END};
   gk_list list = {GK_ABI, "list \"\xff\"\\\n", tasks, GK_COUNT(tasks), odd_slots, 1};
   expect_valid_dumps(&list);

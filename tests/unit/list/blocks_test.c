@@ -86,13 +86,11 @@ WITH_TEARDOWN(blocks_are_matched) {
 enum { IN = 900, OUT = 7, OWN = 12, COUNT = 3 };
 static const gk_slot_desc inner_table[] = {
     GK_BUFFER(IN, float), GK_BUFFER(OUT, float), GK_BUFFER(OWN, int), GK_SCALAR(COUNT, int)};
-static const gk_task inner_tasks[] = {GK_WHILE(OWN, .label = 2), GK_COPY(OUT, IN, COUNT), GK_END};
-static const gk_list inner = GK_LIST(inner, inner_tasks, inner_table);
+LIST_OVER(inner_table, inner, GK_WHILE(OWN, .label = 2), GK_COPY(OUT, IN, COUNT), GK_END);
 
 enum { P = 1, Q };
 static const gk_slot_desc middle_table[] = {GK_BUFFER(P, float), GK_BUFFER(Q, float)};
-static const gk_task middle_tasks[] = {GK_INCLUDE(inner, 10, Q, P), GK_CHECKPOINT(1, Q), GK_END};
-static const gk_list middle = GK_LIST(middle, middle_tasks, middle_table);
+LIST_OVER(middle_table, middle, GK_INCLUDE(inner, 10, Q, P), GK_CHECKPOINT(1, Q), GK_END);
 
 static const gk_task outer_tasks[] = {GK_FILL(X, N, 0), GK_INCLUDE(inner, 100, X, Y), GK_IF(F),
                                       GK_INCLUDE(middle, 1000, Y), GK_END, GK_INCLUDE(inner, -2, X, Y)};
@@ -144,8 +142,7 @@ WITH_TEARDOWN(slots_are_composed) {
 WITH_TEARDOWN(unknown_slots_are_zero) {
   static const gk_slot_desc sparse[] = {GK_BUFFER(X, float), {.slot = 40, .type = GK_PTR, .name = "forty"},
                                         {.slot = 40, .type = GK_I32, .name = "twice"}, {.slot = -3}, {.slot = 70000}};
-  static const gk_task tasks[] = {GK_INCLUDE(inner, 0, Y, 40)};
-  static const gk_list list = GK_LIST(list, tasks, sparse);
+  LIST_OVER(sparse, list, GK_INCLUDE(inner, 0, Y, 40));
   assert_ok(gki_blocks_read(&blocks, &list));
   static const gk_slot unknown[] = {0, -1, -3, 2, 39, 41, 65535, 70000, INT32_MAX, INT32_MIN};
   for (size_t k = 0; k < GK_COUNT(unknown); ++k) {
@@ -246,7 +243,7 @@ WITH_TEARDOWN(nameless_tasks_are_called_by_what_they_are) {
 /* ---- what can't be read ------------------------------------------------------------------------------------------ */
 
 static void assert_refused(const gk_list *list, gki_problem problem, size_t task, const char *words) {
-  assert_fails(GK_ERROR_INVALID, words, gki_blocks_read(&blocks, list));
+  assert_invalid(words, gki_blocks_read(&blocks, list));
   assert_int_equal(blocks.fault, problem);
   assert_int_equal(blocks.fault_task, task);
   assert_string_equal(blocks.fault_message, gk_error());

@@ -25,9 +25,8 @@ TEST(test_targets) {
 }
 
 TEST(test_shared_flag) {
-  static const gk_task tasks[] = {
-      GK_CHECKPOINT(LP, F), DO(tick, A), GK_END, GK_CHECKPOINT_AT(LQ, F, 4), DO(tick, B), GK_END, GK_CHECKPOINT(LX, F),
-      DO(one, F), GK_END};
+  static const gk_task tasks[] = {GK_CHECKPOINT(LP, F), DO(tick, A), GK_END, GK_CHECKPOINT_AT(LQ, F, 4), DO(tick, B),
+                                  GK_END, GK_CHECKPOINT(LX, F), DO(one, F), GK_END};
   test t;
   FOR_LIST(t, tasks) {
     t.c.at[F][1] = -1;
@@ -82,9 +81,8 @@ TEST(test_yield_every_pass) {
 }
 
 TEST(test_loop_inside_a_checkpoint) {
-  static const gk_task tasks[] = {
-      GK_CHECKPOINT(LP, F), DO(two, N), GK_DO_WHILE(N), DO(tick, A), DO(one, F), DO(drop, N), GK_END, DO(tick, B),
-      GK_END, DO(tick, C)};
+  static const gk_task tasks[] = {GK_CHECKPOINT(LP, F), DO(two, N), GK_DO_WHILE(N), DO(tick, A), DO(one, F),
+                                  DO(drop, N), GK_END, DO(tick, B), GK_END, DO(tick, C)};
   test t;
   FOR_LIST(t, tasks) {
     assert_int_equal(launch(&t, 0), GK_YIELDED); /* at the end of the block, not after the first pass */
@@ -144,9 +142,8 @@ TEST(test_third_level_and_siblings) {
 }
 
 TEST(test_resume_to_after_a_loop) {
-  static const gk_task tasks[] = {
-      GK_DO_WHILE(N), GK_CHECKPOINT(LP, F), DO(tick, A), GK_END, DO(drop, N), GK_END, GK_CHECKPOINT(LQ, G),
-      DO(tick, B), GK_END, DO(tick, C)};
+  static const gk_task tasks[] = {GK_DO_WHILE(N), GK_CHECKPOINT(LP, F), DO(tick, A), GK_END, DO(drop, N), GK_END,
+                                  GK_CHECKPOINT(LQ, G), DO(tick, B), GK_END, DO(tick, C)};
   test t;
   FOR_LIST(t, tasks) {
     CELL_OF(t, N) = 3;
@@ -227,10 +224,9 @@ TEST(test_sections) {
 }
 
 TEST(test_limit_among_sections) {
-  static const gk_task tasks[] = {
-      GK_PARALLEL, GK_SECTION, GK_WHILE(F), GK_END, GK_END, GK_SECTION, DO(tick, A),
-      GK_DO_WHILE(Q, .max_iterations = 2), DO(tick, A), GK_END, GK_END, GK_SECTION,
-      GK_DO_WHILE(Q, .max_iterations = 1), DO(tick, B), GK_END, GK_END, GK_END};
+  static const gk_task tasks[] = {GK_PARALLEL, GK_SECTION, GK_WHILE(F), GK_END, GK_END, GK_SECTION, DO(tick, A),
+                                  GK_DO_WHILE(Q, .max_iterations = 2), DO(tick, A), GK_END, GK_END, GK_SECTION,
+                                  GK_DO_WHILE(Q, .max_iterations = 1), DO(tick, B), GK_END, GK_END, GK_END};
   test t;
   FOR_LIST(t, tasks) {
     for (uint64_t k = 0; k < 8; ++k) { /* in whatever order they come */

@@ -71,9 +71,8 @@ TEST(test_resume_past_a_finished_loop) {
 }
 
 TEST(test_yield_in_an_inner_loop) {
-  static const gk_task tasks[] = {
-      GK_DO_WHILE(N), DO(two, M), DO(tick, A), GK_DO_WHILE(M), GK_CHECKPOINT(LP, F), DO(tick, B), GK_END, DO(drop, M),
-      GK_END, DO(drop, N), GK_END};
+  static const gk_task tasks[] = {GK_DO_WHILE(N), DO(two, M), DO(tick, A), GK_DO_WHILE(M), GK_CHECKPOINT(LP, F),
+                                  DO(tick, B), GK_END, DO(drop, M), GK_END, DO(drop, N), GK_END};
   test t;
   FOR_LIST(t, tasks) {
     CELL_OF(t, N) = 2;
@@ -122,10 +121,9 @@ TEST(test_first_yielder_wins) {
 }
 
 TEST(test_sections_join_in_every_pass) {
-  static const gk_task tasks[] = {
-      GK_DO_WHILE(N), GK_PARALLEL, GK_SECTION, DO(tick, X), GK_END, GK_SECTION, DO(drop, Y), GK_END, GK_END,
-      GK_PARALLEL, GK_SECTION, DO(move, A, X), GK_END, GK_SECTION, DO(move, B, Y), GK_END, GK_END, GK_IF(Q),
-      DO(tick, C), GK_END, DO(drop, N), GK_END};
+  static const gk_task tasks[] = {GK_DO_WHILE(N), GK_PARALLEL, GK_SECTION, DO(tick, X), GK_END, GK_SECTION, DO(drop, Y),
+                                  GK_END, GK_END, GK_PARALLEL, GK_SECTION, DO(move, A, X), GK_END, GK_SECTION,
+                                  DO(move, B, Y), GK_END, GK_END, GK_IF(Q), DO(tick, C), GK_END, DO(drop, N), GK_END};
   test t;
   FOR_LIST(t, tasks) {
     CELL_OF(t, N) = 4;
@@ -135,9 +133,8 @@ TEST(test_sections_join_in_every_pass) {
 }
 
 TEST(test_always) {
-  static const gk_task tasks[] = {
-      GK_RUN_ALWAYS(tick, GK_ONE, P), DO(tick, A), GK_CHECKPOINT(LB, F), DO(tick, B), GK_END,
-      GK_RUN_ALWAYS(tick, GK_ONE, D), DO(tick, C), GK_RUN_ALWAYS(tick, GK_ONE, E)};
+  static const gk_task tasks[] = {GK_RUN_ALWAYS(tick, GK_ONE, P), DO(tick, A), GK_CHECKPOINT(LB, F), DO(tick, B),
+                                  GK_END, GK_RUN_ALWAYS(tick, GK_ONE, D), DO(tick, C), GK_RUN_ALWAYS(tick, GK_ONE, E)};
   test t;
   FOR_LIST(t, tasks) {
     CELL_OF(t, F) = 1;
@@ -154,9 +151,8 @@ TEST(test_always) {
 /* ---- loops ------------------------------------------------------------------------------------------------------- */
 
 TEST(test_counter_loops) {
-  static const gk_task tasks[] = {
-      DO(tick, A), GK_DO_WHILE(N), DO(tick, B), DO(drop, N), GK_END, DO(tick, C), GK_WHILE(M), DO(tick, D),
-      DO(tick, M), GK_END, DO(tick, E)};
+  static const gk_task tasks[] = {DO(tick, A), GK_DO_WHILE(N), DO(tick, B), DO(drop, N), GK_END, DO(tick, C),
+                                  GK_WHILE(M), DO(tick, D), DO(tick, M), GK_END, DO(tick, E)};
   test t;
   FOR_LIST(t, tasks) {
     CELL_OF(t, N) = 5;
@@ -185,9 +181,8 @@ TEST(test_flag_zero_at_do_while) {
 }
 
 TEST(test_nested_three) {
-  static const gk_task tasks[] = {
-      GK_DO_WHILE(N), DO(five, M), GK_DO_WHILE(M), DO(two, K), GK_WHILE(K), DO(tick, A), DO(drop, K), GK_END,
-      DO(drop, M), GK_END, DO(drop, N), GK_END};
+  static const gk_task tasks[] = {GK_DO_WHILE(N), DO(five, M), GK_DO_WHILE(M), DO(two, K), GK_WHILE(K), DO(tick, A),
+                                  DO(drop, K), GK_END, DO(drop, M), GK_END, DO(drop, N), GK_END};
   test t;
   FOR_LIST(t, tasks) {
     CELL_OF(t, N) = 2;

@@ -88,13 +88,6 @@ TEST_ON(ALL_BACKENDS, unknown_slot_is_named) {
     assert_invalid(words, gk_resize(graph, unknown[k], 1));
     assert_null(gk_bound(graph, unknown[k]));
   }
-  assert_invalid("gk_bind: there is no graph", gk_bind(NULL, X, NULL));
-  assert_invalid("gk_bind_int: there is no graph", gk_bind_int(NULL, I, 1));
-  assert_invalid("gk_bind_float: there is no graph", gk_bind_float(NULL, F, 1));
-  assert_invalid("gk_bind_bytes: there is no graph", gk_bind_bytes(NULL, LINE, "", 1));
-  assert_invalid("gk_resize: there is no graph", gk_resize(NULL, X, 1));
-  assert_null(gk_bound(NULL, X));
-  assert_int_equal(gk_find_slot(NULL, "X"), 0);
 }
 
 /* ---- what a launch refuses --------------------------------------------------------------------------------------- */

@@ -1,4 +1,4 @@
-#include "unit/support/runtime.h"
+#include "unit/support/graph_calls.h"
 #include "unit/support/runtime_kernels.h"
 #include "unit/support/work.h"
 
@@ -101,16 +101,8 @@ TEST_ON_EACH(ALL_BACKENDS, device_closed_before_its_graphs, begin_counted_backen
                              {FLAG, int_on(device, 0)}), *idle = graph_on(device, &list, 0);
   assert_ok(gk_launch(graph, 0)); /* close waits for it */
   close_fake(device);
-  assert_fails(GK_ERROR_DEVICE, "gk_wait: the device of graph list was closed; destroy the graph",
-               gk_wait(graph, NULL));
-  assert_fails(GK_ERROR_DEVICE, "closed", gk_poll(graph, NULL));
-  assert_fails(GK_ERROR_DEVICE, "closed", gk_launch(graph, 0));
-  assert_fails(GK_ERROR_DEVICE, "closed", gk_bind(graph, X, NULL));
-  assert_fails(GK_ERROR_DEVICE, "closed", gk_bind_int(graph, A, 1));
+  assert_graph_calls_fail(graph, GK_ERROR_DEVICE, "the device of graph list was closed; destroy the graph");
   assert_fails(GK_ERROR_DEVICE, "closed", gk_resize(idle, OWNED, 5));
-  assert_null(gk_bound(graph, OWNED)); /* its memory is gone */
-  assert_int_equal(gk_find_slot(graph, "X"), 0);
-  assert_gives_null("closed", gk_dump(NULL, graph, "text"));
   assert_ok(gk_cancel(graph));
   assert_fails(GK_ERROR_BUSY, "device", gk_set_allocator(NULL)); /* they hold memory of this one */
   gk_graph_destroy(graph);

@@ -153,16 +153,6 @@ TEST_ON(ALL_BACKENDS, streams_are_refused_where_there_are_none) {
   assert_invalid("gk_poll: graph straight was not launched yet", gk_poll(graph, NULL));
 }
 
-TEST(no_graph_is_refused_everywhere) {
-  const gk_status *status = (const gk_status *)state;
-  assert_invalid("gk_launch: there is no graph", gk_launch(NULL, 0));
-  assert_invalid("gk_launch_on: there is no graph", gk_launch_on(NULL, 0, NULL));
-  assert_invalid("gk_wait: there is no graph", gk_wait(NULL, &status));
-  assert_null(status);
-  assert_invalid("gk_poll: there is no graph", gk_poll(NULL, NULL));
-  assert_invalid("gk_cancel: there is no graph", gk_cancel(NULL));
-}
-
 /* ---- cancelling -------------------------------------------------------------------------------------------------- */
 
 static void *cancel_later(void *at) {

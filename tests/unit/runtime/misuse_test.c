@@ -1,6 +1,6 @@
 /* Calls in every wrong order: each is answered as a small model of docs/contract.md says, with a message where it
  * failed; nothing is left behind and nothing hangs. And what a build for debugging says of graphs that are no more. */
-#include "unit/support/runtime.h"
+#include "unit/support/graph_calls.h"
 #include "unit/support/runtime_kernels.h"
 #include "unit/support/chance.h"
 
@@ -196,50 +196,32 @@ ON_BOTH(every_order_with_others) {
 
 /* ---- arguments that are not there -------------------------------------------------------------------------------- */
 
-#define refused(words, call) assert_fails(GK_ERROR_INVALID, words, call)
-#define refused_null(words, call) \
-  do { \
-    assert_null(call); \
-    assert_says(words); \
-  } while (0)
-
 ON_BOTH(nothing_where_something_must_be) {
   gk_graph *graph = NULL;
   char byte = 0;
-  refused("gk_device_open: nowhere", gk_device_open(NULL, NULL));
-  refused("gk_device_list: `visit` is NULL", gk_device_list(NULL, NULL));
-  refused_null("gk_device_describe", gk_device_describe(NULL));
-  refused_null("gk_alloc", gk_alloc(NULL, 1, GK_DEVICE_MEMORY));
-  refused("gk_upload", gk_upload(NULL, &byte, &byte, 1));
-  refused("gk_upload", gk_upload(device, NULL, &byte, 1));
-  refused("gk_upload", gk_upload(device, &byte, NULL, 1));
-  refused("gk_download", gk_download(NULL, &byte, &byte, 1));
-  refused("gk_download", gk_download(device, NULL, &byte, 1));
-  refused("gk_download", gk_download(device, &byte, NULL, 1));
-  refused("gk_copy", gk_copy(NULL, &byte, &byte, 1));
-  refused("gk_copy", gk_copy(device, NULL, &byte, 1));
-  refused("gk_copy", gk_copy(device, &byte, NULL, 1));
-  refused_null("gk_host_address", gk_host_address(NULL, &byte));
-  refused("", gk_check(NULL, NULL, NULL, NULL));
-  refused("gk_graph_create: nowhere", gk_graph_create(device, &turning, 0, NULL));
-  refused("gk_graph_create: there is no device", gk_graph_create(NULL, &turning, 0, &graph));
-  refused("", gk_graph_create(device, NULL, 0, &graph));
+  assert_invalid("gk_device_open: nowhere", gk_device_open(NULL, NULL));
+  assert_invalid("gk_device_list: `visit` is NULL", gk_device_list(NULL, NULL));
+  assert_gives_null("gk_device_describe", gk_device_describe(NULL));
+  assert_gives_null("gk_alloc", gk_alloc(NULL, 1, GK_DEVICE_MEMORY));
+  assert_invalid("gk_upload", gk_upload(NULL, &byte, &byte, 1));
+  assert_invalid("gk_upload", gk_upload(device, NULL, &byte, 1));
+  assert_invalid("gk_upload", gk_upload(device, &byte, NULL, 1));
+  assert_invalid("gk_download", gk_download(NULL, &byte, &byte, 1));
+  assert_invalid("gk_download", gk_download(device, NULL, &byte, 1));
+  assert_invalid("gk_download", gk_download(device, &byte, NULL, 1));
+  assert_invalid("gk_copy", gk_copy(NULL, &byte, &byte, 1));
+  assert_invalid("gk_copy", gk_copy(device, NULL, &byte, 1));
+  assert_invalid("gk_copy", gk_copy(device, &byte, NULL, 1));
+  assert_gives_null("gk_host_address", gk_host_address(NULL, &byte));
+  assert_invalid("", gk_check(NULL, NULL, NULL, NULL));
+  assert_invalid("gk_graph_create: nowhere", gk_graph_create(device, &turning, 0, NULL));
+  assert_invalid("gk_graph_create: there is no device", gk_graph_create(NULL, &turning, 0, &graph));
+  assert_invalid("", gk_graph_create(device, NULL, 0, &graph));
   assert_null(graph);
-  refused_null("gk_dump", gk_dump(NULL, NULL, "text"));
-  refused_null("gk_dump", gk_dump(&turning, NULL, NULL));
-  refused("gk_bind", gk_bind(NULL, X, &byte));
-  refused("gk_bind_int", gk_bind_int(NULL, A, 1));
-  refused("gk_bind_float", gk_bind_float(NULL, A, 1));
-  refused("gk_bind_bytes", gk_bind_bytes(NULL, A, &byte, 1));
-  refused("gk_resize", gk_resize(NULL, X, 1));
-  refused_null("gk_bound", gk_bound(NULL, X));
-  assert_int_equal(gk_find_slot(NULL, "X"), 0);
-  assert_says("gk_find_slot");
-  refused("gk_launch", gk_launch(NULL, 0));
-  refused("gk_launch_on", gk_launch_on(NULL, 0, NULL));
-  refused("gk_wait", gk_wait(NULL, NULL));
-  refused("gk_poll", gk_poll(NULL, NULL));
-  refused("gk_cancel", gk_cancel(NULL));
+  assert_gives_null("gk_dump", gk_dump(NULL, NULL, "text"));
+  assert_gives_null("gk_dump", gk_dump(&turning, NULL, NULL));
+  assert_graph_calls_fail(NULL, GK_ERROR_INVALID, "there is no graph");
+  assert_invalid("gk_cancel: there is no graph", gk_cancel(NULL));
   assert_int_equal(gk_passes(NULL, 0), 0);
   gk_device_close(NULL);
   gk_free(device, NULL);
@@ -259,28 +241,13 @@ static void note_line(void *user, gk_log_level level, const char *said) {
 }
 
 ON_BOTH(graph_that_was_destroyed_is_refused) {
-  gk_graph *graph, *alive;
-  int *x = int_on(device, 0);
-  const gk_status *status;
-  graph = graph_on(device, &turning, GK_CANCELLABLE);
+  gk_graph *graph = graph_on(device, &turning, GK_CANCELLABLE);
   gk_graph_destroy(graph);
   for (int k = 0; k < 3; ++k) { /* also when others came meanwhile, perhaps to the same place */
-    alive = graph_on(device, &turning, GK_CANCELLABLE);
+    gk_graph *alive = graph_on(device, &turning, GK_CANCELLABLE);
     assert_ptr_not_equal(alive, graph);
-    refused("gk_bind: this graph was destroyed (turning)", gk_bind(graph, X, x));
-    refused("gk_bind_int: this graph was destroyed (turning)", gk_bind_int(graph, A, 1));
-    refused("gk_bind_float: this graph was destroyed", gk_bind_float(graph, A, 1));
-    refused("gk_bind_bytes: this graph was destroyed", gk_bind_bytes(graph, A, &x, 4));
-    refused("gk_resize: this graph was destroyed", gk_resize(graph, X, 1));
-    refused_null("gk_bound: this graph was destroyed", gk_bound(graph, X));
-    assert_int_equal(gk_find_slot(graph, "X"), 0);
-    assert_says("gk_find_slot: this graph was destroyed");
-    refused("gk_launch: this graph was destroyed", gk_launch(graph, 0));
-    refused("gk_launch_on: this graph was destroyed", gk_launch_on(graph, 0, NULL));
-    refused("gk_wait: this graph was destroyed", gk_wait(graph, &status));
-    refused("gk_poll: this graph was destroyed", gk_poll(graph, &status));
-    refused("gk_cancel: this graph was destroyed", gk_cancel(graph));
-    refused_null("gk_dump: this graph was destroyed", gk_dump(NULL, graph, "text"));
+    assert_graph_calls_fail(graph, GK_ERROR_INVALID, "this graph was destroyed (turning)");
+    assert_invalid("gk_cancel: this graph was destroyed", gk_cancel(graph));
     char said[300] = "";
     gk_set_log(GK_LOG_ERROR, note_line, said);
     gk_graph_destroy(graph);
@@ -295,13 +262,13 @@ ON_BOTH(device_that_was_closed_is_refused) {
   gk_graph *graph;
   int *x = int_on(device, 0), y = 0;
   gk_device_close(device);
-  refused_null("gk_device_describe: this device was closed", gk_device_describe(device));
-  refused_null("gk_alloc: this device was closed", gk_alloc(device, 1, GK_DEVICE_MEMORY));
-  refused("gk_upload: this device was closed", gk_upload(device, x, &y, sizeof y));
-  refused("gk_download: this device was closed", gk_download(device, &y, x, sizeof y));
-  refused("gk_copy: this device was closed", gk_copy(device, x, x, sizeof y));
-  refused_null("gk_host_address: this device was closed", gk_host_address(device, x));
-  refused("gk_graph_create: this device was closed", gk_graph_create(device, &turning, 0, &graph));
+  assert_gives_null("gk_device_describe: this device was closed", gk_device_describe(device));
+  assert_gives_null("gk_alloc: this device was closed", gk_alloc(device, 1, GK_DEVICE_MEMORY));
+  assert_invalid("gk_upload: this device was closed", gk_upload(device, x, &y, sizeof y));
+  assert_invalid("gk_download: this device was closed", gk_download(device, &y, x, sizeof y));
+  assert_invalid("gk_copy: this device was closed", gk_copy(device, x, x, sizeof y));
+  assert_gives_null("gk_host_address: this device was closed", gk_host_address(device, x));
+  assert_invalid("gk_graph_create: this device was closed", gk_graph_create(device, &turning, 0, &graph));
   assert_null(graph);
   char said[300] = "";
   gk_set_log(GK_LOG_ERROR, note_line, said);
@@ -321,7 +288,7 @@ ON_BOTH(many_that_were_destroyed) {
       assert_ok(gk_cancel(graphs[k]));
     }
     for (int k = 0; k < 300; ++k) gk_graph_destroy(graphs[k]);
-    for (int k = 50; k < 300; ++k) refused("this graph was destroyed", gk_cancel(graphs[k]));
+    for (int k = 50; k < 300; ++k) assert_invalid("this graph was destroyed", gk_cancel(graphs[k]));
   }
 }
 
@@ -360,15 +327,15 @@ static void *resize_piled(void *user, void *at, size_t bytes) {
 
 TEST(addresses_of_the_dead) {
   enum { COUNT = 100 };
-  gk_graph *graphs[COUNT], *alive;
+  gk_graph *graphs[COUNT];
   const gk_allocator allocator = {NULL, alloc_piled, resize_piled, free_piled};
   assert_ok(gk_set_allocator(&allocator));
   gk_device *device = open_named("openmp");
   for (int k = 0; k < COUNT; ++k) graphs[k] = graph_on(device, &turning, 0);
   for (int k = 0; k < COUNT; ++k) gk_graph_destroy(graphs[k]);
-  alive = graph_on(device, &turning, 0);
+  gk_graph *alive = graph_on(device, &turning, 0);
   for (int k = 0; k < COUNT; ++k) assert_ptr_not_equal(graphs[k], alive);
-  gk_graph_destroy(alive);
+  destroy_graphs_of(device);
   gk_device_close(device);
   assert_ok(gk_set_allocator(NULL));
   for (pile *next; piled; piled = next) {

@@ -3,6 +3,7 @@
 #include "unit/support/runtime.h"
 #include "unit/support/runtime_kernels.h"
 #include "unit/support/chance.h"
+#include "unit/support/graph_calls.h"
 #include <sched.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -68,18 +69,7 @@ TEST_ON(ALL_BACKENDS, every_call_but_cancel_is_busy) {
   const pthread_t thread = start_thread(wait_for_it, graph);
   while ((result = gk_poll(graph, NULL)) == GK_NOT_READY) sched_yield(); /* until the other is inside */
   assert_fails(GK_ERROR_BUSY, "gk_poll: another thread is in a call of graph once", result);
-  assert_fails(GK_ERROR_BUSY, "gk_wait: another thread", gk_wait(graph, &status));
-  assert_fails(GK_ERROR_BUSY, "gk_launch: another thread", gk_launch(graph, 0));
-  assert_fails(GK_ERROR_BUSY, "gk_launch_on: another thread", gk_launch_on(graph, 0, NULL));
-  assert_fails(GK_ERROR_BUSY, "gk_bind: another thread", gk_bind(graph, X, NULL));
-  assert_fails(GK_ERROR_BUSY, "gk_bind_int: another thread", gk_bind_int(graph, A, 2));
-  assert_fails(GK_ERROR_BUSY, "gk_bind_float: another thread", gk_bind_float(graph, A, 2));
-  assert_fails(GK_ERROR_BUSY, "gk_bind_bytes: another thread", gk_bind_bytes(graph, A, &result, 4));
-  assert_fails(GK_ERROR_BUSY, "gk_resize: another thread", gk_resize(graph, X, 2));
-  assert_gives_null("gk_bound: another thread", gk_bound(graph, X));
-  assert_gives_null("gk_dump: another thread", gk_dump(NULL, graph, "text"));
-  assert_int_equal(gk_find_slot(graph, "X"), 0);
-  assert_says("gk_find_slot: another thread");
+  assert_graph_calls_fail(graph, GK_ERROR_BUSY, "another thread");
   assert_ok(gk_cancel(graph));
   atomic_store(&shut, false);
   assert_int_equal((uintptr_t)join_thread(thread), GK_OK);

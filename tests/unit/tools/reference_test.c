@@ -28,10 +28,9 @@ GK_SOURCE_END
 
 enum { A = 1, B, C, D, E, F, G, N, M, X, Y, S, LAST };
 enum { LB = 10, LC, LP, LQ, LZ, LX };
-static const gk_slot_desc slots[] = {
-    GK_OWN(A, int, 8), GK_OWN(B, int, 8), GK_OWN(C, int, 8), GK_OWN(D, int, 8), GK_OWN(E, int, 8), GK_OWN(F, int, 8),
-    GK_OWN(G, int, 8), GK_OWN(N, int, 8), GK_OWN(M, int, 8), GK_OWN(X, int, 8), GK_OWN(Y, int, 8), GK_OWN(S, int, 8),
-};
+static const gk_slot_desc slots[] = {GK_OWN(A, int, 8), GK_OWN(B, int, 8), GK_OWN(C, int, 8), GK_OWN(D, int, 8),
+                                     GK_OWN(E, int, 8), GK_OWN(F, int, 8), GK_OWN(G, int, 8), GK_OWN(N, int, 8),
+                                     GK_OWN(M, int, 8), GK_OWN(X, int, 8), GK_OWN(Y, int, 8), GK_OWN(S, int, 8)};
 #define TICK(s) GK_RUN(tick, GK_ONE, s)
 #define DROP(s) GK_RUN(drop, GK_ONE, s)
 
@@ -325,12 +324,11 @@ LAST(test_counts) {
 }
 
 enum { I32 = 1, U32, I64, BOX, SA, SB, SC, SD, P, Q, R32, R64, OUT, FROM_P };
-static const gk_slot_desc typed[] = {
-    GK_DEFAULT(I32, int, 3), GK_DEFAULT(U32, uint, 2), GK_DEFAULT(I64, int64_t, 2), GK_OWN(BOX, int, 12),
-    GK_OWN(SA, int, 1), GK_OWN(SB, uint, 1), GK_OWN(SC, float, 1), GK_OWN(SD, double, 1), GK_STRUCT_VALUE(P, pair),
-    GK_STRUCT_VALUE(Q, pair), GK_SCALAR(R32, float), GK_SCALAR(R64, double), GK_OWN(OUT, int, 3),
-    GK_OWN(FROM_P, pair, 1),
-};
+static const gk_slot_desc typed[] = {GK_DEFAULT(I32, int, 3), GK_DEFAULT(U32, uint, 2), GK_DEFAULT(I64, int64_t, 2),
+                                     GK_OWN(BOX, int, 12), GK_OWN(SA, int, 1), GK_OWN(SB, uint, 1),
+                                     GK_OWN(SC, float, 1), GK_OWN(SD, double, 1), GK_STRUCT_VALUE(P, pair),
+                                     GK_STRUCT_VALUE(Q, pair), GK_SCALAR(R32, float), GK_SCALAR(R64, double),
+                                     GK_OWN(OUT, int, 3), GK_OWN(FROM_P, pair, 1)};
 
 LAST(test_types) {
   static const gk_task tasks[] = {GK_RUN_3D(box, I32, U32, I64, BOX, I32, I32), GK_RUN(add, I32, SA, SB, SC, SD),
@@ -381,12 +379,10 @@ LAST(test_memory) {
 
 enum { TO = 1, COUNT, FLAG };
 static const gk_slot_desc inner_slots[] = {GK_BUFFER(TO, int), GK_OWN(COUNT, int, 2), GK_OWN(FLAG, int, 1)};
-static const gk_task inner_tasks[] = {GK_CHECKPOINT(1, FLAG), TICK(TO), TICK(COUNT), GK_END};
-static const gk_list inner = GK_LIST(inner, inner_tasks, inner_slots);
+LIST_OVER(inner_slots, inner, GK_CHECKPOINT(1, FLAG), TICK(TO), TICK(COUNT), GK_END);
 static const gk_slot_desc middle_slots[] = {GK_BUFFER(TO, int), GK_BUFFER(COUNT, int)};
-static const gk_task middle_tasks[] = {GK_INCLUDE(inner, 10, TO), GK_INCLUDE_AS(again, inner, 20, TO, COUNT),
-                                       GK_DO_WHILE(COUNT, .label = 3), DROP(COUNT), GK_END};
-static const gk_list middle = GK_LIST(middle, middle_tasks, middle_slots);
+LIST_OVER(middle_slots, middle, GK_INCLUDE(inner, 10, TO), GK_INCLUDE_AS(again, inner, 20, TO, COUNT),
+                                GK_DO_WHILE(COUNT, .label = 3), DROP(COUNT), GK_END);
 
 LAST(test_lists_in_lists) {
   const gk_task tasks[] = {GK_INCLUDE_AS(one, middle, 100, A, N), GK_INCLUDE_AS(two, middle, 200, B, M), TICK(C)};
