@@ -265,29 +265,24 @@ TEST_TOLD(FAKE_BACKENDS, failing_backend) {
 /* Each piece of gk's own memory in turn isn't there; the last round needs no more than there is. */
 TEST_ON_EACH("openmp", no_memory, setup, teardown) {
   gk_device_close(*state);
-  counting c = {0};
-  const gk_allocator allocator = counting_allocator(&c);
-  assert_ok(gk_set_allocator(&allocator));
+  assert_int_equal(begin_counted(NULL), 0);
   bool whole = false;
   for (int k = 1; !whole; ++k) {
     gk_device *device = NULL;
     gk_graph *graph = NULL;
-    atomic_store(&c.calls, 0);
-    atomic_store(&c.fail_at, k);
+    fail_own_memory(k);
     gk_result result = gk_device_open(&(gk_device_desc){.backend = "openmp", .threads = 1}, &device);
     if (result == GK_OK) result = gk_graph_create(device, &straight, 0, &graph);
     if (result == GK_OK) result = gk_resize(graph, X, 3);
     if (result == GK_OK) result = gk_launch(graph, 0);
     if (result == GK_OK) result = gk_wait(graph, NULL);
-    whole = atomic_load(&c.calls) < k;
-    atomic_store(&c.fail_at, 0);
+    whole = !own_memory_failed();
     assert_balanced();
     gk_graph_destroy(graph);
     gk_device_close(device);
     tool->forget();
   }
-  assert_int_equal(atomic_load(&c.live), 0);
-  assert_ok(gk_set_allocator(NULL));
+  assert_int_equal(end_counted(NULL), 0);
   *state = open_named("openmp");
 }
 

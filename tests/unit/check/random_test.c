@@ -150,11 +150,8 @@ TEST(what_is_found_right_can_be_planned) {
   for (size_t k = 0; k < GK_COUNT(ops); ++k) assert_true(ops_seen[ops[k]] > 0);
 }
 
-TEST(memory_may_run_out_anywhere) {
+COUNTED(memory_may_run_out_anywhere) {
   static world w;
-  counting memory = {0};
-  const gk_allocator allocator = {&memory, counting_alloc, counting_resize, counting_free};
-  assert_ok(gk_set_allocator(&allocator));
   size_t tried = 0;
   for (uint64_t seed = 0; seed < 60; ++seed) {
     make_world(&w, seed);
@@ -169,17 +166,15 @@ TEST(memory_may_run_out_anywhere) {
     gk_result wanted = gk_check(&w.lists[LISTS - 1], NULL, NULL, NULL), result = GK_ERROR_MEMORY;
     for (int at = 1; result == GK_ERROR_MEMORY; ++at, ++tried) {
       judged all = {0};
-      atomic_store(&memory.calls, 0);
-      atomic_store(&memory.fail_at, at);
+      fail_own_memory(at);
       result = gk_check(&w.lists[LISTS - 1], NULL, judged_report, &all);
-      atomic_store(&memory.fail_at, 0);
-      assert_int_equal(atomic_load(&memory.live), 0);
+      fail_own_memory(0);
+      assert_int_equal(atomic_load(&own_memory.live), 0);
       if (result == GK_ERROR_MEMORY && !all.count) assert_says("out of host memory");
     }
     assert_int_equal(result, wanted);
   }
   assert_true(tried > 300);
-  assert_ok(gk_set_allocator(NULL));
 }
 
 int main(void) { return run_all_tests(); }

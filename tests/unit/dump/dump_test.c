@@ -1,11 +1,11 @@
 /* Plans in writing: golden files (GK_UPDATE_GOLDEN=1 or --update-golden writes them anew), and that JSON and DOT are
  * what they say, whatever the names. */
 #include "dump/dump.h"
-#include "plan/plan.h"
 #include "base/error.h"
 #include "base/text.h"
 #include <unistd.h>
-#include "unit/support/test.h"
+#include "unit/support/own_memory.h"
+#include "unit/support/planned.h"
 #include "unit/support/sample_list.h"
 
 static bool update;
@@ -13,8 +13,8 @@ static bool update;
 static char *dump_of(const gk_list *list, uint32_t bits, const char *format) {
   gki_blocks blocks;
   gki_planned planned;
-  assert_int_equal(gki_blocks_read(&blocks, list), GK_OK);
-  assert_int_equal(gki_plan_make(&planned, &blocks, NULL, bits), GK_OK);
+  assert_ok(gki_blocks_read(&blocks, list));
+  assert_ok(gki_plan_make(&planned, &blocks, NULL, bits));
   gki_blocks_free(&blocks);
   char *text = gki_plan_dump(&planned.plan, format);
   gki_plan_free(&planned);
@@ -108,10 +108,11 @@ static const gk_slot_desc odd_slots[] = {
     {.slot = ONLY, .type = GK_PTR, .name = "sl\"ot\\\n\xff\xc0\xaf\xed\xa0\x80\xf5", .element = "str\"uct\n"}};
 
 TEST(test_odd_names) {
-  static const gk_task tasks[] = {{.op = GK_OP_KERNEL, .kernel = &odd, .args = {ONLY}},
-                                  {.op = GK_OP_DO_WHILE, .name = "\xe4\"\\, .label = \"\\\x1f\xe2\x82", .flag = ONLY, .label = INT32_MIN},
-                                  {.op = GK_OP_KERNEL, .kernel = &odd, .name = "\x02", .items = {ONLY}, .offset = UINT32_MAX, .args = {ONLY}},
-                                  GK_END, {.op = GK_OP_CHECKPOINT, .name = "a]}\"]};//<!--", .flag = ONLY, .offset = 12, .label = -5}, GK_END,
+  static const gk_task tasks[] = {
+      {.op = GK_OP_KERNEL, .kernel = &odd, .args = {ONLY}},
+      {.op = GK_OP_DO_WHILE, .name = "\xe4\"\\, .label = \"\\\x1f\xe2\x82", .flag = ONLY, .label = INT32_MIN},
+      {.op = GK_OP_KERNEL, .kernel = &odd, .name = "\x02", .items = {ONLY}, .offset = UINT32_MAX, .args = {ONLY}},
+      GK_END, {.op = GK_OP_CHECKPOINT, .name = "a]}\"]};//<!--", .flag = ONLY, .offset = 12, .label = -5}, GK_END,
       {.op = GK_OP_IF, .flag = ONLY}, GK_END, {.op = GK_OP_SWITCH, .flag = ONLY}, GK_END};
   gk_list list = {GK_ABI, "list \"\xff\"\\\n", tasks, GK_COUNT(tasks), odd_slots, 1};
   expect_valid_dumps(&list);
@@ -186,35 +187,25 @@ TEST(test_unknown_format) {
 
 /* ---- out of memory, each time at another place ------------------------------------------------------------------- */
 
-static long calls, fail_at;
-static void *failing_alloc(void *user, size_t bytes) { (void)user; return ++calls == fail_at ? NULL : malloc(bytes); }
-static void *failing_resize(void *user, void *at, size_t bytes) {
-  (void)user;
-  return ++calls == fail_at ? NULL : realloc(at, bytes);
-}
-static void failing_free(void *user, void *at) { (void)user; free(at); }
-
 TEST(test_out_of_memory) {
-  static const gk_allocator allocator = {NULL, failing_alloc, failing_resize, failing_free};
   static const char *const formats[] = {"text", "dot", "json"};
-  gki_blocks blocks;
-  gki_planned planned;
-  assert_int_equal(gki_blocks_read(&blocks, &sample), GK_OK);
-  assert_int_equal(gki_plan_make(&planned, &blocks, NULL, 0), GK_OK);
-  assert_int_equal(gk_set_allocator(&allocator), GK_OK);
+  planned_list planned;
+  const gk_plan *plan = plan_list(&planned, &sample);
+  assert_int_equal(begin_counted(NULL), 0);
   for (size_t k = 0; k < GK_COUNT(formats); ++k) {
     char *text = NULL;
-    for (fail_at = 1, calls = 0; !text; ++fail_at, calls = 0) {
+    int at = 1;
+    for (; !text; ++at) {
+      fail_own_memory(at);
       gki_begin();
-      text = gki_plan_dump(&planned.plan, formats[k]);
-      if (!text) assert_non_null(strstr(gk_error(), "out of host memory"));
+      text = gki_plan_dump(plan, formats[k]);
+      if (!text) assert_says("out of host memory");
     }
-    assert_true(fail_at > 2);
+    assert_true(at > 2);
     gk_host_free(text);
   }
-  assert_int_equal(gk_set_allocator(NULL), GK_OK);
-  gki_plan_free(&planned);
-  gki_blocks_free(&blocks);
+  assert_int_equal(end_counted(NULL), 0);
+  free_planned(&planned);
 }
 
 int main(int count, char **words) {

@@ -3,10 +3,9 @@
 #include "dump/dump.h"
 #include "unit/support/oracle.h"
 #include "unit/support/gates_bench.h"
-#include "plan/plan.h"
+#include "unit/support/own_memory.h"
+#include "unit/support/planned.h"
 #include "unit/support/work.h"
-#include <stdio.h>
-#include <string.h>
 
 enum { LAUNCHES = 6, MOST_TASKS = 4096 };
 
@@ -141,19 +140,15 @@ static void run_list(const gk_task *given, uint32_t count, uint64_t seed, uint64
   assert_true(count <= MOST_TASKS);
   memcpy(tasks, given, count * sizeof *tasks);
   put_by_hand(tasks, count, random);
-  const gk_list list = {GK_ABI, "random", tasks, count, slots, GK_COUNT(slots)};
-  gki_blocks blocks;
-  gki_planned planned;
-  assert_int_equal(gki_blocks_read(&blocks, &list), GK_OK);
-  assert_int_equal(gki_plan_make(&planned, &blocks, NULL, 0), GK_OK);
-  const gk_plan *plan = &planned.plan;
+  planned_list planned;
+  const gk_plan *plan = plan_tasks(&planned, tasks, count, slots, GK_COUNT(slots));
   const bool cancelling = pick(&random, 3) == 0, interleave = pick(&random, 2) != 0;
   const uint32_t bits = (cancelling ? GK_WITH_CANCEL : 0u) | (pick(&random, 2) ? GK_WITH_SWITCH : 0u) |
                         (pick(&random, 2) ? GK_WITH_GUARDS : 0u) | (pick(&random, 2) ? GK_WITH_PLAIN : 0u);
   device_graph graphs[2];
   for (uint32_t k = 0; k < 2; ++k) {
     const gk_gates *gates;
-    assert_int_equal(gk_gates_make(plan, bits | (k ? GK_WITH_RESUME : 0u), &gates), GK_OK);
+    assert_ok(gk_gates_make(plan, bits | (k ? GK_WITH_RESUME : 0u), &gates));
     check_shape(gates);
     graph_begin(&graphs[k], gates);
   }
@@ -207,15 +202,18 @@ static void run_list(const gk_task *given, uint32_t count, uint64_t seed, uint64
   device_end(&d);
   graph_end(&graphs[0]);
   graph_end(&graphs[1]);
-  gki_plan_free(&planned);
-  gki_blocks_free(&blocks);
+  free_planned(&planned);
+}
+
+static void run_generated(uint64_t seed, uint64_t mixed, uint32_t budget, void (*put_all)(generator *)) {
+  static gk_task tasks[MAX_TASKS];
+  generator g = {.random = mix(mixed), .tasks = tasks, .budget = budget};
+  put_all(&g);
+  run_list(tasks, g.count, seed, g.random);
 }
 
 static void random_list(uint64_t seed) {
-  static gk_task tasks[MAX_TASKS];
-  generator g = {.random = mix(seed), .tasks = tasks, .budget = 24};
-  put_some(&g);
-  run_list(tasks, g.count, seed, g.random);
+  run_generated(seed, seed, 24, put_some);
 }
 
 TEST(test_contract) {
@@ -229,26 +227,11 @@ TEST(test_contract) {
   assert_true(sum.limited > sum.launches / 50 && sum.resumed > sum.launches / 10);
 }
 
-static void waiting_list(uint64_t seed) {
-  static gk_task tasks[MAX_TASKS];
-  generator g = {.random = mix(seed ^ 0x3a17), .tasks = tasks};
-  put_waiting(&g);
-  run_list(tasks, g.count, seed, g.random);
-}
-
-TEST(test_waiting) {
-  each_list(waiting_list, 10000);
-}
-
-static void deep_list(uint64_t seed) {
-  static gk_task tasks[MAX_TASKS];
-  generator g = {.random = mix(seed ^ 0xdee9), .tasks = tasks};
-  put_deep(&g);
-  run_list(tasks, g.count, seed, g.random);
-}
+static void waiting_list(uint64_t seed) { run_generated(seed, seed ^ 0x3a17, 0, put_waiting); }
+TEST(test_waiting) { each_list(waiting_list, 10000); }
 
 TEST(test_deep) {
-  for (uint64_t seed = 0; seed < 300; ++seed) deep_list(seed);
+  for (uint64_t seed = 0; seed < 300; ++seed) run_generated(seed, seed ^ 0xdee9, 0, put_deep);
 }
 
 /* ---- what it costs ----------------------------------------------------------------------------------------------- */
@@ -256,8 +239,7 @@ TEST(test_deep) {
 typedef struct sheet {
   gk_task tasks[64];
   uint32_t count;
-  gki_blocks blocks;
-  gki_planned planned;
+  planned_list planned;
 } sheet;
 
 static void add(sheet *l, gk_task task) { l->tasks[l->count++] = task; }
@@ -270,10 +252,7 @@ static void add_checkpoint(sheet *l, int32_t label, uint32_t tasks) {
   add(l, (gk_task)GK_END);
 }
 static const gk_plan *plan_of(sheet *l) {
-  const gk_list made = {GK_ABI, "list", l->tasks, l->count, slots, GK_COUNT(slots)};
-  assert_int_equal(gki_blocks_read(&l->blocks, &made), GK_OK);
-  assert_int_equal(gki_plan_make(&l->planned, &l->blocks, NULL, 0), GK_OK);
-  return &l->planned.plan;
+  return plan_tasks(&l->planned, l->tasks, l->count, slots, GK_COUNT(slots));
 }
 
 static void add_ten_passes(sheet *l) {
@@ -314,35 +293,29 @@ static void add_straight(sheet *l) {
   for (int32_t k = 1; k <= 20; ++k) add_checkpoint(l, k, 1);
 }
 
-static void no_task(void *user, uint32_t node) {
-  (void)user;
-  (void)node;
-}
+static void no_task(void *user, uint32_t node) { (void)user, (void)node; }
 static int64_t loops_only(void *user, uint32_t node) {
   const gk_plan *plan = user;
   return plan->nodes[node].op == GK_OP_DO_WHILE; /* on to its bound */
 }
-static bool never(void *user) {
-  (void)user;
-  return false;
-}
+static bool never(void *user) { return (void)user, false; }
 
 /* Control kernels and conditional nodes that a launch from the top executes. */
 typedef struct cost { long kernels[2], conditionals[2]; } cost; /* of the fresh graph, of the one to resume with */
 
-static void check_cost_with(uint32_t bits, void (*fill)(sheet *), cost want) {
+static void check_cost(uint32_t bits, void (*fill)(sheet *), cost want) {
   sheet l = {.count = 0};
   fill(&l);
   const gk_plan *plan = plan_of(&l);
   for (uint32_t resume = 0; resume < 2; ++resume) {
     const gk_gates *gates;
-    assert_int_equal(gk_gates_make(plan, bits | (resume ? GK_WITH_RESUME : 0u), &gates), GK_OK);
+    assert_ok(gk_gates_make(plan, bits | (resume ? GK_WITH_RESUME : 0u), &gates));
     device d;
     device_begin(&d, plan);
     d.execute = no_task;
     d.read = loops_only;
     d.cancelled = never;
-    d.user = &l.planned.plan;
+    d.user = &l.planned.planned.plan;
     device_graph graph;
     graph_begin(&graph, gates);
     device_launch(&d, &graph, GK_NONE);
@@ -351,26 +324,23 @@ static void check_cost_with(uint32_t bits, void (*fill)(sheet *), cost want) {
     graph_end(&graph);
     device_end(&d);
   }
-  gki_plan_free(&l.planned);
-  gki_blocks_free(&l.blocks);
+  free_planned(&l.planned);
 }
-
-static void check_cost(void (*fill)(sheet *), cost want) { check_cost_with(0, fill, want); }
 
 /* A kernel more for each gate, and for each node in a loop. */
 TEST(test_plain_costs) {
-  check_cost_with(GK_WITH_PLAIN, add_ten_passes, (cost){{60, 71}, {21, 32}});
-  check_cost_with(GK_WITH_PLAIN | GK_WITH_GUARDS, add_ten_passes, (cost){{40, 40}, {1, 1}});
-  check_cost_with(GK_WITH_PLAIN, add_soft_body, (cost){{36, 37}, {9, 10}});
-  check_cost_with(GK_WITH_PLAIN, add_decision_first, (cost){{30, 31}, {11, 12}});
-  check_cost_with(GK_WITH_PLAIN, add_straight, (cost){{39, 40}, {19, 20}});
+  check_cost(GK_WITH_PLAIN, add_ten_passes, (cost){{60, 71}, {21, 32}});
+  check_cost(GK_WITH_PLAIN | GK_WITH_GUARDS, add_ten_passes, (cost){{40, 40}, {1, 1}});
+  check_cost(GK_WITH_PLAIN, add_soft_body, (cost){{36, 37}, {9, 10}});
+  check_cost(GK_WITH_PLAIN, add_decision_first, (cost){{30, 31}, {11, 12}});
+  check_cost(GK_WITH_PLAIN, add_straight, (cost){{39, 40}, {19, 20}});
 }
 
 TEST(test_costs) {
-  check_cost(add_ten_passes, (cost){{30, 30}, {21, 32}});
-  check_cost(add_soft_body, (cost){{28, 28}, {9, 10}});
-  check_cost(add_decision_first, (cost){{11, 20}, {11, 12}});
-  check_cost(add_straight, (cost){{20, 20}, {19, 20}});
+  check_cost(0, add_ten_passes, (cost){{30, 30}, {21, 32}});
+  check_cost(0, add_soft_body, (cost){{28, 28}, {9, 10}});
+  check_cost(0, add_decision_first, (cost){{11, 20}, {11, 12}});
+  check_cost(0, add_straight, (cost){{20, 20}, {19, 20}});
 }
 
 /* What can't stop costs nothing. */
@@ -379,36 +349,21 @@ TEST(test_straight_lists_are_free) {
     sheet l = {.count = 0};
     add_tasks(&l, count);
     const gk_gates *gates;
-    assert_int_equal(gk_gates_make(plan_of(&l), GK_WITH_RESUME | GK_WITH_CANCEL | GK_WITH_SWITCH, &gates), GK_OK);
+    assert_ok(gk_gates_make(plan_of(&l), GK_WITH_RESUME | GK_WITH_CANCEL | GK_WITH_SWITCH, &gates));
     check_shape(gates);
     assert_int_equal(gates->node_count, count); /* neither prologue nor epilogue */
     assert_int_equal(gates->handle_count + gates->point_count + gates->close_count + gates->guard_count, 0);
     gk_gates_free(gates);
-    gki_plan_free(&l.planned);
-    gki_blocks_free(&l.blocks);
+    free_planned(&l.planned);
   }
 }
 
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
 
-typedef struct tally { size_t bytes; long calls, fail_at, live; } tally;
-
-static void *tally_alloc(void *user, size_t bytes) {
-  tally *t = user;
-  if (++t->calls == t->fail_at) return NULL;
-  t->bytes += bytes;
-  ++t->live;
-  return malloc(bytes);
-}
-static void *tally_resize(void *user, void *at, size_t bytes) {
-  tally *t = user;
-  if (++t->calls == t->fail_at) return NULL;
-  t->live += at == NULL;
-  return realloc(at, bytes);
-}
-static void tally_free(void *user, void *at) {
-  ((tally *)user)->live -= at != NULL;
-  free(at);
+static size_t bytes_taken;
+static void *sum_alloc(void *user, size_t bytes) {
+  bytes_taken += bytes;
+  return counting_alloc(user, bytes);
 }
 
 /* Lists whose gates would be quadratic if anything were written out per pair. Each fills `room` tasks, or a few less.
@@ -466,33 +421,29 @@ typedef struct effort { size_t bytes; uint64_t work; } effort;
 static effort effort_of(shape fill, uint32_t room, uint32_t bits) {
   gk_task *tasks = calloc(room, sizeof *tasks);
   const uint32_t count = fill(tasks, room);
-  const gk_list list = {GK_ABI, "long", tasks, count, slots, GK_COUNT(slots)};
-  gki_blocks blocks;
-  gki_planned planned;
-  assert_int_equal(gki_blocks_read(&blocks, &list), GK_OK);
-  assert_int_equal(gki_plan_make(&planned, &blocks, NULL, 0), GK_OK);
-  tally t = {.bytes = 0};
-  assert_int_equal(gk_set_allocator(&(gk_allocator){&t, tally_alloc, tally_resize, tally_free}), GK_OK);
+  planned_list planned;
+  const gk_plan *plan = plan_tasks(&planned, tasks, count, slots, GK_COUNT(slots));
+  assert_ok(gk_set_allocator(&(gk_allocator){&own_memory, sum_alloc, counting_resize, counting_free}));
+  bytes_taken = 0;
   const gk_gates *gates;
   const uint64_t before = work_done;
-  assert_int_equal(gk_gates_make(&planned.plan, bits, &gates), GK_OK);
+  assert_ok(gk_gates_make(plan, bits, &gates));
   const uint64_t work = work_done - before;
   assert_true(work > 0);
   if (fill == straight && !(bits & GK_WITH_PLAIN)) {
-    const uint32_t resume = (bits & GK_WITH_RESUME) != 0, n = planned.plan.checkpoint_count;
+    const uint32_t resume = (bits & GK_WITH_RESUME) != 0, n = plan->checkpoint_count;
     assert_int_equal(gates->conditional_count, n - 1 + resume);
     assert_int_equal(gates->control_count, n);
     assert_int_equal(gates->close_count, n - 1 + resume);
     for (uint32_t k = 0; k < n; ++k) assert_int_equal(gates->points[k].close, k + resume); /* all that comes after */
   }
   gk_gates_free(gates);
-  assert_int_equal(gk_set_allocator(NULL), GK_OK);
-  assert_int_equal(t.live, 0);
-  gki_plan_free(&planned);
-  gki_blocks_free(&blocks);
+  assert_ok(gk_set_allocator(NULL));
+  assert_int_equal(atomic_load(&own_memory.live), 0);
+  free_planned(&planned);
   free(tasks);
   assert_true(work >= count);
-  return (effort){t.bytes, work};
+  return (effort){bytes_taken, work};
 }
 
 TEST(test_linear) {
@@ -512,31 +463,28 @@ TEST(test_no_memory) {
   add_soft_body(&l);
   const gk_plan *plan = plan_of(&l);
   gk_result result = GK_ERROR_MEMORY;
-  long failures = 0;
-  for (tally t = {.fail_at = 1}; result != GK_OK; t = (tally){.fail_at = ++failures + 1}) {
-    assert_int_equal(gk_set_allocator(&(gk_allocator){&t, tally_alloc, tally_resize, tally_free}), GK_OK);
-    const gk_gates *gates = (const gk_gates *)&t;
+  int calls = 1;
+  for (; result != GK_OK; ++calls) {
+    assert_int_equal(begin_counted(NULL), 0);
+    const gk_gates *gates = (const gk_gates *)&l;
+    fail_own_memory(calls);
     result = gk_gates_make(plan, GK_WITH_RESUME, &gates);
     assert_true(result == GK_OK ? gates != NULL : !gates && result == GK_ERROR_MEMORY && strstr(gk_error(), "memory"));
     gk_gates_free(gates);
-    assert_int_equal(t.live, 0);
-    assert_int_equal(gk_set_allocator(NULL), GK_OK);
+    assert_int_equal(end_counted(NULL), 0);
   }
-  assert_true(failures >= 3); /* the result, what is thrown away, what stays */
-  gki_plan_free(&l.planned);
-  gki_blocks_free(&l.blocks);
+  assert_true(calls >= 5); /* the result, what is thrown away, what stays; and the one without */
+  free_planned(&l.planned);
 }
 
 TEST(test_unknown_bit) {
   sheet l = {.count = 0};
   add_straight(&l);
   const gk_gates *gates;
-  assert_int_equal(gk_gates_make(plan_of(&l), 32, &gates), GK_ERROR_INVALID);
+  assert_fails(GK_ERROR_INVALID, "0x20", gk_gates_make(plan_of(&l), 32, &gates));
   assert_null(gates);
-  assert_non_null(strstr(gk_error(), "0x20"));
   gk_gates_free(gates);
-  gki_plan_free(&l.planned);
-  gki_blocks_free(&l.blocks);
+  free_planned(&l.planned);
 }
 
 int main(void) { return run_all_tests(); }

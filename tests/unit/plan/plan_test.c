@@ -2,15 +2,15 @@
  * that work and memory grow with the list. */
 #include "plan/plan.h"
 #include "base/error.h"
-#include "unit/support/test.h"
+#include "unit/support/own_memory.h"
 #include "unit/support/sample_list.h"
 #include "unit/support/work.h"
 
 static gki_planned plan_of(const gk_list *list, uint32_t bits) {
   gki_blocks blocks;
   gki_planned planned;
-  assert_int_equal(gki_blocks_read(&blocks, list), GK_OK);
-  assert_int_equal(gki_plan_make(&planned, &blocks, NULL, bits), GK_OK);
+  assert_ok(gki_blocks_read(&blocks, list));
+  assert_ok(gki_plan_make(&planned, &blocks, NULL, bits));
   gki_blocks_free(&blocks); /* nothing of them is used from here on */
   return planned;
 }
@@ -235,55 +235,33 @@ TEST(test_list_may_go) {
 
 /* ---- memory and time --------------------------------------------------------------------------------------------- */
 
-static long calls, fail_at;
-static size_t bytes_taken;
-static void *failing_alloc(void *user, size_t bytes) {
-  (void)user;
-  if (++calls == fail_at) return NULL;
-  bytes_taken += bytes;
-  return malloc(bytes);
-}
-static void *failing_resize(void *user, void *at, size_t bytes) {
-  (void)user;
-  return ++calls == fail_at ? NULL : realloc(at, bytes);
-}
-static void failing_free(void *user, void *at) {
-  (void)user;
-  free(at);
-}
-static const gk_allocator allocator = {NULL, failing_alloc, failing_resize, failing_free};
-
-TEST(test_out_of_memory) {
+COUNTED(test_out_of_memory) {
   enum { MANY = 3000 }; /* enough for chunks of their own */
   static gk_task tasks[MANY];
   for (int k = 0; k < MANY; ++k) tasks[k] = (gk_task)T(a);
   gk_list many = {GK_ABI, "many", tasks, MANY, flags, GK_COUNT(flags)};
   const gk_list *lists[] = {&sample, &many};
-  assert_int_equal(gk_set_allocator(&allocator), GK_OK);
   for (size_t k = 0; k < GK_COUNT(lists); ++k) {
     gki_blocks blocks;
-    fail_at = 0;
-    assert_int_equal(gki_blocks_read(&blocks, lists[k]), GK_OK);
+    assert_ok(gki_blocks_read(&blocks, lists[k]));
     gk_result result = GK_ERROR_MEMORY;
-    for (long n = 1; result; ++n) {
+    for (int n = 1; result; ++n) {
       gki_planned planned;
-      calls = 0;
-      fail_at = n;
+      fail_own_memory(n);
       gki_begin();
       result = gki_plan_make(&planned, &blocks, NULL, 0);
-      if (!result) {
+      if (result) {
+        assert_fails(GK_ERROR_MEMORY, "out of host memory", result);
+        assert_true(planned.plan.nodes == NULL && planned.arena.total_bytes == 0);
+      } else {
         assert_true(n > 2);
         check_tree(&planned.plan);
-      } else {
-        assert_int_equal(result, GK_ERROR_MEMORY);
-        assert_non_null(strstr(gk_error(), "out of host memory"));
-        assert_true(planned.plan.nodes == NULL && planned.arena.total_bytes == 0);
       }
       gki_plan_free(&planned);
     }
+    fail_own_memory(0);
     gki_blocks_free(&blocks);
   }
-  assert_int_equal(gk_set_allocator(NULL), GK_OK);
 }
 
 /* Kernels with three arguments; now and then a loop, a checkpoint or sections. */
@@ -303,15 +281,21 @@ static size_t write_long_list(gk_task *tasks, size_t count, char (*names)[32]) {
   return count;
 }
 
+static size_t bytes_taken;
+static void *sum_alloc(void *user, size_t bytes) {
+  bytes_taken += bytes;
+  return counting_alloc(user, bytes);
+}
+
 /* What planning takes, per task. */
 static double plan_work(const gk_task *tasks, size_t count, size_t *bytes) {
   gk_list list = {GK_ABI, "long", tasks, count, flags, GK_COUNT(flags)};
   gki_blocks blocks;
   gki_planned planned;
-  assert_int_equal(gki_blocks_read(&blocks, &list), GK_OK);
+  assert_ok(gki_blocks_read(&blocks, &list));
   bytes_taken = blocks.arena.total_bytes;
   const uint64_t before = work_done;
-  assert_int_equal(gki_plan_make(&planned, &blocks, NULL, 0), GK_OK);
+  assert_ok(gki_plan_make(&planned, &blocks, NULL, 0));
   const uint64_t work = work_done - before;
   check_tree(&planned.plan);
   *bytes = bytes_taken;
@@ -331,17 +315,16 @@ TEST(test_handwritten) {
   static const gk_code code = {.text = "f"};
   static const gk_kernel none = {.name = "none"}, cuda = {.name = "cuda", .cuda = &code},
                          hip = {.name = "hip", .hip = &code};
-  static const gk_task tasks[] = {{.op = GK_OP_KERNEL, .kernel = &none}, {.op = GK_OP_KERNEL, .kernel = &cuda},
-                                  {.op = GK_OP_KERNEL, .kernel = &hip}};
+  LIST_OVER(flags, list, {.op = GK_OP_KERNEL, .kernel = &none}, {.op = GK_OP_KERNEL, .kernel = &cuda},
+            {.op = GK_OP_KERNEL, .kernel = &hip});
   static const gk_backend plain = {.name = "plain"}, with_code = {.name = "with code", .code = code_for_hip};
-  const gk_list list = {.abi = GK_ABI, .name = "list", .tasks = tasks, .task_count = GK_COUNT(tasks)};
   const struct { const gk_backend *backend; bool cuda, hip; } cases[] = {
     {&plain, false, false}, {&with_code, false, true}, {NULL, true, false}};
   for (size_t k = 0; k < GK_COUNT(cases); ++k) {
     gki_blocks blocks;
     gki_planned planned;
-    assert_int_equal(gki_blocks_read(&blocks, &list), GK_OK);
-    assert_int_equal(gki_plan_make(&planned, &blocks, cases[k].backend, 0), GK_OK);
+    assert_ok(gki_blocks_read(&blocks, &list));
+    assert_ok(gki_plan_make(&planned, &blocks, cases[k].backend, 0));
     assert_false(planned.plan.nodes[1].handwritten);
     assert_int_equal(planned.plan.nodes[2].handwritten, cases[k].cuda);
     assert_int_equal(planned.plan.nodes[3].handwritten, cases[k].hip);
@@ -356,10 +339,9 @@ TEST(test_linear) {
   char(*names)[32] = calloc(LARGE, sizeof *names);
   size_t small_bytes, large_bytes;
   write_long_list(tasks, LARGE, names);
-  assert_int_equal(gk_set_allocator(&allocator), GK_OK);
-  fail_at = 0;
+  assert_ok(gk_set_allocator(&(gk_allocator){&own_memory, sum_alloc, counting_resize, counting_free}));
   const double small = plan_work(tasks, SMALL, &small_bytes), large = plan_work(tasks, LARGE, &large_bytes);
-  assert_int_equal(gk_set_allocator(NULL), GK_OK);
+  assert_ok(gk_set_allocator(NULL));
   print_message("plan of %d tasks: %.1f basic blocks per task, %.3f times that at %d; %.0f bytes each with blocks\n",
                 LARGE, large, large / small, SMALL, (double)large_bytes / LARGE);
   assert_true(large < 1.1 * small);

@@ -53,40 +53,67 @@ static int64_t cells_flag(world *w, uint32_t node) {
   return c->at[block->flag][block->offset / 4];
 }
 
-typedef struct test {
+static struct {
   world w;
   cells c;
-} test;
+} t;
 
-static void begin(test *t, const gk_task *tasks, size_t count, uint32_t mode) {
-  memset(t, 0, sizeof *t);
+static void begin(const gk_task *tasks, size_t count, uint32_t mode) {
+  memset(&t, 0, sizeof t);
   gk_list list = {GK_ABI, "test", tasks, count, slots, GK_COUNT(slots)};
-  t->w = (world){.execute = cells_execute, .flag = cells_flag, .user = &t->c, .random = mode};
-  t->w.takes = (mode & 1 ? TAKES_LOOP : 0) | (mode & 2 ? TAKES_FORK : 0) | (mode & 8 ? TAKES_CHECKPOINT : 0);
-  cancel_at = &t->w.cancel;
-  world_begin(&t->w, &list, mode & 4 ? GK_ISOLATE : 0);
+  t.w = (world){.execute = cells_execute, .flag = cells_flag, .user = &t.c, .random = mode};
+  t.w.takes = (mode & 1 ? TAKES_LOOP : 0) | (mode & 2 ? TAKES_FORK : 0) | (mode & 8 ? TAKES_CHECKPOINT : 0);
+  cancel_at = &t.w.cancel;
+  world_begin(&t.w, &list, mode & 4 ? GK_ISOLATE : 0);
 }
 
-/* Every test runs in all modes: loops, forks and checkpoints by steps or by the backend, tasks in runs or alone. */
-#define FOR_LIST(t, tasks) \
-  for (uint32_t mode = 0; mode < 16; ++mode) \
-    for (bool gki_once = (begin(&t, tasks, GK_COUNT(tasks), mode), true); gki_once; gki_once = false, world_end(&t.w))
-#define CELL_OF(t, s) ((t).c.at[s][0])
+/* Runs in all modes: loops, forks and checkpoints by steps or by the backend, tasks in runs or alone. */
+static void walk_in_modes(const gk_task *tasks, size_t count, void (*body)(uint32_t mode)) {
+  for (uint32_t mode = 0; mode < 16; ++mode) {
+    begin(tasks, count, mode);
+    body(mode);
+    world_end(&t.w);
+  }
+}
 
-static gk_state launch(test *t, int32_t label) {
-  uint32_t node = label ? gki_plan_label(t->w.plan, label) : 0;
+/* WALK(name, tasks...) {...}: a test of a list of these tasks. */
+#define WALK(name, ...) \
+  static const gk_task name##_tasks[] = {__VA_ARGS__}; \
+  static void name##_in(uint32_t mode); \
+  TEST(name) { walk_in_modes(name##_tasks, GK_COUNT(name##_tasks), name##_in); } \
+  static void name##_in(__attribute__((unused)) uint32_t mode)
+
+#define CELL_OF(s) (t.c.at[s][0])
+
+static gk_state launch(int32_t label) {
+  uint32_t node = label ? gki_plan_label(t.w.plan, label) : 0;
   assert_true(!label || node);
-  return world_launch(&t->w, node);
+  return world_launch(&t.w, node);
 }
-static int32_t yielded(const test *t) { return t->w.record.yielded ? t->w.plan->nodes[t->w.record.yielded].label : 0; }
+static int32_t yielded(void) { return t.w.record.yielded ? t.w.plan->nodes[t.w.record.yielded].label : 0; }
 
-static void expect_cells(const test *t, size_t count, const int32_t (*pairs)[2], int line) {
+typedef struct cell_value { gk_slot slot; int32_t value; } cell_value;
+
+static void set_cells(size_t count, const cell_value *all) {
+  for (size_t k = 0; k < count; ++k) CELL_OF(all[k].slot) = all[k].value;
+}
+static void expect_cells(size_t count, const cell_value *all, int line) {
   for (size_t k = 0; k < count; ++k)
-    if (CELL_OF(*t, pairs[k][0]) != pairs[k][1])
-      fail_msg("line %d, takes %u: %s is %d, not %d", line, t->w.takes, slots[pairs[k][0] - 1].name,
-               CELL_OF(*t, pairs[k][0]), pairs[k][1]);
+    if (CELL_OF(all[k].slot) != all[k].value)
+      fail_msg("line %d, takes %u: %s is %d, not %d", line, t.w.takes, slots[all[k].slot - 1].name,
+               CELL_OF(all[k].slot), all[k].value);
 }
-#define EXPECT(t, ...) \
-  expect_cells(&(t), GK_COUNT(((const int32_t[][2]){__VA_ARGS__})), (const int32_t[][2]){__VA_ARGS__}, __LINE__)
-
+static void expect_state(int32_t label, gk_state wanted, int line) {
+  const gk_state state = launch(label);
+  if (state != wanted) fail_msg("line %d, takes %u: state %d, not %d", line, t.w.takes, (int)state, (int)wanted);
+}
+#define CELL_VALUES(...) GK_COUNT(((const cell_value[]){__VA_ARGS__})), (const cell_value[]){__VA_ARGS__}
+/* SET({N, 2}, {F, 1}); LAUNCH(label, state, {A, 1}, {B, 0}): the cells afterwards; EXPECT({A, 1}, {B, 0}). */
+#define SET(...) set_cells(CELL_VALUES(__VA_ARGS__))
+#define EXPECT(...) expect_cells(CELL_VALUES(__VA_ARGS__), __LINE__)
+#define LAUNCH(label, state, ...) \
+  do { \
+    expect_state(label, state, __LINE__); \
+    EXPECT(__VA_ARGS__); \
+  } while (0)
 #endif
