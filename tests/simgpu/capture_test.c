@@ -220,8 +220,8 @@ static int begin_fork_of(unsigned flags) {
   return 0;
 }
 
-static int begin_fork(__attribute__((unused)) void **state) { return begin_fork_of(CU_STREAM_NON_BLOCKING); }
-static int begin_blocking_fork(__attribute__((unused)) void **state) { return begin_fork_of(CU_STREAM_DEFAULT); }
+static int begin_fork(UNUSED void **state) { return begin_fork_of(CU_STREAM_NON_BLOCKING); }
+static int begin_blocking_fork(UNUSED void **state) { return begin_fork_of(CU_STREAM_DEFAULT); }
 
 static int end_fork(void **state) {
   cu.cuEventDestroy(forked);

@@ -9,15 +9,12 @@ static void k_see(const unsigned char *p, unsigned long long threads) { /* 1, 8 
   seen[3] = threads;
 }
 
-static void k_none(__attribute__((unused)) const unsigned char *p,
-                   __attribute__((unused)) unsigned long long threads) {}
-
 static const sim_stub_kernel table[] = {{"see", k_see, {1, 8, 4}}, {"large", k_none, {4096, 4}},
                                         {"largest", k_none, {32764}}, {"too_large", k_none, {32768}},
                                         {"none", k_none, {0}}, {0}};
 static const sim_stub_image kernels = {"simstub", table};
 
-static int begin(__attribute__((unused)) void **state) { return open_context(&kernels); }
+static int begin(UNUSED void **state) { return open_context(&kernels); }
 
 /* ---- entries ---- */
 

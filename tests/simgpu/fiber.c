@@ -116,7 +116,7 @@ static sim_fiber *arriving(sim_fiber *self) {
   return self;
 }
 
-static void leaving(sim_fiber *from, sim_fiber *to, int for_good) {
+static void leaving(sim_fiber *from, sim_fiber *to, __attribute__((unused)) int for_good) {
   to->came_from = from;
 #ifdef WITH_ASAN
   __sanitizer_start_switch_fiber(for_good ? NULL : &from->fake_stack, to->bottom, to->bytes);
@@ -124,8 +124,6 @@ static void leaving(sim_fiber *from, sim_fiber *to, int for_good) {
 #ifdef WITH_TSAN
   __tsan_switch_to_fiber(to->tsan, 0);
 #endif
-  (void)from;
-  (void)for_good;
 }
 
 void sim_fiber_go(sim_fiber *from, sim_fiber *to) {
@@ -139,7 +137,7 @@ void sim_fiber_leave(sim_fiber *from, sim_fiber *to) {
   swap(from, to);
 }
 
-void sim_fiber_jumped(sim_fiber *from, sim_fiber *to) {
+void sim_fiber_jumped(__attribute__((unused)) sim_fiber *from, __attribute__((unused)) sim_fiber *to) {
 #ifdef WITH_ASAN
   const void *bottom;
   size_t bytes;
@@ -149,8 +147,6 @@ void sim_fiber_jumped(sim_fiber *from, sim_fiber *to) {
 #ifdef WITH_TSAN
   __tsan_switch_to_fiber(to->tsan, 0);
 #endif
-  (void)from;
-  (void)to;
 }
 
 /* ---- life -------------------------------------------------------------------------------------------------------- */

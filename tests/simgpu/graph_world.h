@@ -14,32 +14,29 @@ static inline void clear_trace(void) {
   traced = 0;
 }
 
-static void k_log(const unsigned char *p, __attribute__((unused)) unsigned long long threads) { /* letter */
+static void k_log(const unsigned char *p, UNUSED unsigned long long threads) { /* letter */
   if (traced < LOG - 1) trace[traced++] = (char)take_number(p, 0);
 }
 
 /* Handle, value, letter or 0. */
-static void k_set(const unsigned char *p, __attribute__((unused)) unsigned long long threads) {
+static void k_set(const unsigned char *p, UNUSED unsigned long long threads) {
   set_conditional(take_number(p, 0), (unsigned)take_number(p, 1));
   if (take_number(p, 2) && traced < LOG - 1) trace[traced++] = (char)take_number(p, 2);
 }
 
 /* Counter, handle: 1 while the counter isn't 0. */
-static void k_count(const unsigned char *p, __attribute__((unused)) unsigned long long threads) {
+static void k_count(const unsigned char *p, UNUSED unsigned long long threads) {
   uint64_t *counter = POINTER(uint64_t, take_number(p, 0));
   if (*counter > 0) --*counter;
   set_conditional(take_number(p, 1), *counter > 0);
 }
 
 /* Handle, other, number of the thread that sets the other: to 1 and 0. */
-static void k_twice(const unsigned char *p, __attribute__((unused)) unsigned long long threads) {
+static void k_twice(const unsigned char *p, UNUSED unsigned long long threads) {
   set_conditional(take_number(p, 0), 1);
   *stub_thread = take_number(p, 2);
   set_conditional(take_number(p, 1), 0);
 }
-
-static void k_none(__attribute__((unused)) const unsigned char *p,
-                   __attribute__((unused)) unsigned long long threads) {}
 
 static const sim_stub_kernel table[] = {{"log", k_log, {8}},          {"set", k_set, {8, 8, 8}},
                                         {"count", k_count, {8, 8}},   {"twice", k_twice, {8, 8, 8}},
@@ -64,10 +61,7 @@ static inline int begin_with(const void *image) {
   return 0;
 }
 
-static inline int begin(void **state) {
-  (void)state;
-  return begin_with(&kernels);
-}
+static inline int begin(UNUSED void **state) { return begin_with(&kernels); }
 
 /* The context may have failed. */
 static inline int end(void **state) {

@@ -32,13 +32,13 @@ static CUresult open_code(const sim_image *image, void **library, int *file, cha
   char path[64];
   *file = memfd_create("kernels", MFD_CLOEXEC);
   if (*file < 0 || !write_all(*file, image->code, image->code_bytes)) {
-    if (log_bytes > 0) snprintf(log, log_bytes, "no memory for the module");
+    snprintf(log, log_bytes, "no memory for the module");
     return CUDA_ERROR_OUT_OF_MEMORY;
   }
   snprintf(path, sizeof path, "/proc/self/fd/%d", *file);
   *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (*library) return CUDA_SUCCESS;
-  if (log_bytes > 0) snprintf(log, log_bytes, "%s", dlerror());
+  snprintf(log, log_bytes, "%s", dlerror());
   return CUDA_ERROR_INVALID_IMAGE;
 }
 
@@ -112,7 +112,6 @@ const sim_kernel *sim_module_kernel(sim_module *module, const char *name) {
 }
 
 unsigned sim_kernel_threads(const sim_kernel *kernel) { return kernel->code->threads; }
-
 size_t sim_kernel_parameter_count(const sim_kernel *kernel) { return kernel->code->count; }
 
 void sim_kernel_parameter(const sim_kernel *kernel, size_t k, size_t *offset, size_t *bytes) {

@@ -8,19 +8,19 @@
 
 static void store_at(uint64_t at, uint64_t value) { *(volatile uint64_t *)POINTER(uint64_t, at) = value; }
 
-static void k_store(const unsigned char *p, __attribute__((unused)) unsigned long long threads) { /* address, value */
+static void k_store(const unsigned char *p, UNUSED unsigned long long threads) { /* address, value */
   touch(take_number(p, 0), 8);
   store_at(take_number(p, 0), take_number(p, 1));
 }
 
 /* An address of the device, the host's address of the same memory, where the kernel writes what it sees there. */
-static void k_post(const unsigned char *p, __attribute__((unused)) unsigned long long threads) {
+static void k_post(const unsigned char *p, UNUSED unsigned long long threads) {
   store_at(take_number(p, 0), 5);
   store_at(take_number(p, 2), *(volatile uint64_t *)POINTER(uint64_t, take_number(p, 1)));
 }
 
 /* Two words and a value: says in the first word that it runs, waits for an address in the second, and stores there. */
-static void k_store_later(const unsigned char *p, __attribute__((unused)) unsigned long long threads) {
+static void k_store_later(const unsigned char *p, UNUSED unsigned long long threads) {
   uint64_t *said = POINTER(uint64_t, take_number(p, 0)), at;
   __atomic_store_n(&said[0], 1, __ATOMIC_RELEASE);
   while ((at = __atomic_load_n(&said[1], __ATOMIC_ACQUIRE)) == 0) sched_yield();
@@ -52,7 +52,7 @@ static uint64_t *pin(void) {
   return memset(at, 0, 64);
 }
 
-static int begin(__attribute__((unused)) void **state) {
+static int begin(UNUSED void **state) {
   open_context(&kernels);
   memory = allocate(64);
   pinned = pin();

@@ -10,7 +10,7 @@ enum { BRANCHES = 2, SEEDS = 20 };
 static uint32_t *met; /* pinned: begun, ended, and how often one ended while others were under way */
 static CUgraphConditionalHandle handles[BRANCHES];
 
-static int begin_branches(__attribute__((unused)) void **state) {
+static int begin_branches(UNUSED void **state) {
   begin_with(image);
   met = (uint32_t *)counters;
   for (int k = 0; k < BRANCHES; ++k) handles[k] = handle_of(0);

@@ -28,23 +28,17 @@ struct dim3 {
   unsigned x, y, z;
   constexpr dim3(unsigned x_ = 1, unsigned y_ = 1, unsigned z_ = 1) : x(x_), y(y_), z(z_) {}
 };
-#define SIM_VECTOR(type, name, align2, align4) \
-  struct name##1 { type x; }; \
-  struct alignas(align2) name##2 { type x, y; }; \
-  struct name##3 { type x, y, z; }; \
-  struct alignas(align4) name##4 { type x, y, z, w; }; \
-  SIM_INLINE name##1 make_##name##1(type x) { return {x}; } \
-  SIM_INLINE name##2 make_##name##2(type x, type y) { return {x, y}; } \
-  SIM_INLINE name##3 make_##name##3(type x, type y, type z) { return {x, y, z}; } \
-  SIM_INLINE name##4 make_##name##4(type x, type y, type z, type w) { return {x, y, z, w}; }
 #define SIM_VECTOR_BUT_3(type, name, align2, align4) \
   struct name##1 { type x; }; \
   struct alignas(align2) name##2 { type x, y; }; \
   struct alignas(align4) name##4 { type x, y, z, w; }; \
   SIM_INLINE name##1 make_##name##1(type x) { return {x}; } \
   SIM_INLINE name##2 make_##name##2(type x, type y) { return {x, y}; } \
-  SIM_INLINE uint3 make_##name##3(type x, type y, type z) { return {x, y, z}; } \
+  SIM_INLINE name##3 make_##name##3(type x, type y, type z) { return {x, y, z}; } \
   SIM_INLINE name##4 make_##name##4(type x, type y, type z, type w) { return {x, y, z, w}; }
+#define SIM_VECTOR(type, name, align2, align4) \
+  struct name##3 { type x, y, z; }; \
+  SIM_VECTOR_BUT_3(type, name, align2, align4)
 SIM_VECTOR(signed char, char, 2, 4)
 SIM_VECTOR(unsigned char, uchar, 2, 4)
 SIM_VECTOR(short, short, 4, 8)
@@ -253,65 +247,45 @@ extern "C" {
 #define SIM_DECLARE_2(name) double name(double, double) noexcept; float name##f(float, float) noexcept;
 SIM_MATH_1(SIM_DECLARE_1)
 SIM_MATH_2(SIM_DECLARE_2)
-double fma(double, double, double) noexcept;
-float fmaf(float, float, float) noexcept;
-double ldexp(double, int) noexcept;
-float ldexpf(float, int) noexcept;
-double frexp(double, int *) noexcept;
-float frexpf(float, int *) noexcept;
+double fma(double, double, double) noexcept, ldexp(double, int) noexcept, frexp(double, int *) noexcept;
+float fmaf(float, float, float) noexcept, ldexpf(float, int) noexcept, frexpf(float, int *) noexcept;
 double modf(double, double *) noexcept;
 float modff(float, float *) noexcept;
-long lrint(double) noexcept;
-long lrintf(float) noexcept;
+long lrint(double) noexcept, lrintf(float) noexcept, labs(long) noexcept;
 int abs(int) noexcept;
-long labs(long) noexcept;
 long long llabs(long long) noexcept;
 int printf(const char *, ...);
 void *memcpy(void *__restrict__, const void *__restrict__, size_t) noexcept;
 void *memset(void *, int, size_t) noexcept;
 }
-SIM_INLINE float rsqrtf(float v) { return 1.0f / __builtin_sqrtf(v); }
-SIM_INLINE double rsqrt(double v) { return 1.0 / __builtin_sqrt(v); }
-SIM_INLINE float __saturatef(float v) { return v >= 1.0f ? 1.0f : v > 0.0f ? v : 0.0f; }
-SIM_INLINE float __fadd_rn(float a, float b) { return a + b; }
-SIM_INLINE float __fsub_rn(float a, float b) { return a - b; }
-SIM_INLINE float __fmul_rn(float a, float b) { return a * b; }
-SIM_INLINE float __fdiv_rn(float a, float b) { return a / b; }
-SIM_INLINE float __fdividef(float a, float b) { return a / b; }
+#define SIM_OF_1(type, name, result) SIM_INLINE type name(type v) { return result; }
+#define SIM_OF_2(type, name, result) SIM_INLINE type name(type a, type b) { return result; }
+SIM_OF_1(float, rsqrtf, 1.0f / __builtin_sqrtf(v)) SIM_OF_1(double, rsqrt, 1.0 / __builtin_sqrt(v))
+SIM_OF_1(float, __saturatef, v >= 1.0f ? 1.0f : v > 0.0f ? v : 0.0f)
+SIM_OF_2(float, __fadd_rn, a + b) SIM_OF_2(float, __fsub_rn, a - b) SIM_OF_2(float, __fmul_rn, a * b)
+SIM_OF_2(float, __fdiv_rn, a / b) SIM_OF_2(float, __fdividef, a / b)
+SIM_OF_2(double, __dadd_rn, a + b) SIM_OF_2(double, __dmul_rn, a * b)
+SIM_OF_1(float, __fsqrt_rn, __builtin_sqrtf(v)) SIM_OF_1(float, __frcp_rn, 1.0f / v)
+SIM_OF_1(float, __expf, __builtin_expf(v)) SIM_OF_1(float, __logf, __builtin_logf(v))
+SIM_OF_1(float, __sinf, __builtin_sinf(v)) SIM_OF_1(float, __cosf, __builtin_cosf(v))
+SIM_OF_2(float, __powf, __builtin_powf(a, b))
 SIM_INLINE float __fmaf_rn(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
-SIM_INLINE float __fsqrt_rn(float v) { return __builtin_sqrtf(v); }
-SIM_INLINE float __frcp_rn(float v) { return 1.0f / v; }
-SIM_INLINE double __dadd_rn(double a, double b) { return a + b; }
-SIM_INLINE double __dmul_rn(double a, double b) { return a * b; }
-SIM_INLINE float __expf(float v) { return __builtin_expf(v); }
-SIM_INLINE float __logf(float v) { return __builtin_logf(v); }
-SIM_INLINE float __sinf(float v) { return __builtin_sinf(v); }
-SIM_INLINE float __cosf(float v) { return __builtin_cosf(v); }
-SIM_INLINE float __powf(float a, float b) { return __builtin_powf(a, b); }
 SIM_INLINE int __float2int_rn(float v) { return (int)__builtin_lrintf(v); }
 SIM_INLINE float __int2float_rn(int v) { return (float)v; }
 
 #ifdef __CUDACC_RTC__
-#define SIM_OVERLOAD_1(name) SIM_INLINE float name(float v) { return name##f(v); }
-#define SIM_OVERLOAD_2(name) SIM_INLINE float name(float a, float b) { return name##f(a, b); }
+#define SIM_OVERLOAD_1(name) SIM_OF_1(float, name, name##f(v))
+#define SIM_OVERLOAD_2(name) SIM_OF_2(float, name, name##f(a, b))
 SIM_MATH_1(SIM_OVERLOAD_1)
 SIM_MATH_2(SIM_OVERLOAD_2)
 SIM_INLINE float fma(float a, float b, float c) { return fmaf(a, b, c); }
-SIM_INLINE long abs(long v) { return labs(v); }
-SIM_INLINE long long abs(long long v) { return llabs(v); }
-SIM_INLINE float abs(float v) { return fabsf(v); }
-SIM_INLINE double abs(double v) { return fabs(v); }
-SIM_INLINE bool isnan(float v) { return __builtin_isnan(v); }
-SIM_INLINE bool isnan(double v) { return __builtin_isnan(v); }
-SIM_INLINE bool isinf(float v) { return __builtin_isinf(v); }
-SIM_INLINE bool isinf(double v) { return __builtin_isinf(v); }
-SIM_INLINE bool isfinite(float v) { return __builtin_isfinite(v); }
-SIM_INLINE bool isfinite(double v) { return __builtin_isfinite(v); }
-SIM_INLINE bool signbit(float v) { return __builtin_signbit(v); }
-SIM_INLINE bool signbit(double v) { return __builtin_signbit(v); }
-#define SIM_MIN_MAX(type) \
-  SIM_INLINE type min(type a, type b) { return a < b ? a : b; } \
-  SIM_INLINE type max(type a, type b) { return a > b ? a : b; }
+SIM_OF_1(long, abs, labs(v)) SIM_OF_1(long long, abs, llabs(v)) SIM_OF_1(float, abs, fabsf(v))
+SIM_OF_1(double, abs, fabs(v))
+#define SIM_KIND(name) \
+  SIM_INLINE bool name(float v) { return __builtin_##name(v); } \
+  SIM_INLINE bool name(double v) { return __builtin_##name(v); }
+SIM_KIND(isnan) SIM_KIND(isinf) SIM_KIND(isfinite) SIM_KIND(signbit)
+#define SIM_MIN_MAX(type) SIM_OF_2(type, min, a < b ? a : b) SIM_OF_2(type, max, a > b ? a : b)
 SIM_MIN_MAX(int) SIM_MIN_MAX(unsigned) SIM_MIN_MAX(long) SIM_MIN_MAX(unsigned long) SIM_MIN_MAX(long long)
 SIM_MIN_MAX(unsigned long long) SIM_MIN_MAX(float) SIM_MIN_MAX(double)
 #define assert(condition) ((condition) ? (void)0 : sim_services_at->stop("assert(" #condition ")"))

@@ -62,8 +62,7 @@ static inline int find_driver(void) {
   return 0;
 }
 
-static inline int load_driver(void **state) {
-  (void)state;
+static inline int load_driver(UNUSED void **state) {
   return find_driver() == 0 && cu.cuInit(0) == CUDA_SUCCESS ? 0 : -1;
 }
 
@@ -110,8 +109,7 @@ static inline int open_context(const void *image) {
 }
 
 /* By then a test has given back all that it made. */
-static inline int close_context(void **state) {
-  (void)state;
+static inline int close_context(UNUSED void **state) {
   cu.cuModuleUnload(module);
   cu.cuStreamDestroy(stream);
   cu.cuCtxPopCurrent(NULL);
@@ -133,6 +131,8 @@ static inline CUfunction kernel(const char *name) {
   RIGHT(cu.cuModuleGetFunction(&function, module, name));
   return function;
 }
+
+static inline void k_none(UNUSED const unsigned char *parameters, UNUSED unsigned long long threads) {}
 
 /* Of a kernel whose parameters have 8 bytes each. */
 static inline uint64_t take_number(const unsigned char *parameters, size_t k) {

@@ -161,7 +161,7 @@ STREAM_TEST(stream_ends_when_its_work_does) {
   assert_string_equal(trace, "a");
 }
 
-static void *query_without_context(__attribute__((unused)) void *data) {
+static void *query_without_context(UNUSED void *data) {
   return (void *)(uintptr_t)cu.cuStreamQuery(stream);
 }
 
@@ -192,7 +192,7 @@ STREAM_TEST(many_threads_use_one_stream) {
 }
 
 /* The number of calls that failed. */
-static void *open_and_close(__attribute__((unused)) void *data) {
+static void *open_and_close(UNUSED void *data) {
   uintptr_t wrong = 0;
   for (int k = 0; k < 50; ++k) {
     CUcontext mine;

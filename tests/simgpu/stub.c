@@ -21,10 +21,9 @@ struct sim_module {
   sim_kernel *used;
 };
 
-CUresult sim_module_load(const void *image, int driver_version, int arch, sim_module **module, char *log,
+#define UNUSED __attribute__((unused))
+CUresult sim_module_load(const void *image, UNUSED int driver_version, UNUSED int arch, sim_module **module, char *log,
                          size_t log_bytes) {
-  (void)driver_version;
-  (void)arch;
   const sim_stub_image *stub = image;
   if (memcmp(stub->magic, "simstub", sizeof stub->magic) != 0) {
     snprintf(log, log_bytes, "no image of the stub");
@@ -56,10 +55,7 @@ const sim_kernel *sim_module_kernel(sim_module *module, const char *name) {
   return NULL;
 }
 
-unsigned sim_kernel_threads(const sim_kernel *kernel) {
-  (void)kernel;
-  return 1024;
-}
+unsigned sim_kernel_threads(UNUSED const sim_kernel *kernel) { return 1024; }
 
 size_t sim_kernel_parameter_count(const sim_kernel *kernel) {
   size_t count = 0;
@@ -99,12 +95,10 @@ sim_grid *sim_kernel_begin(const sim_kernel *kernel, const unsigned grid[3], con
   return &under_way;
 }
 
-bool sim_kernel_go_on(sim_grid *grid, uint64_t *random) {
-  (void)random;
+bool sim_kernel_go_on(sim_grid *grid, UNUSED uint64_t *random) {
   sim_kernel_run(grid->kernel, grid->grid, grid->block, grid->parameters);
   return true;
 }
 
 unsigned long long sim_kernel_thread(void) { return sim_stub_thread; }
-
 void sim_kernel_left(void) {}
