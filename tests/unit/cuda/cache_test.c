@@ -70,9 +70,6 @@ static void run_list(gk_device *device) {
   gk_free_text(text);
 }
 
-static const gk_param params[] = {{.name = "sum", .element = "int", .element_bytes = sizeof(int),
-                                   .element_alignment = _Alignof(int), .type = GK_PTR, .access = GK_ACCESS_INOUT}};
-
 /* Two that can't be had: one isn't in its text, the other's text isn't right. */
 static void print_errors(gk_device *device) {
   static const char text[] = "\nGK_KERNEL(wrong, (inout(int, sum))) {\n  sum[i] = nobody;\n}\n";
@@ -80,10 +77,8 @@ static void print_errors(gk_device *device) {
   static const gk_source shared = {"elsewhere/shared.h", shared_text, 2, NULL, 0, NULL, NULL};
   static const gk_source *const uses[] = {&shared};
   static const gk_source wrong = {"somewhere/wrong.c", text, 0, uses, 1, NULL, NULL};
-  static gk_kernel bad[2];
-  bad[0] = twice;
+  gk_kernel bad[] = {twice, {.name = "wrong", .params = twice.params, .param_count = 1, .source = &wrong}};
   bad[0].name = "thrice";
-  bad[1] = (gk_kernel){.name = "wrong", .params = params, .param_count = 1, .source = &wrong};
   for (size_t k = 0; k < GK_COUNT(bad); ++k) {
     const gk_task tasks[] = {GK_RUN(bad[k], GK_ONE, SUM)};
     const gk_list list = GK_LIST(list, tasks, slots);
@@ -113,8 +108,8 @@ static void compile_text(gk_device *device) {
   const char *options = getenv("CACHE_TEST_OPTIONS"), *changed = getenv("CACHE_TEST_CHANGED");
   const gk_source source = {getenv("CACHE_TEST_FILE"), getenv("CACHE_TEST_TEXT"), 0, NULL, 0, NULL, NULL};
   const gk_code code = {.text = source.text, .options = options};
-  const gk_kernel kernel = {.name = "one", .params = params, .param_count = 1, .source = options ? NULL : &source,
-                            .cuda = options ? &code : NULL};
+  const gk_kernel kernel = {.name = "one", .params = twice.params, .param_count = 1,
+                            .source = options ? NULL : &source, .cuda = options ? &code : NULL};
   if (changed) change_compilers(changed);
   const gk_task tasks[] = {GK_RUN(kernel, GK_ONE, SUM)};
   new_graph(device, &(const gk_list)GK_LIST(list, tasks, slots), 0);

@@ -7,7 +7,7 @@ TEST_ON_HAND(test_refused) {
   LIST(calling, GK_RUN(add, N, X, A), GK_CALL(do_nothing, 0));
   world w = world_of(device);
   gk_graph *graph = NULL;
-  gk_device *d = device;
+  gk_device *const d = device;
   CUgraphNode last;
   INVALID("gk_cuda_add: there is no device", gk_cuda_add(NULL, &loop, 0, w.whole, NULL, 0, &graph, &last));
   INVALID("backend openmp", gk_cuda_add(new_device("openmp", 0), &loop, 0, w.whole, NULL, 0, &graph, &last));
