@@ -6,25 +6,19 @@
 #define ONE_CHECKPOINT HIT(A), GK_CHECKPOINT(FIRST, F), HIT(B), GK_END, HIT(C)
 #define TWO_CHECKPOINTS ONE_CHECKPOINT, GK_CHECKPOINT(SECOND, G), HIT(D), GK_END, HIT(E)
 
-CASE(no_yield) {
-  GRAPH(s, TWO_CHECKPOINTS);
-  trace(s, 0, "A=1 B=1 C=1 D=1 E=1, ran FIRST SECOND");
-  trace(s, 0, "A=2 B=2 C=2 D=2 E=2, ran FIRST SECOND");
-}
+TRACED(no_yield, TASKS(TWO_CHECKPOINTS),
+       {0, "A=1 B=1 C=1 D=1 E=1, ran FIRST SECOND"},
+       {0, "A=2 B=2 C=2 D=2 E=2, ran FIRST SECOND"})
 
-CASE(yields_when_flag_set) {
-  GRAPH(s, ONE_CHECKPOINT);
-  trace(s, 0, "F=1 -> A=1 B=1 C=0, yielded FIRST, ran FIRST");
-  trace(s, 0, "F=-2147483648 -> A=2 B=2 C=0, yielded FIRST, ran FIRST"); /* any number but zero is true */
-  trace(s, 0, "F=0x10000 -> A=3 B=3 C=0, yielded FIRST, ran FIRST");
-}
+TRACED(yields_when_flag_set, TASKS(ONE_CHECKPOINT),
+       {0, "F=1 -> A=1 B=1 C=0, yielded FIRST, ran FIRST"},
+       {0, "F=-2147483648 -> A=2 B=2 C=0, yielded FIRST, ran FIRST"}, /* any number but zero is true */
+       {0, "F=0x10000 -> A=3 B=3 C=0, yielded FIRST, ran FIRST"})
 
-CASE(first_yielder_wins) {
-  GRAPH(s, TWO_CHECKPOINTS);
-  trace(s, 0, "F=1 G=1 -> A=1 B=1 C=0 D=0 E=0, yielded FIRST, ran FIRST");
-  trace(s, FIRST, "F=0 -> A=1 B=2 C=1 D=1 E=0, yielded SECOND, ran FIRST SECOND");
-  trace(s, SECOND, "G=0 -> A=1 B=2 C=1 D=2 E=1, ran SECOND");
-}
+TRACED(first_yielder_wins, TASKS(TWO_CHECKPOINTS),
+       {0, "F=1 G=1 -> A=1 B=1 C=0 D=0 E=0, yielded FIRST, ran FIRST"},
+       {FIRST, "F=0 -> A=1 B=2 C=1 D=1 E=0, yielded SECOND, ran FIRST SECOND"},
+       {SECOND, "G=0 -> A=1 B=2 C=1 D=2 E=1, ran SECOND"})
 
 CASE(flag_not_cleared_by_gk) {
   GRAPH(s, ONE_CHECKPOINT);
@@ -38,40 +32,30 @@ CASE(flag_not_cleared_by_gk) {
   trace(s, FIRST, "F=-7 -> A=1 B=6 C=0 F=-7, yielded FIRST");
 }
 
-CASE(resume_skips_before) {
-  GRAPH(s, HIT(A), SET(Y, 9), GK_COPY(Z, Y, GK_ONE), GK_IF(G), HIT(D), GK_ELSE, HIT(E), GK_END, GK_CHECKPOINT(FIRST, F),
-        HIT(B), GK_END, HIT(C));
-  trace(s, 0, "F=1 -> A=1 B=1 C=0 D=0 E=1 Y=9 Z=9, yielded FIRST");
-  /* the branch before isn't looked at any more */
-  trace(s, FIRST, "F=0 G=1 Y=5 Z=4 -> A=1 B=2 C=1 D=0 E=1 Y=5 Z=4, ran FIRST");
-}
+TRACED(resume_skips_before, TASKS(HIT(A), SET(Y, 9), GK_COPY(Z, Y, GK_ONE), GK_IF(G), HIT(D), GK_ELSE, HIT(E), GK_END,
+             GK_CHECKPOINT(FIRST, F), HIT(B), GK_END, HIT(C)),
+       {0, "F=1 -> A=1 B=1 C=0 D=0 E=1 Y=9 Z=9, yielded FIRST"},
+       /* the branch before isn't looked at any more */
+       {FIRST, "F=0 G=1 Y=5 Z=4 -> A=1 B=2 C=1 D=0 E=1 Y=5 Z=4, ran FIRST"})
 
-CASE(resume_from_later_label) {
-  GRAPH(s, TWO_CHECKPOINTS);
-  trace(s, 0, "F=1 -> A=1 B=1 C=0 D=0 E=0, yielded FIRST");
-  trace(s, SECOND, "A=1 B=1 C=0 D=1 E=1, ran SECOND"); /* F is still set, and belongs to what is skipped */
-}
+TRACED(resume_from_later_label, TASKS(TWO_CHECKPOINTS),
+       {0, "F=1 -> A=1 B=1 C=0 D=0 E=0, yielded FIRST"},
+       {SECOND, "A=1 B=1 C=0 D=1 E=1, ran SECOND"}) /* F is still set, and belongs to what is skipped */
 
-CASE(resume_from_earlier_label) {
-  GRAPH(s, TWO_CHECKPOINTS);
-  trace(s, 0, "G=1 -> A=1 B=1 C=1 D=1 E=0, yielded SECOND, ran FIRST SECOND");
-  trace(s, FIRST, "G=0 -> A=1 B=2 C=2 D=2 E=1, ran FIRST SECOND");
-}
+TRACED(resume_from_earlier_label, TASKS(TWO_CHECKPOINTS),
+       {0, "G=1 -> A=1 B=1 C=1 D=1 E=0, yielded SECOND, ran FIRST SECOND"},
+       {FIRST, "G=0 -> A=1 B=2 C=2 D=2 E=1, ran FIRST SECOND"})
 
-CASE(resume_without_yield) {
-  GRAPH(s, TWO_CHECKPOINTS);
-  trace(s, 0, "A=1 B=1 C=1 D=1 E=1");
-  trace(s, SECOND, "A=1 B=1 C=1 D=2 E=2, ran SECOND");
-  trace(s, SECOND, "A=1 B=1 C=1 D=3 E=3, ran SECOND");
-  trace(s, FIRST, "A=1 B=2 C=2 D=4 E=4, ran FIRST SECOND");
-  trace(s, 0, "A=2 B=3 C=3 D=5 E=5, ran FIRST SECOND"); /* nothing is left of the target before */
-}
+TRACED(resume_without_yield, TASKS(TWO_CHECKPOINTS),
+       {0, "A=1 B=1 C=1 D=1 E=1"},
+       {SECOND, "A=1 B=1 C=1 D=2 E=2, ran SECOND"},
+       {SECOND, "A=1 B=1 C=1 D=3 E=3, ran SECOND"},
+       {FIRST, "A=1 B=2 C=2 D=4 E=4, ran FIRST SECOND"},
+       {0, "A=2 B=3 C=3 D=5 E=5, ran FIRST SECOND"}) /* nothing is left of the target before */
 
-CASE(resume_is_first_launch) {
-  GRAPH(s, TWO_CHECKPOINTS);
-  trace(s, SECOND, "A=0 B=0 C=0 D=1 E=1, ran SECOND");
-  trace(s, 0, "A=1 B=1 C=1 D=2 E=2, ran FIRST SECOND");
-}
+TRACED(resume_is_first_launch, TASKS(TWO_CHECKPOINTS),
+       {SECOND, "A=0 B=0 C=0 D=1 E=1, ran SECOND"},
+       {0, "A=1 B=1 C=1 D=2 E=2, ran FIRST SECOND"})
 
 CASE(unknown_label) {
   GRAPH(s, GK_DO_WHILE(N, .label = OUTER), GK_CHECKPOINT(FIRST, F), HIT(A), GK_END, GK_END, GK_TARGET(SECOND), HIT(B),
@@ -92,11 +76,9 @@ CASE(duplicate_label) {
   refuses_list(t, LIST_OF(of_a_loop, letters), "label-reused", 1, "label 1");
 }
 
-CASE(fresh_after_ignored_yield) {
-  GRAPH(s, TWO_CHECKPOINTS);
-  trace(s, 0, "F=1 -> A=1 B=1 C=0 D=0 E=0, yielded FIRST");
-  trace(s, 0, "F=0 -> A=2 B=2 C=1 D=1 E=1, ran FIRST SECOND");
-}
+TRACED(fresh_after_ignored_yield, TASKS(TWO_CHECKPOINTS),
+       {0, "F=1 -> A=1 B=1 C=0 D=0 E=0, yielded FIRST"},
+       {0, "F=0 -> A=2 B=2 C=1 D=1 E=1, ran FIRST SECOND"})
 
 CASE(host_loop_yield_resume) {
   static const gk_slot flags[] = {F, G, H};
@@ -115,15 +97,13 @@ CASE(host_loop_yield_resume) {
   holds(s, "A=2 B=2 C=2 D=1");
 }
 
-CASE(shared_flag_two_checkpoints) {
-  GRAPH(s, GK_CHECKPOINT(FIRST, F), HIT(A), GK_END, GK_IF(G), SET(F, 1), GK_END, GK_CHECKPOINT(SECOND, F), HIT(B),
-        GK_END, HIT(C));
-  trace(s, 0, "F=1 -> A=1 B=0 C=0, yielded FIRST, ran FIRST");
-  trace(s, FIRST, "F=0 -> A=2 B=1 C=1, ran FIRST SECOND");
-  trace(s, 0, "G=1 -> A=3 B=2 C=1, yielded SECOND, ran FIRST SECOND"); /* between the two, the list sets it itself */
-  trace(s, SECOND, "A=3 B=3 C=1, yielded SECOND, ran SECOND");
-  trace(s, SECOND, "F=0 -> A=3 B=4 C=2, ran SECOND");
-}
+TRACED(shared_flag_two_checkpoints, TASKS(GK_CHECKPOINT(FIRST, F), HIT(A), GK_END, GK_IF(G), SET(F, 1), GK_END,
+             GK_CHECKPOINT(SECOND, F), HIT(B), GK_END, HIT(C)),
+       {0, "F=1 -> A=1 B=0 C=0, yielded FIRST, ran FIRST"},
+       {FIRST, "F=0 -> A=2 B=1 C=1, ran FIRST SECOND"},
+       {0, "G=1 -> A=3 B=2 C=1, yielded SECOND, ran FIRST SECOND"}, /* between the two, the list sets it itself */
+       {SECOND, "A=3 B=3 C=1, yielded SECOND, ran SECOND"},
+       {SECOND, "F=0 -> A=3 B=4 C=2, ran SECOND"})
 
 CASE(flag_buffer_rebound_before_resume) {
   GRAPH(s, GK_CHECKPOINT(FIRST, P), HIT(A), GK_END, HIT(B));
@@ -182,12 +162,11 @@ CASE(label_names_round_trip) {
   expect(t, strcmp(status->yielded_name, "") == 0, "no yield, but the name %s", status->yielded_name);
 }
 
-CASE(checkpoint_without_flag_is_target) {
-  GRAPH(s, HIT(A), GK_TARGET(FIRST), HIT(B), GK_END, HIT(C), GK_TARGET(SECOND), GK_END, HIT(D));
-  trace(s, 0, "A=1 B=1 C=1 D=1, ran FIRST SECOND");
-  trace(s, FIRST, "A=1 B=2 C=2 D=2, ran FIRST SECOND");
-  trace(s, SECOND, "A=1 B=2 C=2 D=3, ran SECOND"); /* an empty one is a place to resume at, too */
-}
+TRACED(checkpoint_without_flag_is_target,
+       TASKS(HIT(A), GK_TARGET(FIRST), HIT(B), GK_END, HIT(C), GK_TARGET(SECOND), GK_END, HIT(D)),
+       {0, "A=1 B=1 C=1 D=1, ran FIRST SECOND"},
+       {FIRST, "A=1 B=2 C=2 D=2, ran FIRST SECOND"},
+       {SECOND, "A=1 B=2 C=2 D=3, ran SECOND"}) /* an empty one is a place to resume at, too */
 
 CASE(multi_task_checkpoint_flag_set_by_first_task) {
   GRAPH(s, GK_CHECKPOINT(FIRST, F), SET(F, 1), HIT(A), HIT(B), GK_END, HIT(C));
@@ -196,21 +175,17 @@ CASE(multi_task_checkpoint_flag_set_by_first_task) {
   trace(calm, 0, "A=1 C=1 F=1, ran FIRST"); /* read once, at the true end: not before, and not after */
 }
 
-CASE(empty_checkpoint) {
-  GRAPH(s, HIT(A), GK_CHECKPOINT(FIRST, F), GK_END, HIT(B));
-  trace(s, 0, "A=1 B=1, ran FIRST");
-  trace(s, 0, "F=1 -> A=2 B=1, yielded FIRST, ran FIRST");
-  trace(s, FIRST, "A=2 B=1, yielded FIRST, ran FIRST");
-  trace(s, FIRST, "F=0 -> A=2 B=2, ran FIRST");
-}
+TRACED(empty_checkpoint, TASKS(HIT(A), GK_CHECKPOINT(FIRST, F), GK_END, HIT(B)),
+       {0, "A=1 B=1, ran FIRST"},
+       {0, "F=1 -> A=2 B=1, yielded FIRST, ran FIRST"},
+       {FIRST, "A=2 B=1, yielded FIRST, ran FIRST"},
+       {FIRST, "F=0 -> A=2 B=2, ran FIRST"})
 
-CASE(skipped_checkpoint_does_not_read_flag) {
-  GRAPH(s, GK_IF(K), GK_CHECKPOINT(FIRST, F), HIT(A), GK_END, GK_END, GK_CHECKPOINT(SECOND, F), HIT(B), SET(F, 0),
-        GK_END, HIT(C));
-  trace(s, 0, "F=1 -> A=0 B=1 C=1, ran SECOND"); /* its branch isn't taken */
-  trace(s, SECOND, "F=1 K=1 -> A=0 B=2 C=2, ran SECOND"); /* it lies before the target */
-  trace(s, 0, "F=1 -> A=1 B=2 C=2, yielded FIRST, ran FIRST");
-}
+TRACED(skipped_checkpoint_does_not_read_flag, TASKS(GK_IF(K), GK_CHECKPOINT(FIRST, F), HIT(A), GK_END, GK_END,
+             GK_CHECKPOINT(SECOND, F), HIT(B), SET(F, 0), GK_END, HIT(C)),
+       {0, "F=1 -> A=0 B=1 C=1, ran SECOND"}, /* its branch isn't taken */
+       {SECOND, "F=1 K=1 -> A=0 B=2 C=2, ran SECOND"}, /* it lies before the target */
+       {0, "F=1 -> A=1 B=2 C=2, yielded FIRST, ran FIRST"})
 
 CASE(many_checkpoints) {
   enum { COUNT = 1000, FLAGS = 1, RAN, ALL };

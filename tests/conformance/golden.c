@@ -1,37 +1,29 @@
 /* The table of golden traces at the end of docs/contract.md, line by line, with the letters that stand there. */
 #include "letters.h"
 
-CASE(golden_checkpoint) {
-  GRAPH(s, HIT(A), GK_CHECKPOINT(FIRST, F), HIT(B), GK_END, HIT(C));
-  trace(s, 0, "F=1 -> A=1 B=1 C=0, yielded FIRST, ran FIRST");
-  trace(s, FIRST, "F=0 -> A=1 B=2 C=1, ran FIRST");
-}
+TRACED(golden_checkpoint, TASKS(HIT(A), GK_CHECKPOINT(FIRST, F), HIT(B), GK_END, HIT(C)),
+       {0, "F=1 -> A=1 B=1 C=0, yielded FIRST, ran FIRST"},
+       {FIRST, "F=0 -> A=1 B=2 C=1, ran FIRST"})
 
-CASE(golden_checkpoint_in_a_loop) {
-  GRAPH(s, GK_DO_WHILE(N), HIT(A), GK_CHECKPOINT(FIRST, F), HIT(B), GK_END, HIT(C), DOWN(N), GK_END);
-  trace(s, 0, "N=3 F=1 -> A=1 B=1 C=0 N=3, yielded FIRST, passes N=0, ran FIRST");
-  trace(s, FIRST, "F=0 -> A=3 B=4 C=3 N=0, passes N=3, ran FIRST");
-}
+TRACED(golden_checkpoint_in_a_loop,
+       TASKS(GK_DO_WHILE(N), HIT(A), GK_CHECKPOINT(FIRST, F), HIT(B), GK_END, HIT(C), DOWN(N), GK_END),
+       {0, "N=3 F=1 -> A=1 B=1 C=0 N=3, yielded FIRST, passes N=0, ran FIRST"},
+       {FIRST, "F=0 -> A=3 B=4 C=3 N=0, passes N=3, ran FIRST"})
 
-CASE(golden_last_pass) {
-  GRAPH(s, GK_DO_WHILE(N), DOWN(N), GK_CHECKPOINT(FIRST, F), HIT(B), GK_END, GK_END);
-  trace(s, 0, "N=1 F=1 -> B=1 N=0, yielded FIRST, passes N=0");
-  trace(s, FIRST, "F=0 -> B=2 N=0, passes N=1");
-}
+TRACED(golden_last_pass, TASKS(GK_DO_WHILE(N), DOWN(N), GK_CHECKPOINT(FIRST, F), HIT(B), GK_END, GK_END),
+       {0, "N=1 F=1 -> B=1 N=0, yielded FIRST, passes N=0"},
+       {FIRST, "F=0 -> B=2 N=0, passes N=1"})
 
-CASE(golden_finished_loop) {
-  GRAPH(s, GK_DO_WHILE(N), HIT(X), DOWN(N), GK_END, HIT(Y), GK_CHECKPOINT(FIRST, F), HIT(Z), GK_END);
-  trace(s, 0, "N=2 F=1 -> X=2 Y=1 Z=1, yielded FIRST, passes N=2");
-  trace(s, FIRST, "F=0 -> X=2 Y=1 Z=2, passes N=0");
-  trace(s, FIRST, "N=2 -> X=2 Y=1 Z=3 N=2, passes N=0"); /* armed again by the host */
-}
+TRACED(golden_finished_loop,
+       TASKS(GK_DO_WHILE(N), HIT(X), DOWN(N), GK_END, HIT(Y), GK_CHECKPOINT(FIRST, F), HIT(Z), GK_END),
+       {0, "N=2 F=1 -> X=2 Y=1 Z=1, yielded FIRST, passes N=2"},
+       {FIRST, "F=0 -> X=2 Y=1 Z=2, passes N=0"},
+       {FIRST, "N=2 -> X=2 Y=1 Z=3 N=2, passes N=0"}) /* armed again by the host */
 
-CASE(golden_nested) {
-  GRAPH(s, GK_DO_WHILE(M), SET(N, 2), HIT(S), GK_DO_WHILE(N), GK_CHECKPOINT(FIRST, F), HIT(A), GK_END, DOWN(N), GK_END,
-        DOWN(M), GK_END);
-  trace(s, 0, "M=2 F=1 -> A=1 S=1 M=2 N=2, yielded FIRST, passes M=0 N=0");
-  trace(s, FIRST, "F=0 -> A=5 S=2 M=0 N=0, passes M=2 N=4");
-}
+TRACED(golden_nested, TASKS(GK_DO_WHILE(M), SET(N, 2), HIT(S), GK_DO_WHILE(N), GK_CHECKPOINT(FIRST, F), HIT(A), GK_END,
+             DOWN(N), GK_END, DOWN(M), GK_END),
+       {0, "M=2 F=1 -> A=1 S=1 M=2 N=2, yielded FIRST, passes M=0 N=0"},
+       {FIRST, "F=0 -> A=5 S=2 M=0 N=0, passes M=2 N=4"})
 
 CASE(golden_flag_at_the_end) {
   GRAPH(s, GK_CHECKPOINT(FIRST, F), SET(F, 1), HIT(A), GK_END);
@@ -40,15 +32,12 @@ CASE(golden_flag_at_the_end) {
   trace(kernels, 0, "A=1 B=1 C=0, yielded FIRST");
 }
 
-CASE(golden_first_yielder) {
-  GRAPH(s, GK_CHECKPOINT(FIRST, F), HIT(A), GK_END, GK_CHECKPOINT(SECOND, G), HIT(B), GK_END);
-  trace(s, 0, "F=1 G=1 -> A=1 B=0, yielded FIRST, ran FIRST");
-}
+TRACED(golden_first_yielder, TASKS(GK_CHECKPOINT(FIRST, F), HIT(A), GK_END, GK_CHECKPOINT(SECOND, G), HIT(B), GK_END),
+       {0, "F=1 G=1 -> A=1 B=0, yielded FIRST, ran FIRST"})
 
-CASE(golden_resume_behind_a_set_flag) {
-  GRAPH(s, GK_CHECKPOINT(FIRST, F), HIT(A), GK_END, GK_CHECKPOINT(SECOND, G), HIT(B), GK_END);
-  trace(s, SECOND, "F=1 -> A=0 B=1 F=1, ran SECOND");
-}
+TRACED(golden_resume_behind_a_set_flag,
+       TASKS(GK_CHECKPOINT(FIRST, F), HIT(A), GK_END, GK_CHECKPOINT(SECOND, G), HIT(B), GK_END),
+       {SECOND, "F=1 -> A=0 B=1 F=1, ran SECOND"})
 
 CASE(golden_adjacent_parallels) {
   GRAPH(s,
@@ -60,13 +49,9 @@ CASE(golden_adjacent_parallels) {
   trace(s, 0, "N=4 U=1 V=2 -> C=4 D=4 N=0, passes N=4"); /* in every pass a was this pass's x, b its y */
 }
 
-CASE(golden_while_of_no_pass) {
-  GRAPH(s, GK_WHILE(N), HIT(A), GK_END);
-  trace(s, 0, "A=0 N=0, passes N=0");
-}
+TRACED(golden_while_of_no_pass, TASKS(GK_WHILE(N), HIT(A), GK_END),
+       {0, "A=0 N=0, passes N=0"})
 
-CASE(golden_always) {
-  GRAPH(s, HIT_ALWAYS(S), HIT(A), GK_CHECKPOINT(FIRST, F), HIT(B), GK_END, HIT(C), HIT_ALWAYS(E));
-  trace(s, 0, "F=1 -> S=1 A=1 B=1 C=0 E=1, yielded FIRST, ran FIRST");
-  trace(s, FIRST, "F=0 -> S=2 A=1 B=2 C=1 E=2, ran FIRST");
-}
+TRACED(golden_always, TASKS(HIT_ALWAYS(S), HIT(A), GK_CHECKPOINT(FIRST, F), HIT(B), GK_END, HIT(C), HIT_ALWAYS(E)),
+       {0, "F=1 -> S=1 A=1 B=1 C=0 E=1, yielded FIRST, ran FIRST"},
+       {FIRST, "F=0 -> S=2 A=1 B=2 C=1 E=2, ran FIRST"})

@@ -22,4 +22,16 @@ enum label { FIRST = 1, SECOND, THIRD, FOURTH, OUTER = 11, MIDDLE, INNER };
 
 /* Declares s, a graph of these tasks over the letters. */
 #define GRAPH(s, ...) GRAPH_OF(s, letters, __VA_ARGS__)
+
+/* A case that is a list of the letters and what launches at these labels must come to:
+ *   TRACED(name, TASKS(HIT(A), HIT(B)), {0, "A=1 B=1"}, {FIRST, "F=1 -> A=1 B=2, yielded FIRST"}) */
+#define TRACED(name, tasks, ...) \
+  CASE(name) { \
+    static const gk_task tasks_[] = tasks; \
+    static const launch_trace launches_[] = {__VA_ARGS__}; \
+    subject *s = graph_of(t, LIST_OF(tasks_, letters), 0); \
+    for (size_t k = 0; k < GK_COUNT(launches_); ++k) trace(s, launches_[k].label, launches_[k].wanted); \
+  }
+#define TASKS(...) {__VA_ARGS__}
+typedef struct launch_trace { int32_t label; const char *wanted; } launch_trace;
 #endif

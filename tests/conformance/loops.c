@@ -2,19 +2,15 @@
 #include "letters.h"
 #include <stdio.h>
 
-CASE(counter) {
-  GRAPH(s, GK_DO_WHILE(N), HIT(A), DOWN(N), GK_END);
-  trace(s, 0, "N=5 -> A=5 N=0, passes N=5");
-  trace(s, 0, "N=10 -> A=15 N=0, passes N=10");
-}
+TRACED(counter, TASKS(GK_DO_WHILE(N), HIT(A), DOWN(N), GK_END),
+       {0, "N=5 -> A=5 N=0, passes N=5"},
+       {0, "N=10 -> A=15 N=0, passes N=10"})
 
 /* The flag is what a comparison gives; what it compares with changes between launches. */
-CASE(boolean_flag) {
-  GRAPH(s, GK_DO_WHILE(F), HIT(X), GK_RUN(below, GK_ONE, F, X, I), GK_END);
-  trace(s, 0, "I=5 -> X=5 F=0, passes F=5");
-  trace(s, 0, "I=12 -> X=12 F=0, passes F=7");
-  trace(s, 0, "X=13, passes F=1");
-}
+TRACED(boolean_flag, TASKS(GK_DO_WHILE(F), HIT(X), GK_RUN(below, GK_ONE, F, X, I), GK_END),
+       {0, "I=5 -> X=5 F=0, passes F=5"},
+       {0, "I=12 -> X=12 F=0, passes F=7"},
+       {0, "X=13, passes F=1"})
 
 CASE(several_tasks_per_body) {
   GRAPH(s, GK_DO_WHILE(N), NOTE(X, ONE), DOWN(N), NOTE(X, TWO), GK_COPY(A, N, GK_ONE), ADD_TO(B, A), NOTE(X, THREE),
@@ -51,11 +47,9 @@ CASE(alternating_flag_buffers) {
   }
 }
 
-CASE(nested_two) {
-  GRAPH(s, GK_DO_WHILE(M), GK_RUN(set, GK_ONE, N, THREE), GK_DO_WHILE(N), HIT(A), DOWN(N), GK_END, HIT(B), DOWN(M),
-        GK_END);
-  trace(s, 0, "M=4 -> A=12 B=4 M=0 N=0, passes M=4 N=12");
-}
+TRACED(nested_two, TASKS(GK_DO_WHILE(M), GK_RUN(set, GK_ONE, N, THREE), GK_DO_WHILE(N), HIT(A), DOWN(N), GK_END, HIT(B),
+             DOWN(M), GK_END),
+       {0, "M=4 -> A=12 B=4 M=0 N=0, passes M=4 N=12"})
 
 CASE(nested_three) {
   GRAPH(s,
@@ -66,48 +60,35 @@ CASE(nested_three) {
   trace(s, 0, "L=2 -> A=12 B=6 C=2, passes L=2 M=6 N=12");
 }
 
-CASE(inner_flag_zero_at_launch) {
-  GRAPH(s, GK_DO_WHILE(L), GK_WHILE(M), HIT(A), DOWN(M), GK_END, GK_DO_WHILE(N), HIT(B), GK_END, DOWN(L), GK_END);
-  trace(s, 0, "L=3 -> A=0 B=3 L=0, passes L=3 M=0 N=3");
-  trace(s, 0, "L=3 M=2 -> A=2 B=6, passes L=3 M=2 N=3");
-}
+TRACED(inner_flag_zero_at_launch,
+       TASKS(GK_DO_WHILE(L), GK_WHILE(M), HIT(A), DOWN(M), GK_END, GK_DO_WHILE(N), HIT(B), GK_END, DOWN(L), GK_END),
+       {0, "L=3 -> A=0 B=3 L=0, passes L=3 M=0 N=3"},
+       {0, "L=3 M=2 -> A=2 B=6, passes L=3 M=2 N=3"})
 
-CASE(siblings) {
-  GRAPH(s, GK_DO_WHILE(N), HIT(A), DOWN(N), GK_END, GK_WHILE(M), HIT(B), DOWN(M), GK_END);
-  trace(s, 0, "N=3 M=5 -> A=3 B=5, passes N=3 M=5");
-  trace(s, 0, "N=1 M=2 -> A=4 B=7, passes N=1 M=2");
-}
+TRACED(siblings, TASKS(GK_DO_WHILE(N), HIT(A), DOWN(N), GK_END, GK_WHILE(M), HIT(B), DOWN(M), GK_END),
+       {0, "N=3 M=5 -> A=3 B=5, passes N=3 M=5"},
+       {0, "N=1 M=2 -> A=4 B=7, passes N=1 M=2"})
 
-CASE(before_and_after_run_once) {
-  GRAPH(s, HIT(X), GK_DO_WHILE(N), HIT(A), DOWN(N), GK_END, HIT(Y));
-  trace(s, 0, "N=6 -> X=1 A=6 Y=1");
-  trace(s, 0, "N=2 -> X=2 A=8 Y=2");
-}
+TRACED(before_and_after_run_once, TASKS(HIT(X), GK_DO_WHILE(N), HIT(A), DOWN(N), GK_END, HIT(Y)),
+       {0, "N=6 -> X=1 A=6 Y=1"},
+       {0, "N=2 -> X=2 A=8 Y=2"})
 
 /* What lies between sees the first loop's end and the second one's beginning. */
-CASE(task_between_loops) {
-  GRAPH(s, GK_DO_WHILE(N), HIT(A), DOWN(N), GK_END, GK_COPY(X, A, GK_ONE), GK_COPY(M, A, GK_ONE), GK_DO_WHILE(M),
-        ADD_TO(B, X), DOWN(M), GK_END);
-  trace(s, 0, "N=4 -> A=4 X=4 B=16, passes N=4 M=4");
-}
+TRACED(task_between_loops, TASKS(GK_DO_WHILE(N), HIT(A), DOWN(N), GK_END, GK_COPY(X, A, GK_ONE), GK_COPY(M, A, GK_ONE),
+             GK_DO_WHILE(M), ADD_TO(B, X), DOWN(M), GK_END),
+       {0, "N=4 -> A=4 X=4 B=16, passes N=4 M=4"})
 
-CASE(while_zero_passes) {
-  GRAPH(s, GK_WHILE(N), HIT(A), DOWN(N), GK_END, HIT(B));
-  trace(s, 0, "A=0 B=1 N=0, passes N=0");
-  trace(s, 0, "N=3 -> A=3 B=2 N=0, passes N=3");
-  trace(s, 0, "A=3 B=3, passes N=0"); /* nothing is left of the launch before */
-}
+TRACED(while_zero_passes, TASKS(GK_WHILE(N), HIT(A), DOWN(N), GK_END, HIT(B)),
+       {0, "A=0 B=1 N=0, passes N=0"},
+       {0, "N=3 -> A=3 B=2 N=0, passes N=3"},
+       {0, "A=3 B=3, passes N=0"}) /* nothing is left of the launch before */
 
-CASE(flag_zero_at_do_while) {
-  GRAPH(s, GK_DO_WHILE(N), HIT(A), GK_END, HIT(B));
-  trace(s, 0, "A=1 B=1, passes N=1");
-}
+TRACED(flag_zero_at_do_while, TASKS(GK_DO_WHILE(N), HIT(A), GK_END, HIT(B)),
+       {0, "A=1 B=1, passes N=1"})
 
-CASE(negative_flag_continues) {
-  GRAPH(s, GK_DO_WHILE(N), HIT(A), HIT(N), GK_END, GK_WHILE(W), HIT(B), SET(W, 0), GK_END);
-  trace(s, 0, "N=-3 W=-2147483648 -> A=3 B=1 N=0, passes N=3 W=1");
-  trace(s, 0, "N=-1 W=2147483647 -> A=4 B=2, passes N=1 W=1");
-}
+TRACED(negative_flag_continues, TASKS(GK_DO_WHILE(N), HIT(A), HIT(N), GK_END, GK_WHILE(W), HIT(B), SET(W, 0), GK_END),
+       {0, "N=-3 W=-2147483648 -> A=3 B=1 N=0, passes N=3 W=1"},
+       {0, "N=-1 W=2147483647 -> A=4 B=2, passes N=1 W=1"})
 
 /* The status names the first of them; what comes behind runs. */
 CASE(bound_reached) {
@@ -159,23 +140,18 @@ CASE(same_flag_two_loops) {
   trace(nested, 0, "N=3 -> A=3 B=1 C=0, passes N=1 N=3 N=0");
 }
 
-CASE(loop_in_if) {
-  GRAPH(s, GK_IF(F), GK_DO_WHILE(N), HIT(A), DOWN(N), GK_END, GK_END, HIT(B));
-  trace(s, 0, "N=4 -> A=0 B=1 N=4, passes N=0");
-  trace(s, 0, "F=-7 -> A=4 B=2 N=0, passes N=4");
-}
+TRACED(loop_in_if, TASKS(GK_IF(F), GK_DO_WHILE(N), HIT(A), DOWN(N), GK_END, GK_END, HIT(B)),
+       {0, "N=4 -> A=0 B=1 N=4, passes N=0"},
+       {0, "F=-7 -> A=4 B=2 N=0, passes N=4"})
 
-CASE(if_in_loop) {
-  GRAPH(s, GK_DO_WHILE(N), GK_RUN(below, GK_ONE, F, N, THREE), GK_IF(F), HIT(A), GK_END, HIT(B), DOWN(N), GK_END);
-  trace(s, 0, "N=5 -> A=2 B=5, passes N=5"); /* 5 4 3 2 1: two of them are below 3 */
-}
+TRACED(if_in_loop,
+       TASKS(GK_DO_WHILE(N), GK_RUN(below, GK_ONE, F, N, THREE), GK_IF(F), HIT(A), GK_END, HIT(B), DOWN(N), GK_END),
+       {0, "N=5 -> A=2 B=5, passes N=5"}) /* 5 4 3 2 1: two of them are below 3 */
 
-CASE(if_else_both_ways) {
-  GRAPH(s, GK_IF(F), SET(F, 0), HIT(A), GK_ELSE, HIT(B), GK_END, HIT(C));
-  trace(s, 0, "A=0 B=1 C=1");
-  trace(s, 0, "F=1 -> A=1 B=1 C=2 F=0"); /* read once: that its block clears it doesn't run the other one */
-  trace(s, 0, "A=1 B=2 C=3");
-}
+TRACED(if_else_both_ways, TASKS(GK_IF(F), SET(F, 0), HIT(A), GK_ELSE, HIT(B), GK_END, HIT(C)),
+       {0, "A=0 B=1 C=1"},
+       {0, "F=1 -> A=1 B=1 C=2 F=0"}, /* read once: that its block clears it doesn't run the other one */
+       {0, "A=1 B=2 C=3"})
 
 CASE(loop_in_section) {
   GRAPH(s,

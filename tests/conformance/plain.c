@@ -174,13 +174,12 @@ CASE(empty_list) {
 }
 
 /* Fresh, resumed, yielded or not. */
-CASE(always_task_runs_every_launch) {
-  GRAPH(s, HIT_ALWAYS(S), HIT(A), GK_CHECKPOINT(FIRST, F), HIT(B), GK_END, HIT(C), HIT_ALWAYS(E));
-  trace(s, 0, "S=1 A=1 B=1 C=1 E=1, ran FIRST");
-  trace(s, 0, "F=1 -> S=2 A=2 B=2 C=1 E=2, ran FIRST, yielded FIRST");
-  trace(s, FIRST, "S=3 A=2 B=3 C=1 E=3, ran FIRST, yielded FIRST");
-  trace(s, FIRST, "F=0 -> S=4 A=2 B=4 C=2 E=4, ran FIRST");
-}
+TRACED(always_task_runs_every_launch,
+       TASKS(HIT_ALWAYS(S), HIT(A), GK_CHECKPOINT(FIRST, F), HIT(B), GK_END, HIT(C), HIT_ALWAYS(E)),
+       {0, "S=1 A=1 B=1 C=1 E=1, ran FIRST"},
+       {0, "F=1 -> S=2 A=2 B=2 C=1 E=2, ran FIRST, yielded FIRST"},
+       {FIRST, "S=3 A=2 B=3 C=1 E=3, ran FIRST, yielded FIRST"},
+       {FIRST, "F=0 -> S=4 A=2 B=4 C=2 E=4, ran FIRST"})
 
 /* Shapes that no block divides, and more along y and z than a grid has blocks there. (Blocks of a kernel that is
  * written by hand for one backend are that backend's own affair.) */

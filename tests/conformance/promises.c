@@ -17,103 +17,82 @@ CASE(switch_takes_the_case_of_its_number) {
   for (size_t k = 0; k < GK_COUNT(tries); ++k) trace(s, 0, tries[k]);
 }
 
-CASE(switch_without_cases) {
-  GRAPH(s, HIT(A), GK_SWITCH(K), GK_END, GK_SWITCH(K), GK_CASE, GK_END, GK_END, HIT(B));
-  trace(s, 0, "A=1 B=1");
-}
+TRACED(switch_without_cases, TASKS(HIT(A), GK_SWITCH(K), GK_END, GK_SWITCH(K), GK_CASE, GK_END, GK_END, HIT(B)),
+       {0, "A=1 B=1"})
 
-CASE(resume_into_a_case) {
-  GRAPH(s, GK_DO_WHILE(N), HIT(A), GK_SWITCH(K), GK_CASE, HIT(B), GK_END, GK_CASE, HIT(C), GK_CHECKPOINT(FIRST, F),
-        HIT(D), GK_END, HIT(E), GK_END, GK_CASE, GK_WHILE(M), HIT(U), GK_CHECKPOINT(SECOND, G), HIT(V), GK_END, DOWN(M),
-        GK_END, GK_END, GK_END, DOWN(N), GK_END);
-  trace(s, 0, "N=2 K=1 F=1 -> A=1 B=0 C=1 D=1 E=0, yielded FIRST, ran FIRST");
-  /* the resumed pass goes on in case 1, the next takes case 0 */
-  trace(s, FIRST, "F=0 K=0 -> A=2 B=1 C=1 D=2 E=1 N=0, passes N=2 M=0, ran FIRST");
-  /* nor is the flag of the WHILE around the target looked at */
-  trace(s, SECOND, "N=1 K=77 M=0 G=1 -> A=2 U=0 V=1 M=0 N=1, yielded SECOND, passes N=0 M=0, ran SECOND");
-  trace(s, SECOND, "M=3 G=0 -> A=2 U=2 V=4 M=0 N=0, passes N=1 M=3, ran SECOND");
-}
+TRACED(resume_into_a_case, TASKS(GK_DO_WHILE(N), HIT(A), GK_SWITCH(K), GK_CASE, HIT(B), GK_END, GK_CASE, HIT(C),
+             GK_CHECKPOINT(FIRST, F), HIT(D), GK_END, HIT(E), GK_END, GK_CASE, GK_WHILE(M), HIT(U),
+             GK_CHECKPOINT(SECOND, G), HIT(V), GK_END, DOWN(M), GK_END, GK_END, GK_END, DOWN(N), GK_END),
+       {0, "N=2 K=1 F=1 -> A=1 B=0 C=1 D=1 E=0, yielded FIRST, ran FIRST"},
+       /* the resumed pass goes on in case 1, the next takes case 0 */
+       {FIRST, "F=0 K=0 -> A=2 B=1 C=1 D=2 E=1 N=0, passes N=2 M=0, ran FIRST"},
+       /* nor is the flag of the WHILE around the target looked at */
+       {SECOND, "N=1 K=77 M=0 G=1 -> A=2 U=0 V=1 M=0 N=1, yielded SECOND, passes N=0 M=0, ran SECOND"},
+       {SECOND, "M=3 G=0 -> A=2 U=2 V=4 M=0 N=0, passes N=1 M=3, ran SECOND"})
 
-CASE(resume_into_either_branch) {
-  GRAPH(s, GK_IF(G), HIT(A), GK_CHECKPOINT(FIRST, F), HIT(B), GK_END, HIT(C), GK_ELSE, HIT(D), GK_CHECKPOINT(SECOND, F),
-        HIT(E), GK_END, HIT(U), GK_END, HIT(V));
-  trace(s, FIRST, "A=0 B=1 C=1 D=0 E=0 U=0 V=1, ran FIRST"); /* G says the other one */
-  trace(s, SECOND, "G=1 -> A=0 B=1 C=1 D=0 E=1 U=1 V=2, ran SECOND");
-  trace(s, SECOND, "F=1 -> A=0 B=1 C=1 D=0 E=2 U=1 V=2, yielded SECOND, ran SECOND");
-  trace(s, 0, "A=1 B=2 C=1 D=0 E=2 U=1 V=2, yielded FIRST, ran FIRST");
-}
+TRACED(resume_into_either_branch, TASKS(GK_IF(G), HIT(A), GK_CHECKPOINT(FIRST, F), HIT(B), GK_END, HIT(C), GK_ELSE,
+             HIT(D), GK_CHECKPOINT(SECOND, F), HIT(E), GK_END, HIT(U), GK_END, HIT(V)),
+       {FIRST, "A=0 B=1 C=1 D=0 E=0 U=0 V=1, ran FIRST"}, /* G says the other one */
+       {SECOND, "G=1 -> A=0 B=1 C=1 D=0 E=1 U=1 V=2, ran SECOND"},
+       {SECOND, "F=1 -> A=0 B=1 C=1 D=0 E=2 U=1 V=2, yielded SECOND, ran SECOND"},
+       {0, "A=1 B=2 C=1 D=0 E=2 U=1 V=2, yielded FIRST, ran FIRST"})
 
-CASE(branch_flag_is_read_once) {
-  GRAPH(s, GK_IF(G), SET(G, 0), HIT(A), GK_ELSE, SET(G, 1), HIT(B), GK_END, HIT(C));
-  trace(s, 0, "A=0 B=1 C=1 G=1");
-  trace(s, 0, "A=1 B=1 C=2 G=0");
-  trace(s, 0, "G=-1 -> A=2 B=1 C=3 G=0");
-}
+TRACED(branch_flag_is_read_once, TASKS(GK_IF(G), SET(G, 0), HIT(A), GK_ELSE, SET(G, 1), HIT(B), GK_END, HIT(C)),
+       {0, "A=0 B=1 C=1 G=1"},
+       {0, "A=1 B=1 C=2 G=0"},
+       {0, "G=-1 -> A=2 B=1 C=3 G=0"})
 
-CASE(loop_flag_is_read_at_its_end) {
-  GRAPH(s, GK_WHILE(N), SET(N, 0), HIT(A), SET(N, 1), GK_IF(F), SET(N, 0), GK_END, SET(F, 1), GK_END, SET(N, 1),
-        HIT(B));
-  trace(s, 0, "N=1 -> A=2 B=1 N=1, passes N=2"); /* what it is in between, or afterwards, doesn't matter */
-}
+TRACED(loop_flag_is_read_at_its_end, TASKS(GK_WHILE(N), SET(N, 0), HIT(A), SET(N, 1), GK_IF(F), SET(N, 0), GK_END,
+             SET(F, 1), GK_END, SET(N, 1), HIT(B)),
+       {0, "N=1 -> A=2 B=1 N=1, passes N=2"}) /* what it is in between, or afterwards, doesn't matter */
 
-CASE(while_around_the_target_is_entered) {
-  GRAPH(s, GK_WHILE(M), HIT(A), GK_WHILE(N), HIT(B), GK_CHECKPOINT(FIRST, F), HIT(C), GK_END, DOWN(N), GK_END, HIT(D),
-        DOWN(M), GK_END, HIT(E));
-  trace(s, FIRST, "M=1 N=1 -> A=0 B=0 C=1 D=1 E=1 M=0 N=0, passes M=1 N=1, ran FIRST");
-  /* both flags are false by now */
-  trace(s, FIRST, "F=1 -> A=0 B=0 C=2 D=1 E=1 M=0 N=0, yielded FIRST, passes M=0 N=0, ran FIRST");
-  trace(s, FIRST, "M=2 N=1 -> A=0 B=0 C=3 D=1 E=1 M=2 N=1, yielded FIRST, passes M=0 N=0, ran FIRST");
-  /* none in the inner one's second entry */
-  trace(s, FIRST, "F=0 -> A=1 B=0 C=4 D=3 E=2 M=0 N=0, passes M=2 N=1, ran FIRST");
-}
+TRACED(while_around_the_target_is_entered, TASKS(GK_WHILE(M), HIT(A), GK_WHILE(N), HIT(B), GK_CHECKPOINT(FIRST, F),
+             HIT(C), GK_END, DOWN(N), GK_END, HIT(D), DOWN(M), GK_END, HIT(E)),
+       {FIRST, "M=1 N=1 -> A=0 B=0 C=1 D=1 E=1 M=0 N=0, passes M=1 N=1, ran FIRST"},
+       /* both flags are false by now */
+       {FIRST, "F=1 -> A=0 B=0 C=2 D=1 E=1 M=0 N=0, yielded FIRST, passes M=0 N=0, ran FIRST"},
+       {FIRST, "M=2 N=1 -> A=0 B=0 C=3 D=1 E=1 M=2 N=1, yielded FIRST, passes M=0 N=0, ran FIRST"},
+       /* none in the inner one's second entry */
+       {FIRST, "F=0 -> A=1 B=0 C=4 D=3 E=2 M=0 N=0, passes M=2 N=1, ran FIRST"})
 
 /* ---- bounds: rule 10 --------------------------------------------------------------------------------------------- */
 
-CASE(bound_counts_across_yields) {
-  GRAPH(s, GK_DO_WHILE(N, .max_iterations = 5, .label = OUTER), HIT(A), GK_CHECKPOINT(FIRST, F), HIT(B), GK_END, HIT(C),
-        GK_END, HIT(D));
-  trace(s, 0, "N=1 F=1 -> A=1 B=1 C=0, yielded FIRST, passes OUTER=0");
-  trace(s, FIRST, "A=1 B=2 C=0, yielded FIRST, passes OUTER=0");
-  trace(s, FIRST, "F=0 -> A=5 B=7 C=5 D=1, passes OUTER=5, bound OUTER"); /* the interrupted pass counts once */
-  /* the loop had ended: the count is at zero again */
-  trace(s, FIRST, "F=1 -> B=8 C=5 D=1, yielded FIRST, passes OUTER=0");
-  trace(s, FIRST, "F=0 -> A=9 B=13 C=10 D=2, passes OUTER=5, bound OUTER");
-}
+TRACED(bound_counts_across_yields, TASKS(GK_DO_WHILE(N, .max_iterations = 5, .label = OUTER), HIT(A),
+             GK_CHECKPOINT(FIRST, F), HIT(B), GK_END, HIT(C), GK_END, HIT(D)),
+       {0, "N=1 F=1 -> A=1 B=1 C=0, yielded FIRST, passes OUTER=0"},
+       {FIRST, "A=1 B=2 C=0, yielded FIRST, passes OUTER=0"},
+       {FIRST, "F=0 -> A=5 B=7 C=5 D=1, passes OUTER=5, bound OUTER"}, /* the interrupted pass counts once */
+       /* the loop had ended: the count is at zero again */
+       {FIRST, "F=1 -> B=8 C=5 D=1, yielded FIRST, passes OUTER=0"},
+       {FIRST, "F=0 -> A=9 B=13 C=10 D=2, passes OUTER=5, bound OUTER"})
 
-CASE(bound_of_a_pass_in_the_middle) {
-  GRAPH(s, GK_DO_WHILE(N, .max_iterations = 4), HIT(A), RAISE_AT(F, A, X), GK_CHECKPOINT(FIRST, F), HIT(B), GK_END,
-        HIT(C), GK_END);
-  trace(s, 0, "N=1 X=3 -> A=3 B=3 C=2, yielded FIRST, passes N=2");
-  trace(s, FIRST, "F=0 -> A=4 B=5 C=4, passes N=2, bound N"); /* two and two */
-  trace(s, 0, "X=6 -> A=6 B=7 C=5, yielded FIRST, passes N=1");
-  trace(s, 0, "F=0 -> A=10 B=11 C=9, passes N=4, bound N"); /* a fresh launch starts at zero */
-}
+TRACED(bound_of_a_pass_in_the_middle, TASKS(GK_DO_WHILE(N, .max_iterations = 4), HIT(A), RAISE_AT(F, A, X),
+             GK_CHECKPOINT(FIRST, F), HIT(B), GK_END, HIT(C), GK_END),
+       {0, "N=1 X=3 -> A=3 B=3 C=2, yielded FIRST, passes N=2"},
+       {FIRST, "F=0 -> A=4 B=5 C=4, passes N=2, bound N"}, /* two and two */
+       {0, "X=6 -> A=6 B=7 C=5, yielded FIRST, passes N=1"},
+       {0, "F=0 -> A=10 B=11 C=9, passes N=4, bound N"}) /* a fresh launch starts at zero */
 
-CASE(bound_waits_through_other_launches) {
-  GRAPH(s, GK_TARGET(SECOND), HIT(U), GK_END, GK_DO_WHILE(N, .max_iterations = 4), HIT(A), RAISE_AT(F, A, X),
-        GK_CHECKPOINT(FIRST, F), HIT(B), GK_END, GK_END, GK_TARGET(THIRD), HIT(V), GK_END);
-  trace(s, 0, "N=1 X=3 -> U=1 A=3 B=3 V=0, yielded FIRST, passes N=2");
-  trace(s, THIRD, "U=1 A=3 B=3 V=1, passes N=0, ran THIRD"); /* past the loop */
-  trace(s, FIRST, "F=0 -> U=1 A=4 B=5 V=2, passes N=2, bound N"); /* two were made, so two are left */
-  trace(s, 0, "X=6 -> U=2 A=6 B=7 V=2, yielded FIRST, passes N=1");
-  trace(s, SECOND, "F=0 -> U=3 A=10 B=11 V=3, passes N=4, bound N"); /* entered from its beginning: four */
-}
+TRACED(bound_waits_through_other_launches,
+       TASKS(GK_TARGET(SECOND), HIT(U), GK_END, GK_DO_WHILE(N, .max_iterations = 4), HIT(A), RAISE_AT(F, A, X),
+             GK_CHECKPOINT(FIRST, F), HIT(B), GK_END, GK_END, GK_TARGET(THIRD), HIT(V), GK_END),
+       {0, "N=1 X=3 -> U=1 A=3 B=3 V=0, yielded FIRST, passes N=2"},
+       {THIRD, "U=1 A=3 B=3 V=1, passes N=0, ran THIRD"}, /* past the loop */
+       {FIRST, "F=0 -> U=1 A=4 B=5 V=2, passes N=2, bound N"}, /* two were made, so two are left */
+       {0, "X=6 -> U=2 A=6 B=7 V=2, yielded FIRST, passes N=1"},
+       {SECOND, "F=0 -> U=3 A=10 B=11 V=3, passes N=4, bound N"}) /* entered from its beginning: four */
 
-CASE(bound_returns_to_zero_with_a_fresh_launch) {
-  GRAPH(s, GK_IF(G), GK_DO_WHILE(N, .max_iterations = 4), HIT(A), RAISE_AT(F, A, X), GK_CHECKPOINT(FIRST, F), HIT(B),
-        GK_END, GK_END, GK_END);
-  trace(s, 0, "N=1 G=1 X=3 -> A=3 B=3, yielded FIRST, passes N=2");
-  trace(s, 0, "F=0 G=0 -> A=3 B=3, passes N=0"); /* even one that doesn't come to the loop */
-  trace(s, FIRST, "A=6 B=7, passes N=4, bound N");
-}
+TRACED(bound_returns_to_zero_with_a_fresh_launch, TASKS(GK_IF(G), GK_DO_WHILE(N, .max_iterations = 4), HIT(A),
+             RAISE_AT(F, A, X), GK_CHECKPOINT(FIRST, F), HIT(B), GK_END, GK_END, GK_END),
+       {0, "N=1 G=1 X=3 -> A=3 B=3, yielded FIRST, passes N=2"},
+       {0, "F=0 G=0 -> A=3 B=3, passes N=0"}, /* even one that doesn't come to the loop */
+       {FIRST, "A=6 B=7, passes N=4, bound N"})
 
-CASE(bound_is_of_one_entry) {
-  GRAPH(s, GK_DO_WHILE(M), GK_DO_WHILE(N, .max_iterations = 3), HIT(A), RAISE_AT(F, A, X), GK_CHECKPOINT(FIRST, F),
-        HIT(B), GK_END, GK_END, DOWN(M), GK_END, HIT(C));
-  /* hit in the first entry, in this launch */
-  trace(s, 0, "M=3 N=1 X=5 -> A=5 B=5 C=0 M=2, yielded FIRST, passes M=1 N=4, bound N");
-  trace(s, FIRST, "F=0 -> A=9 B=10 C=1 M=0, passes M=2 N=5, bound N"); /* two more in the second, three in the third */
-}
+TRACED(bound_is_of_one_entry, TASKS(GK_DO_WHILE(M), GK_DO_WHILE(N, .max_iterations = 3), HIT(A), RAISE_AT(F, A, X),
+             GK_CHECKPOINT(FIRST, F), HIT(B), GK_END, GK_END, DOWN(M), GK_END, HIT(C)),
+       /* hit in the first entry, in this launch */
+       {0, "M=3 N=1 X=5 -> A=5 B=5 C=0 M=2, yielded FIRST, passes M=1 N=4, bound N"},
+       {FIRST, "F=0 -> A=9 B=10 C=1 M=0, passes M=2 N=5, bound N"}) /* two more in the second, three in the third */
 
 CASE(bound_of_the_first_loop_that_hit_it) {
   GRAPH(s, GK_DO_WHILE(L, .max_iterations = 2), GK_WHILE(M, .max_iterations = 3), HIT(A), GK_END, GK_END,
@@ -164,16 +143,15 @@ CASE(rebinding_is_told_by_the_status) {
 
 /* ---- always-tasks: rule 8 ---------------------------------------------------------------------------------------- */
 
-CASE(always_in_their_order) {
-  GRAPH(s, GK_RUN_ALWAYS(stamp, GK_ONE, T, U), STAMP(A), GK_CHECKPOINT(FIRST, F), STAMP(B), GK_END,
-        GK_RUN_ALWAYS(stamp, GK_ONE, T, V), STAMP(C), GK_CHECKPOINT(SECOND, G), STAMP(D), GK_END,
-        {.op = GK_OP_FILL, .bits = GK_ALWAYS, .name = "X = 5", .args = {X}, .pattern = 5},
-        {.op = GK_OP_COPY, .bits = GK_ALWAYS, .name = "Y = X", .args = {Y, X}}, GK_RUN_ALWAYS(stamp, GK_ONE, T, W));
-  trace(s, 0, "U=1 A=2 B=3 V=4 C=5 D=6 W=7 T=7 X=5 Y=5");
-  trace(s, 0, "F=1 X=0 Y=0 -> U=8 A=9 B=10 V=11 C=5 D=6 W=12 T=12 X=5 Y=5, yielded FIRST");
-  trace(s, SECOND, "X=0 Y=0 -> U=13 A=9 B=10 V=14 C=5 D=15 W=16 T=16 X=5 Y=5, ran SECOND");
-  trace(s, FIRST, "G=1 -> U=17 A=9 B=18 V=19 C=5 D=15 W=20 T=20, yielded FIRST");
-}
+TRACED(always_in_their_order, TASKS(GK_RUN_ALWAYS(stamp, GK_ONE, T, U), STAMP(A), GK_CHECKPOINT(FIRST, F), STAMP(B),
+             GK_END, GK_RUN_ALWAYS(stamp, GK_ONE, T, V), STAMP(C), GK_CHECKPOINT(SECOND, G), STAMP(D), GK_END,
+             {.op = GK_OP_FILL, .bits = GK_ALWAYS, .name = "X = 5", .args = {X}, .pattern = 5},
+             {.op = GK_OP_COPY, .bits = GK_ALWAYS, .name = "Y = X", .args = {Y, X}},
+             GK_RUN_ALWAYS(stamp, GK_ONE, T, W)),
+       {0, "U=1 A=2 B=3 V=4 C=5 D=6 W=7 T=7 X=5 Y=5"},
+       {0, "F=1 X=0 Y=0 -> U=8 A=9 B=10 V=11 C=5 D=6 W=12 T=12 X=5 Y=5, yielded FIRST"},
+       {SECOND, "X=0 Y=0 -> U=13 A=9 B=10 V=14 C=5 D=15 W=16 T=16 X=5 Y=5, ran SECOND"},
+       {FIRST, "G=1 -> U=17 A=9 B=18 V=19 C=5 D=15 W=20 T=20, yielded FIRST"})
 
 /* ---- included lists ---------------------------------------------------------------------------------------------- */
 
@@ -199,11 +177,10 @@ CASE(labels_of_included_lists) {
   launch_refused(s, FIRST, "label 1|left.FIRST (101)|right.FIRST (201)");
 }
 
-CASE(included_lists_in_blocks) {
-  GRAPH(s, GK_DO_WHILE(M), GK_IF(H), GK_INCLUDE(part, 10, A, F), GK_ELSE, HIT(E), GK_END, DOWN(M), GK_END);
-  trace(s, 0, "M=2 H=1 F=1 -> A=1 E=0 part.PART_OWN=1 part.PART_N=2, yielded part.FIRST, passes M=0 part.OUTER=0");
-  trace(s, 10 + FIRST, "F=0 H=0 -> A=3 E=1 part.PART_OWN=2 part.PART_N=0, passes M=2 part.OUTER=2");
-}
+TRACED(included_lists_in_blocks,
+       TASKS(GK_DO_WHILE(M), GK_IF(H), GK_INCLUDE(part, 10, A, F), GK_ELSE, HIT(E), GK_END, DOWN(M), GK_END),
+       {0, "M=2 H=1 F=1 -> A=1 E=0 part.PART_OWN=1 part.PART_N=2, yielded part.FIRST, passes M=0 part.OUTER=0"},
+       {10 + FIRST, "F=0 H=0 -> A=3 E=1 part.PART_OWN=2 part.PART_N=0, passes M=2 part.OUTER=2"})
 
 /* Labels add up, names join, arguments are handed on; what is handed on by nobody is each inclusion's own. */
 CASE(lists_in_lists) {
@@ -379,12 +356,12 @@ CASE(bits_change_no_meaning) {
 /* Two checkpoints in nested loops whose blocks do nothing while their flag is set; each yields wherever a flag can be
  * set from outside. In the end everything is as if nobody had yielded, but for blocks that ran again. */
 CASE(interrupted_is_as_uninterrupted) {
-#define TASKS \
+#define INTERRUPTED \
   GK_DO_WHILE(M, .label = OUTER), NOTE(X, ONE), SET(N, 2), GK_DO_WHILE(N, .label = INNER), NOTE(X, TWO), \
   GK_IF(U), SET(F, 1), GK_END, GK_CHECKPOINT(FIRST, F), GK_IF(F), GK_ELSE, NOTE(X, THREE), GK_END, GK_END, DOWN(N), \
   GK_END, GK_IF(U), SET(G, 1), GK_END, GK_CHECKPOINT(SECOND, G), GK_END, NOTE(X, ONE), DOWN(M), GK_END, NOTE(X, TWO)
-  GRAPH(calm, TASKS);
-  GRAPH(s, TASKS);
+  GRAPH(calm, INTERRUPTED);
+  GRAPH(s, INTERRUPTED);
   trace(calm, 0, "M=3 -> passes OUTER=3 INNER=6, ran FIRST SECOND");
   put(s, M, 3);
   put(s, U, 1); /* every checkpoint yields, every time */
