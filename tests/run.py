@@ -167,7 +167,7 @@ THREADED = [f"build/tests/unit/{name}_test"
             for name in ("base/error", "runtime/worker", "runtime/worker_clock", "runtime/device", "runtime/launch",
                          "runtime/graph", "runtime/threads", "openmp/few_threads", "openmp/backend", "openmp/team",
                          "openmp/cores", "openmp/costs", "openmp/calls", "openmp/chunks", "openmp/sections",
-                         "openmp/choices", "openmp/split", "cuda/launch", "cuda/pool", "base/trace")]
+                         "openmp/split", "cuda/launch", "cuda/pool", "base/trace")]
 THREADED += [f"build/tests/simgpu/{name}_test" for name in ("stream", "capture", "memory", "condition", "fail")]
 THREADED += ["build/tests/conformance/random_lists"]
 

@@ -1,5 +1,5 @@
 /* The OpenMP backend: devices, memory, single tasks. Sums are in team_test.c, sections and loops in sections_test.c,
- * what is learned of time in costs_test.c and choices_test.c. */
+ * what is learned of time in costs_test.c. */
 #include "base/error.h"
 #include "items.h"
 #include <malloc.h>

@@ -56,7 +56,6 @@ int sched_yield(void) {
 }
 
 static pthread_t sleepers[SLEEPER_COUNT];
-static atomic_int names[SLEEPER_COUNT];
 static pthread_mutex_t bed = PTHREAD_MUTEX_INITIALIZER;
 static void *sleep_on(void *at) {
   atomic_store((atomic_int *)at, (int)syscall(SYS_gettid));
@@ -75,17 +74,15 @@ static int begin(void **state) {
   team.size = SLOTS;
   team.crowded = false;
   pthread_mutex_lock(&bed);
-  for (int k = 0; k < SLEEPER_COUNT; ++k) {
-    atomic_store(&names[k], 0);
-    assert_int_equal(pthread_create(&sleepers[k], NULL, sleep_on, &names[k]), 0);
-    await(atomic_load(&names[k]) != 0);
-  }
   for (int k = 0; k < SLOTS; ++k) {
     gki_worker_slot *slot = &team.slots[k];
     atomic_init(&slot->bell, 0);
     atomic_init(&slot->asleep, 0);
-    atomic_init(&slot->thread, k ? atomic_load(&names[k - 1]) : 0);
+    atomic_init(&slot->thread, 0);
     atomic_init(&slot->cpu, -1);
+    if (k == 0) continue;
+    assert_int_equal(pthread_create(&sleepers[k - 1], NULL, sleep_on, &slot->thread), 0);
+    await(atomic_load(&slot->thread) != 0);
   }
   job = (gki_team_job){0};
   is_real = false;

@@ -1,8 +1,11 @@
-/* The OpenMP backend: the expected time of a dispatch, from what it took at each start of the team. How long that was
- * is what the test says. */
+/* The OpenMP backend: the expected time of a dispatch, from what it took at each start of the team, and how it learns
+ * which way to run a PARALLEL's sections, in series (one after the other) or split (side by side). What they take is
+ * what the test says. */
 #include "world.h"
 #include "openmp/cost.h"
+#include "unit/support/await.h"
 #include "unit/support/set_clock.h"
+#include <pthread.h>
 
 /* A test of the device of a team of one, until it has started: there is no thread to wait for. */
 #define ON_DEVICE(test) \
@@ -144,6 +147,293 @@ ON_DEVICE(test_waking_takes_no_less_than_a_dispatch) {
   assert_true(device->wake_ns > 1300 && device->wake_ns < 1400);
   for (int k = 0; k < 10; ++k) gki_openmp_adapt_wake(device, 1);
   assert_true(device->wake_ns == 1000);
+}
+
+enum { DISPATCH_NS = 1000 };
+static float series_takes_ns, split_takes_ns;
+static bool execute(gki_trial *trial) {
+  const gki_pick pick = gki_trial_pick(trial, 2, DISPATCH_NS);
+  if (pick.timed) gki_trial_report(trial, pick.split, (uint64_t)(pick.split ? split_takes_ns : series_takes_ns));
+  assert_true(!pick.split || (pick.timed && pick.saving_ns > 0));
+  return pick.split;
+}
+
+/* How many times in a row it goes that way, up to a limit that is never reached by right. */
+static int in_a_row(gki_trial *trial, bool split) {
+  enum { MOST = 1000 };
+  int count = 0;
+  for (gki_trial next = *trial; count < MOST && execute(&next) == split; ++count) *trial = next;
+  return count;
+}
+
+/* These many times in a row it goes that way and the other, in turn. */
+#define ASSERT_ROWS(trial, split, ...) \
+  assert_rows(trial, split, (const int[]){__VA_ARGS__}, GK_COUNT(((const int[]){__VA_ARGS__})))
+static void assert_rows(gki_trial *trial, bool split, const int *times, size_t count) {
+  for (size_t k = 0; k < count; ++k, split = !split) assert_int_equal(in_a_row(trial, split), times[k]);
+}
+
+static void take(float series_ns, float split_ns) {
+  series_takes_ns = series_ns;
+  split_takes_ns = split_ns;
+}
+
+static gki_trial tried(float series_ns, float split_ns) {
+  gki_trial trial = {0};
+  take(series_ns, split_ns);
+  ASSERT_ROWS(&trial, false, 2);
+  for (int k = 0; k < 4; ++k) assert_true(execute(&trial));
+  assert_int_equal(trial.split, split_ns < series_ns);
+  return trial;
+}
+
+TEST(test_both_ways_are_tried) {
+  static const float takes[][2] = {{2e6f, 1e6f}, {1e6f, 2e6f}, {1e6f, 999999}, {1e6f, 1e6f}};
+  for (size_t k = 0; k < GK_COUNT(takes); ++k) {
+    const gki_trial trial = tried(takes[k][0], takes[k][1]);
+    assert_true(trial.series_ns == takes[k][0] && trial.split_ns == takes[k][1]);
+  }
+}
+
+/* A thread that lost its core for a while makes one of them long. */
+TEST(test_the_least_counts) {
+  static const float series[] = {5e8f, 2e6f}, split[] = {5e8f, 7e8f, 1e6f, 9e8f};
+  gki_trial trial = {0};
+  for (size_t k = 0; k < GK_COUNT(series); ++k) series_takes_ns = series[k], assert_false(execute(&trial));
+  for (size_t k = 0; k < GK_COUNT(split); ++k) split_takes_ns = split[k], assert_true(execute(&trial));
+  assert_true(trial.split);
+  assert_true(trial.series_ns == 2e6f && trial.split_ns == 1e6f);
+}
+
+/* The way that lost is tried again: soon, and each time in vain after about twice as many executions. */
+TEST(test_the_loser_is_tried_ever_less_often) {
+  for (int split_wins = 0; split_wins <= 1; ++split_wins) {
+    gki_trial trial = tried(split_wins ? 2e6f : 1e6f, split_wins ? 1e6f : 2e6f);
+    ASSERT_ROWS(&trial, split_wins, 4, 2, 9, 2, 19, 2, 39, 2, 64, 2, 64, 2, 64, 2);
+  }
+}
+
+/* Sections that were slow one way, once, take it when it has become the faster one. */
+TEST(test_a_lost_race_is_run_again) {
+  for (int split_wins = 0; split_wins <= 1; ++split_wins) {
+    gki_trial trial = tried(split_wins ? 2e6f : 1e6f, split_wins ? 1e6f : 1e9f);
+    *(split_wins ? &series_takes_ns : &split_takes_ns) = 5e5f;
+    assert_int_equal(in_a_row(&trial, split_wins), 4);
+    for (int k = 0; k < 2 + 4; ++k) assert_int_equal(execute(&trial), !split_wins);
+    assert_int_equal(trial.split, !split_wins);
+    assert_true((split_wins ? trial.series_ns : trial.split_ns) == 5e5f);
+  }
+}
+
+/* Tried again, a way is held against what the other takes now: not what it took while the machine was faster. */
+TEST(test_an_old_time_loses_no_race) {
+  gki_trial trial = tried(1e6f, 2e6f);
+  take(4e6f, 3e6f);
+  ASSERT_ROWS(&trial, false, 4, 2 + 4);
+}
+
+/* Nor does it win by what it took long ago, which is looked at early, as the way that is taken seems to lose by it. */
+TEST(test_an_old_time_wins_no_race) {
+  gki_trial trial = tried(2e6f, 1e6f);
+  trial.series_ns = 5e5f;
+  trial.wait = trial.pause = 64;
+  series_takes_ns = 4e6f;
+  ASSERT_ROWS(&trial, true, 4, 2);
+  assert_true(trial.split);
+  assert_true(trial.series_ns == 4e6f);
+}
+
+/* What took long once only isn't why the way that is taken seems to lose. */
+TEST(test_one_long_execution_is_no_loss) {
+  gki_trial trial = tried(2e6f, 1e6f);
+  trial.wait = trial.pause = 64;
+  split_takes_ns = 1e9f;
+  assert_true(execute(&trial));
+  split_takes_ns = 1e6f;
+  assert_int_equal(in_a_row(&trial, true), 63);
+}
+
+/* Sections that take no longer than sharing them out are timed now and then, and so are shared once they have grown. */
+TEST(test_sections_that_grow) {
+  gki_trial trial = {0};
+  int timed = 0;
+  series_takes_ns = 1500;
+  for (int k = 0; k < 2; ++k) assert_false(execute(&trial));
+  for (int k = 0; k < 160; ++k) {
+    const gki_pick pick = gki_trial_pick(&trial, 2, DISPATCH_NS);
+    assert_false(pick.split);
+    timed += pick.timed;
+    if (pick.timed) gki_trial_report(&trial, false, (uint64_t)series_takes_ns);
+  }
+  assert_int_equal(timed, 10);
+  take(1e6f, 6e5f);
+  /* By the third that is timed from now on, as one alone may mean nothing; once it is seen to grow, each is timed. */
+  assert_in_range(in_a_row(&trial, false), 3, 16 + 2);
+  for (int k = 0; k < 4; ++k) assert_true(execute(&trial));
+  assert_true(trial.series_samples == 4 && trial.split_samples == 4);
+  assert_int_equal(trial.pause, 4); /* a verdict, that isn't looked at again at once */
+}
+
+/* Sections that don't pay for a dispatch any more stay in series, whatever was to be tried. */
+TEST(test_sections_that_shrink) {
+  gki_trial trial = tried(1e6f, 2e6f);
+  assert_int_equal(in_a_row(&trial, false), 4);
+  trial.series_ns = series_takes_ns = 1500;
+  assert_int_equal(in_a_row(&trial, false), 1000);
+  assert_int_equal(trial.probing, 0);
+}
+
+/* What is known is an average, and what changes much is believed by and by. */
+TEST(test_what_is_known_changes_slowly) {
+  gki_trial trial = tried(1e6f, 2e6f);
+  gki_trial_report(&trial, false, 3000000);
+  assert_true(trial.series_ns == 1.25e6f);
+  gki_trial_report(&trial, false, 1);
+  assert_true(trial.series_ns == 1.25e6f - 0.625e6f / 4);
+}
+
+TEST(test_what_splitting_saves) {
+  gki_trial trial = tried(2e6f, 1.5e6f);
+  assert_true(gki_trial_pick(&trial, 2, DISPATCH_NS).saving_ns == 5e5f);
+  trial.series_ns = 1.5e6f;
+  assert_true(gki_trial_pick(&trial, 2, DISPATCH_NS).saving_ns == 1);
+  trial = (gki_trial){.series_samples = 2, .series_ns = 1e6f};
+  assert_true(gki_trial_pick(&trial, 4, DISPATCH_NS).saving_ns == 7.5e5f - DISPATCH_NS);
+}
+
+/* However often they were timed in series, while a dispatch took too long, the other way is tried before it counts as
+ * faster. */
+TEST(test_what_splitting_saves_untried) {
+  gki_trial trial = {0};
+  for (int k = 0; k < 4; ++k) {
+    assert_false(gki_trial_pick(&trial, 4, 1e9f).split);
+    gki_trial_report(&trial, false, 1500);
+  }
+  const gki_pick pick = gki_trial_pick(&trial, 4, DISPATCH_NS);
+  assert_true(pick.split && pick.timed);
+  assert_true(pick.saving_ns == 1500 * 0.75f - DISPATCH_NS);
+  assert_false(trial.split);
+}
+
+/* What is long is timed each time, what is short now and then, and just before the other way is tried. */
+TEST(test_what_is_timed) {
+  const gki_trial usual = {.series_samples = 4, .split_samples = 4, .series_ns = 2000, .split_ns = 3000,
+                           .last_ns = 2000, .lately_ns = 2000, .wait = 60, .pause = 64};
+  gki_trial trial = usual;
+  assert_false(gki_trial_pick(&trial, 2, 100).timed);
+  trial.series_ns = 2001;
+  assert_true(gki_trial_pick(&trial, 2, 100).timed);
+  trial = usual;
+  trial.wait = 3;
+  static const bool timed[] = {false, true, true};
+  for (size_t k = 0; k < GK_COUNT(timed); ++k) {
+    const gki_pick pick = gki_trial_pick(&trial, 2, 100);
+    assert_int_equal(pick.timed, timed[k]);
+    assert_false(pick.split);
+  }
+  assert_true(gki_trial_pick(&trial, 2, 100).split);
+}
+
+/* A way that is no faster isn't taken. */
+TEST(test_a_tie_changes_nothing) {
+  gki_trial trial = tried(1e6f, 2e6f);
+  split_takes_ns = 1e6f;
+  ASSERT_ROWS(&trial, false, 4, 2);
+  assert_false(trial.split);
+}
+
+/* Nothing to split; also where it takes no time at all. */
+TEST(test_less_than_two_sections) {
+  for (uint32_t groups = 0; groups <= 1; ++groups) {
+    gki_trial trial = {0};
+    for (int k = 0; k < 200; ++k) {
+      const gki_pick pick = gki_trial_pick(&trial, groups, 0);
+      assert_false(pick.split);
+      if (pick.timed) gki_trial_report(&trial, false, k < 100 ? 0 : 1000000);
+    }
+  }
+}
+
+enum { ONE = 1, TWO, FLAG };
+static const gk_slot_desc slots[] = {GK_SCALAR(ONE, int), GK_SCALAR(TWO, int), GK_BUFFER(FLAG, int)};
+static bool are_split;       /* as the test expects of this launch */
+static uint64_t takes_ns[2]; /* what both sections take in series, each half of it; and what they take side by side */
+static atomic_int begun;
+static pthread_t seen[2];
+
+/* Side by side, each waits until the other is there, and one lets time pass for both. */
+HAND_KERNEL(note, {"which", "int", 4, 4, GK_I32, GK_ACCESS_VALUE}) {
+  seen[args[0].i32 - 1] = pthread_self();
+  atomic_fetch_add(&begun, 1);
+  if (are_split) await(atomic_load(&begun) == 2);
+  if (!are_split) let_pass(takes_ns[0] / 2);
+  else if (args[0].i32 == 1) let_pass(takes_ns[1]);
+}
+/* Over one item each, so no task is shared. The second has sections with blocks in them. */
+#define RUN(which) GK_RUN(note, GK_ONE, which)
+LIST(straight, PARALLEL(SECTION(RUN(ONE)), SECTION(RUN(TWO))));
+LIST(walked, PARALLEL(SECTION(LOOP(FLAG, RUN(ONE))), SECTION(RUN(TWO))));
+static const gk_list *const lists[] = {&straight, &walked};
+static void begin(world *w, const gk_list *list, int threads, costs how) {
+  static int no;
+  world_begin(w, list, threads, how);
+  BIND(w, {ONE, {.i32 = 1}}, {TWO, {.i32 = 2}}, {FLAG, {.ptr = &no}});
+}
+
+static void assert_goes(world *w, bool split) {
+  are_split = split;
+  atomic_store(&begun, 0);
+  assert_runs(w);
+  assert_int_equal(atomic_load(&begun), 2);
+  assert_int_equal(!pthread_equal(seen[0], seen[1]), split);
+}
+
+TEST(test_sections_are_timed) {
+  static const uint64_t takes[][2] = {{2000000, 1000000}, {2000000, 3000000}};
+  needs_threads(2);
+  for (size_t l = 0; l < GK_COUNT(lists); ++l)
+    for (size_t k = 0; k < GK_COUNT(takes); ++k) {
+      WORLD_BY(begin, w, lists[l], 2, SHARE_ALL);
+      const gki_trial *trial = &w.program.forks[0].trial;
+      memcpy(takes_ns, takes[k], sizeof takes_ns);
+      for (int run = 0; run < 8; ++run) assert_goes(&w, run < 6 ? run >= 2 : takes_ns[1] < takes_ns[0]);
+      assert_true(trial->series_ns == (float)takes_ns[0] && trial->split_ns == (float)takes_ns[1]);
+    }
+}
+
+/* Where nothing is worth sharing, or there is no thread to share it with. */
+TEST(test_always_in_series) {
+  static const struct { costs how; int threads; } cases[] = {{SHARE_NOTHING, 2}, {SHARE_ALL, 1}, {AS_MEASURED, 1}};
+  takes_ns[0] = 2000000;
+  for (size_t l = 0; l < GK_COUNT(lists); ++l)
+    for (size_t k = 0; k < GK_COUNT(cases); ++k) {
+      WORLD_BY(begin, w, lists[l], cases[k].threads, cases[k].how);
+      for (int run = 0; run < 20; ++run) assert_goes(&w, false);
+      assert_int_equal(w.program.forks[0].trial.split_samples, 0);
+    }
+}
+
+/* What splitting saves depends on how many run side by side, not on how many threads there are. The least that it saves
+ * is reason enough to start the team when that costs nothing; the team may be asleep again at once, so the sections are
+ * surely split only where that saves more than waking it costs, which is a dispatch. */
+TEST(test_fewer_sections_than_threads) {
+  static const struct { uint64_t takes_ns; bool starts, splits; } cases[] = {
+    {2 * DISPATCH_NS, false, false}, {2 * DISPATCH_NS + 2, true, false}, {4 * DISPATCH_NS + 2, true, true}};
+  for (size_t k = 0; k < GK_COUNT(cases); ++k) {
+    WORLD_BY(begin, w, &straight, 4, SHARE_ALL);
+    w.costs = AS_MEASURED;
+    w.device.dispatch_ns = w.device.dispatch_floor_ns = DISPATCH_NS;
+    takes_ns[0] = cases[k].takes_ns;
+    are_split = false;
+    for (int run = 0; run < 20; ++run) {
+      w.device.wake_ns = 0;
+      assert_runs(&w);
+    }
+    assert_int_equal(w.device.team.most, 4);
+    assert_int_equal(w.device.team.started, cases[k].starts);
+    if (cases[k].splits || !cases[k].starts)
+      assert_int_equal(w.program.forks[0].trial.split_samples > 0, cases[k].splits);
+  }
 }
 
 int main(void) { return run_all_tests(); }

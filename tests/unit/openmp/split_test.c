@@ -57,20 +57,18 @@ static void check_sums(world *w) {
   memset(&whole, 0xA5, sizeof whole);
   bind_ptr(w, BIG, &whole);
   for (int k = 0; k < 10; ++k) {
-    float f[2] = {1, 2};
-    double d[2] = {3, 4};
-    int i[2] = {5, 6}, flag = 1;
+    struct { float f; double d; int i; } sums[2] = {{1, 3, 5}, {2, 4, 6}};
+    int flag = 1;
     for (int s = 0; s < 2; ++s) {
       of_section[s] = (partials){.section = 1u << s};
-      BIND(w, {X + s, {.ptr = &of_section[s]}}, {F + s, {.ptr = &f[s]}}, {D + s, {.ptr = &d[s]}},
-              {I + s, {.ptr = &i[s]}});
+      BIND(w, {X + s, {.ptr = &of_section[s]}}, {F + s, {.ptr = &sums[s].f}}, {D + s, {.ptr = &sums[s].d}},
+              {I + s, {.ptr = &sums[s].i}});
     }
     BIND(w, {N, {.i32 = ITEMS}}, {FLAG, {.ptr = &flag}});
     assert_ok(launch_split(w));
     for (int s = 0; s < 2; ++s) {
-      assert_true(f[s] == (float)(ITEMS + 1 + s));
-      assert_true(d[s] == 2 * ITEMS + 3 + s);
-      assert_int_equal(i[s], 3 * ITEMS + 5 + s);
+      assert_true(sums[s].f == (float)(ITEMS + 1 + s) && sums[s].d == 2 * ITEMS + 3 + s);
+      assert_int_equal(sums[s].i, 3 * ITEMS + 5 + s);
       assert_int_equal(of_section[s].count, w->threads); /* one partial sum per thread of the device */
     }
     for (uint32_t a = 0; a < of_section[0].count; ++a)
