@@ -212,6 +212,9 @@ TEST(test_most_items) {
       most_items = 0;
       assert_int_equal(world_launch(&w, 0), fits ? GK_OK : GK_ERROR_INVALID);
       assert_int_equal(most_items, fits ? INT32_MAX : 0);
+      char *text = gki_openmp.dump(&w.program, "text");
+      assert_int_equal(strstr(text, "too many items") != NULL, !fits); /* else each launch would count them again */
+      free(text);
     }
 }
 
