@@ -42,7 +42,7 @@ static inline void load_driver(int version) {
   right = driver;
 }
 
-static inline int begin_all(__attribute__((unused)) void **state) {
+static inline int begin_all(UNUSED void **state) {
   void *library = dlopen("build/simgpu/libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
   if (!library) fail_msg("%s", dlerror());
   sim = dlsym(library, "simgpu_control");
@@ -68,7 +68,7 @@ static inline void close_context(void) {
 /* A clock that goes by the questions that are asked: each is answered when the device has done what it can. */
 enum { STEP_MS = 10, PATIENCE_MS = 3000, NS_PER_MS = 1000000 };
 
-static inline int begin(__attribute__((unused)) void **state) {
+static inline int begin(UNUSED void **state) {
   load_driver(13000);
   sim->answer_no(NULL);
   sim->allow(NULL);
@@ -82,7 +82,7 @@ static inline int begin(__attribute__((unused)) void **state) {
   return 0;
 }
 
-static inline int end(__attribute__((unused)) void **state) {
+static inline int end(UNUSED void **state) {
   close_context();
   if (sim->broken()) fail_msg("broken rule: %s", sim->first_broken());
   assert_int_equal(sim->alive(SIMGPU_ALL), 0);

@@ -19,8 +19,6 @@ static void say(const char *format, ...) {
   assert_true(length < sizeof text);
 }
 
-/* ---- a driver that only writes down what it is asked for --------------------------------------------------------- */
-
 static CUresult create(CUgraph *made, unsigned int flags) {
   assert_int_equal(flags, 0);
   *made = (CUgraph)++graph_count;
@@ -91,8 +89,6 @@ static CUresult set_node(CUgraphExec exec, CUgraphNode node, CUgraphNodeParams *
   say("\n");
   return CUDA_SUCCESS;
 }
-
-/* ---- all of it --------------------------------------------------------------------------------------------------- */
 
 static void say_graph(const gki_probe_graph *graph) {
   static const gki_cuda_driver driver = {.cuGraphCreate = create, .cuGraphConditionalHandleCreate = create_handle,

@@ -110,7 +110,7 @@ TEST_WITH(odd_wishes, begin, end) {
   static const char *const odd[] = {"2", "P4e", "-", "-P4", "-P4ee", "-P4e,", ",", "-P4e,P9a", "-P4e,-P99", "-p4e"};
   sim->mark();
   for (size_t k = 0; k < GK_COUNT(odd); ++k) {
-    assert_fails(GK_ERROR_INVALID, "isn't understood; give 0, to try nothing, or questions of docs/cuda.md",
+    assert_invalid("isn't understood; give 0, to try nothing, or questions of docs/cuda.md",
                  probe_with(odd[k], 7));
     setenv("GK_CUDA_PROBE", odd[k], 1);
     ask();
@@ -235,7 +235,7 @@ TEST_WITH(no_kernels, begin, end) {
 
 /* What is logged of each that was asked, and nothing of one that is known. */
 static char logged[1000];
-static void keep_line(__attribute__((unused)) void *user, gk_log_level level, const char *line) {
+static void keep_line(UNUSED void *user, gk_log_level level, const char *line) {
   if (level == GK_LOG_INFO) snprintf(logged, sizeof logged, "%s", line);
 }
 

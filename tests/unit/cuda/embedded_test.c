@@ -10,9 +10,7 @@ extern const gk_images old_images;      /* sm_86, by NVRTC 11.4, COPY and FILL, 
 
 enum { X = 1, V, Y, BAD = 71 };
 
-/* ---- in a process of its own ------------------------------------------------------------------------------------- */
-
-static void print_line(__attribute__((unused)) void *user, gk_log_level level, const char *line) {
+static void print_line(UNUSED void *user, gk_log_level level, const char *line) {
   if (level == GK_LOG_ERROR) printf("failure: %s\n", line);
   else if (level == GK_LOG_WARN || strstr(line, "when the program was built")) printf("log: %s\n", line);
 }
@@ -128,8 +126,6 @@ static int be_child(const char *what) {
   return sim->broken() || sim->alive(SIMGPU_ALL) ? BAD : 0;
 }
 
-/* ---- around it --------------------------------------------------------------------------------------------------- */
-
 typedef struct turn_of {
   const char *what, *settings[3];
   const char *said[3], *unsaid; /* in this order; what isn't said */
@@ -215,12 +211,12 @@ TEST(what_is_given_is_looked_at) {
   static gk_images many[70];
   static const unsigned char byte[1] = {0};
   const gk_image wrong[] = {{.bytes = byte, .size = 1}, {.file = "a.c", .size = 1}, {.file = "a.c", .bytes = byte}};
-  assert_fails(GK_ERROR_INVALID, "the images are NULL", gk_use_images(NULL));
-  assert_fails(GK_ERROR_INVALID, "for .abi 0, this library reads 1; run this gk's gk-embed again",
+  assert_invalid("the images are NULL", gk_use_images(NULL));
+  assert_invalid("for .abi 0, this library reads 1; run this gk's gk-embed again",
                gk_use_images(&(gk_images){.abi = 0}));
-  assert_fails(GK_ERROR_INVALID, "give what gk-embed wrote", gk_use_images(&(gk_images){.abi = GK_ABI, .count = 1}));
+  assert_invalid("give what gk-embed wrote", gk_use_images(&(gk_images){.abi = GK_ABI, .count = 1}));
   for (size_t k = 0; k < GK_COUNT(wrong); ++k)
-    assert_fails(GK_ERROR_INVALID, "no file, no bytes or no size",
+    assert_invalid("no file, no bytes or no size",
                  gk_use_images(&(gk_images){.abi = GK_ABI, .count = 1, .at = &wrong[k]}));
   assert_null(gki_images_at(0));
   for (size_t k = 0; k < GK_COUNT(many); ++k) {

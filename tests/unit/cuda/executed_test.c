@@ -92,4 +92,4 @@ TEST_ON_CUDA(test_branch) {
   CHECK(true, list, 1, 3);
 }
 
-int main(__attribute__((unused)) int count, char **words) { return run_on_simgpu(words); }
+int main(UNUSED int count, char **words) { return run_on_simgpu(words); }

@@ -4,7 +4,6 @@
 #include "unit/support/await.h"
 #include "graphs.h"
 #include "lists.h"
-#include "simgpu/simnvrtc.h"
 
 #ifdef OLD
 enum { IS_OLD = 1, BITS = 0 };
@@ -36,8 +35,6 @@ static simgpu_counts counts_of_light_launch(gk_graph *graph) {
   return counts;
 }
 
-/* ---- what a launch costs ----------------------------------------------------------------------------------------- */
-
 static gk_graph *straight_graph(gk_device *device, uint32_t count) {
   gk_task *tasks = calloc(count, sizeof *tasks);
   for (uint32_t k = 0; k < count; ++k) tasks[k] = (gk_task)GK_RUN(add, N, X, A);
@@ -50,13 +47,7 @@ static gk_graph *straight_graph(gk_device *device, uint32_t count) {
 #ifdef OLD
 /* Neither an image nor a compiler: all but COPY and FILL works. First: a compiler that was found is remembered. */
 TEST(test_no_transfers) {
-  static const char *const names[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2", "libnvrtc.so"};
-  const simnvrtc_control *controls[GK_COUNT(names)];
-  for (size_t k = 0; k < GK_COUNT(names); ++k) {
-    controls[k] = dlsym(dlopen(names[k], RTLD_NOW | RTLD_LOCAL), "simnvrtc_control");
-    assert_non_null(controls[k]);
-    controls[k]->set_versions("none");
-  }
+  set_nvrtc("none");
   LIST(copies, GK_COPY(X, Y, GK_ONE));
   LIST(calls, GK_CALL(do_nothing, 0));
   gk_device *device = open_named("cuda");
@@ -70,7 +61,7 @@ TEST(test_no_transfers) {
   run_to_end(new_graph(device, &calls, 0), 0);
   discard_all();
   gk_device_close(device);
-  for (size_t k = 0; k < GK_COUNT(names); ++k) controls[k]->set_versions("13.0,12.8,11.4");
+  set_nvrtc("13.0,12.8,11.4");
 }
 #endif
 
@@ -130,8 +121,6 @@ TEST_ON_CUDA(test_queue) {
   check_queue(device, new_graph(device, &list, BITS), X, LINE);
 }
 
-/* ---- sections ---------------------------------------------------------------------------------------------------- */
-
 /* Whatever order they come in, what follows waits for all of them. */
 TEST_ON_CUDA(test_sections_are_branches) {
   LIST(list, GK_FILL(X, GK_ONE, 0), GK_FILL(Y, GK_ONE, 1),
@@ -157,8 +146,8 @@ TEST_ON_CUDA(test_sections_are_branches) {
 
 /* What gk doesn't see: the call's own memory. */
 static int *hidden;
-static gk_result clear_hidden(__attribute__((unused)) const gk_value *args, void *native) {
-  fill_on(native, hidden, 0);
+CALLED(clear_hidden) {
+  fill_on(stream, hidden, 0);
   return GK_OK;
 }
 
@@ -177,8 +166,6 @@ TEST_ON_CUDA(test_order_is_left_open) {
   }
   assert_true(times[0] > 0 && times[1] > 0);
 }
-
-/* ---- library calls ----------------------------------------------------------------------------------------------- */
 
 TEST_ON_CUDA(test_calls_are_recorded) {
   LIST(list, GK_DO_WHILE(LEFT), GK_RUN(add, N, X, A), GK_CALL(fill_bytes, X, BYTE), GK_CALL(do_nothing, 0),
@@ -202,8 +189,6 @@ TEST_ON_CUDA(test_calls_are_recorded) {
   assert_int_equal(called, 6);
   ASSERT_VALUES({x, 0x02020205});
 }
-
-/* ---- with others ------------------------------------------------------------------------------------------------- */
 
 /* In turn on one stream, with one whose end nothing marks. */
 TEST_ON_CUDA(test_beside_another_graph) {
@@ -262,11 +247,9 @@ TEST_ON_CUDA(test_cancel) {
   assert_int_equal(status->state, GK_CANCELLED);
 }
 
-/* ---- what is said ------------------------------------------------------------------------------------------------ */
-
 static char logged[4096];
 
-static void keep_line(__attribute__((unused)) void *user, __attribute__((unused)) gk_log_level level,
+static void keep_line(UNUSED void *user, UNUSED gk_log_level level,
                       const char *text) {
   if (strstr(text, "gated by the host")) snprintf(logged, sizeof logged, "%s", text);
 }
@@ -339,8 +322,6 @@ TEST_ON_CUDA(test_fault_of_another_graph) {
 }
 #endif
 
-/* ---- failures ---------------------------------------------------------------------------------------------------- */
-
 static gk_result make_calling(gk_device *device, gk_graph **graph) {
   LIST(list, GK_CALL(do_nothing, 0));
   return gk_graph_create(device, &list, BITS, graph);
@@ -351,7 +332,7 @@ TEST_ON_CUDA(test_capture_ends_badly) {
   static const CUresult codes[] = {CUDA_ERROR_STREAM_CAPTURE_UNJOINED, CUDA_ERROR_ILLEGAL_STATE};
   for (size_t c = 0; c < GK_COUNT(codes); ++c) {
     gk_graph *graph;
-    assert_fails(GK_ERROR_INVALID, "task 0 (do_nothing): what the call did can't be recorded",
+    assert_invalid("task 0 (do_nothing): what the call did can't be recorded",
                  fail_entry(device, "cuStreamEndCapture", codes[c], make_calling, &graph));
     sim->mark();
     gk_graph_destroy(graph);
@@ -423,7 +404,7 @@ TEST_ON_CUDA(test_opening_fails) {
   }
 }
 
-int main(__attribute__((unused)) int count, char **words) {
+int main(UNUSED int count, char **words) {
   setenv("SIMGPU_VERSION", VERSION, 1);
   return run_on_simgpu(words);
 }

@@ -9,8 +9,6 @@
 
 static const gk_slot_desc slots[] = {GK_BUFFER(FLAG, int)};
 
-/* ---- a graph in memory ------------------------------------------------------------------------------------------- */
-
 typedef struct rig_graph {
   device_graph model; /* gates and values of handles */
   gki_cuda_layout layout;
@@ -130,8 +128,6 @@ static void rig_end(rig *r) {
   free(r->statuses);
   free(r->control);
 }
-
-/* ---- against the contract ---------------------------------------------------------------------------------------- */
 
 /* What a launch has to post; found when the last one is over. */
 typedef struct expected {

@@ -154,7 +154,7 @@ TEST(source_stands_on_one_line) {
   if (code != 1 || !strstr(text, "spread.c")) fail_msg("exit code %d, and it says %s", code, text);
 }
 
-static int make_files(__attribute__((unused)) void **state) {
+static int make_files(UNUSED void **state) {
   if (!mkdtemp(base)) return -1;
   for (size_t k = 0; k < GK_COUNT(files); ++k) {
     char path[128];
@@ -168,13 +168,13 @@ static int make_files(__attribute__((unused)) void **state) {
   return 0;
 }
 
-static int remove_files(__attribute__((unused)) void **state) {
+static int remove_files(UNUSED void **state) {
   char command[64];
   snprintf(command, sizeof command, "rm -rf '%s'", base);
   return system(command);
 }
 
-int main(__attribute__((unused)) int count, char **words) {
+int main(UNUSED int count, char **words) {
   with_simgpu(words);
   if (readlink("/proc/self/exe", tool, sizeof tool - 64) < 0) return 1;
   char *build = strstr(tool, "/build/tests/unit/");

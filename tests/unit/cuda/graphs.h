@@ -2,12 +2,23 @@
 #ifndef CUDA_GRAPHS_H
 #define CUDA_GRAPHS_H
 #include "world.h"
+#include "simgpu/simnvrtc.h"
 
 static inline const gk_capability *capability_of(const gk_device *device, const char *construct) {
   const gk_device_info *info = gk_device_describe(device);
   for (size_t k = 0; k < info->capability_count; ++k)
     if (strcmp(info->capabilities[k].construct, construct) == 0) return &info->capabilities[k];
   return NULL;
+}
+
+/* Each NVRTC is of the first of these versions that has its major number, or isn't there. */
+static inline void set_nvrtc(const char *versions) {
+  static const char *const names[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2", "libnvrtc.so"};
+  for (size_t k = 0; k < GK_COUNT(names); ++k) {
+    const simnvrtc_control *control = dlsym(dlopen(names[k], RTLD_NOW | RTLD_LOCAL), "simnvrtc_control");
+    assert_non_null(control);
+    control->set_versions(versions);
+  }
 }
 
 /* ---- memory ------------------------------------------------------------------------------------------------------ */

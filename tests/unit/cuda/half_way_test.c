@@ -328,8 +328,6 @@ TEST_ON_CUDA(test_posted_nothing) {
   run_to_end(graph, 0);
 }
 
-/* ---- counts ------------------------------------------------------------------------------------------------------ */
-
 /* Without a struct, which stands behind the sizes, and is sent with all that is before it. */
 enum { TO = 1, TIMES, AGAIN };
 static const gk_slot_desc counted[] = {GK_BUFFER(TO, int), GK_SCALAR(TIMES, int), GK_BUFFER(AGAIN, int)};
@@ -340,7 +338,7 @@ static void check_counts(gk_device *device, const gk_list *list, uint32_t bits, 
   for (uint64_t k = 1, over = 0; !over; ++k) {
     gk_graph *graph = NEW_GRAPH(device, list, bits, {AGAIN, again}, {TO, small});
     gk_bind_int(graph, TIMES, 2);
-    assert_fails(GK_ERROR_INVALID, "2 elements of 4 bytes", run_on_stream(graph, 0, NULL));
+    assert_invalid("2 elements of 4 bytes", run_on_stream(graph, 0, NULL));
     gk_bind(graph, TO, large);
     gk_bind_int(graph, TIMES, 4);
     fail_call(k, CUDA_ERROR_OUT_OF_MEMORY);
@@ -352,7 +350,7 @@ static void check_counts(gk_device *device, const gk_list *list, uint32_t bits, 
     ASSERT_VALUES({large + 3, 7});
     for (int n = 5; n < 7; ++n) {
       gk_bind_int(graph, TIMES, n);
-      assert_fails(GK_ERROR_INVALID, n == 5 ? "5 elements of 4 bytes" : "6 elements of 4 bytes",
+      assert_invalid(n == 5 ? "5 elements of 4 bytes" : "6 elements of 4 bytes",
                    run_on_stream(graph, 0, k % 2 ? stream : NULL));
     }
     gk_bind_int(graph, TIMES, 4);
@@ -370,8 +368,6 @@ HOST_COUNTED(test_counts) {
   for (int k = 0; k < 4; ++k) check_counts(device, &fills[k % 2], k / 2 ? GK_HOST_GATED : 0, stream);
   sim->lazy(0);
 }
-
-/* ---- the simulated driver's own rule ----------------------------------------------------------------------------- */
 
 /* Where a copy went whose source was changed before it ran, a kernel reads either, unless another copy replaced it. */
 TEST_ON_CUDA(test_changed_source) {
@@ -397,4 +393,4 @@ TEST_ON_CUDA(test_changed_source) {
   }
 }
 
-int main(__attribute__((unused)) int count, char **words) { return run_on_simgpu(words); }
+int main(UNUSED int count, char **words) { return run_on_simgpu(words); }

@@ -2,7 +2,6 @@
 #include "runtime/device.h"
 #include "cuda/device.h"
 #include "handwritten.h"
-#include "simgpu/simnvrtc.h"
 
 static bool is_old(void) { return atoi(VERSION) == 11; }
 
@@ -12,8 +11,6 @@ CODE_AT(other, "look", int_params, "-DSAID=8", 0, .block = {32});
 CODE_AT(said, "defined", int_params, "-DSAID=8", 0, .block = {1});
 static const gk_code count_code = {.text = text, .options = SAID, .entry = "count_up", .block = {32}};
 static const gk_kernel counting_kernel = {.name = "counting_kernel", .cuda = &count_code};
-
-/* ---- modules and forms of code ----------------------------------------------------------------------------------- */
 
 /* Kernels that name the same text are of one module; with other options, of another. */
 TEST_ON_CUDA(test_modules_are_shared) {
@@ -118,8 +115,6 @@ TEST_ON_CUDA(test_options) {
   close_now(device, state); /* before its graph is destroyed */
 }
 
-/* ---- what is refused --------------------------------------------------------------------------------------------- */
-
 static void refuse(gk_device *device, gk_code code, const gk_param *params, uint32_t count, gk_result result,
                    const char *words) {
   gk_graph *graph = NULL;
@@ -182,7 +177,7 @@ TEST_ON_CUDA(test_answers) {
   assert_fails(GK_ERROR_DEVICE, "cuModuleLoadDataEx of the image of kernel failing: ",
                create_failing(image, "cuModuleLoadDataEx", CUDA_ERROR_UNKNOWN));
   for (size_t k = 0; k < GK_COUNT(of_function); ++k) {
-    assert_fails(GK_ERROR_INVALID, "kernel failing: its .function is none of the device's context: ",
+    assert_invalid("kernel failing: its .function is none of the device's context: ",
                  create_failing(by_function, "cuFuncGetAttribute", of_function[k]));
     assert_fails(GK_ERROR_DEVICE, "cuFuncGetAttribute of kernel failing: ",
                  create_failing(image, "cuFuncGetAttribute", of_function[k]));
@@ -293,15 +288,10 @@ TEST_ON_CUDA(test_refused_images) {
 /* Where gk has no kernels of its own, for lack of an image and of a compiler, images and functions work, but for that
  * empty one. */
 TEST_ON_CUDA(test_without_compiler) {
-  static const char *const names[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2", "libnvrtc.so"};
   if (!is_old()) return;
   close_now(device, state);
   const compiled made = compile_to(true);
-  const simnvrtc_control *controls[GK_COUNT(names)];
-  for (size_t k = 0; k < GK_COUNT(names); ++k) {
-    controls[k] = dlsym(dlopen(names[k], RTLD_NOW | RTLD_LOCAL), "simnvrtc_control");
-    controls[k]->set_versions("none");
-  }
+  set_nvrtc("none");
   device = open_named("cuda");
   const gk_code code = image_code(&made);
   run_add(device, &code);
@@ -317,7 +307,7 @@ TEST_ON_CUDA(test_without_compiler) {
   ASSERT_VALUES({x, 1});
   discard_all();
   gk_device_close(device);
-  for (size_t k = 0; k < GK_COUNT(names); ++k) controls[k]->set_versions("13.0,12.4,11.4");
+  set_nvrtc("13.0,12.4,11.4");
   free(made.image);
 }
 
@@ -341,11 +331,11 @@ TEST_ON_CUDA(test_no_memory_for_copies) {
 TEST_ON_CUDA(test_refused_items) {
   LIST(list, GK_RUN(down, FLAG, X));
   gk_graph *graph = NULL;
-  assert_fails(GK_ERROR_INVALID, "task 0 (down): its number of items along x is read on the device, from slot 7 (FLAG)",
+  assert_invalid("task 0 (down): its number of items along x is read on the device, from slot 7 (FLAG)",
                gk_graph_create(device, &list, BITS, &graph));
   assert_int_equal(gk_check(&list, "cuda", NULL, NULL), GK_ERROR_INVALID);
   assert_int_equal(gk_check(&list, "openmp", NULL, NULL), GK_ERROR_INVALID);
   assert_says("the kernel down has no code for openmp");
 }
 
-int main(__attribute__((unused)) int count, char **words) { return run_handwritten(words); }
+int main(UNUSED int count, char **words) { return run_handwritten(words); }

@@ -18,8 +18,6 @@ static uint64_t updates_of_launch(gk_graph *graph, int32_t label, gk_applied app
   return sim->calls("cuGraphExecNodeSetParams") + sim->calls("cuGraphExecKernelNodeSetParams");
 }
 
-/* ---- what they get ----------------------------------------------------------------------------------------------- */
-
 TEST_ON_CUDA(test_parameters) {
   LIST(list, GK_RUN(all_kinds, GK_ONE, TO, A, U, L, F, D, LINE, MORE, SUM));
   int64_t *to = gk_alloc(device, 9 * sizeof *to, GK_DEVICE_MEMORY), have[9];
@@ -53,14 +51,14 @@ TEST_ON_CUDA(test_shape) {
   ASSERT_INTS(x, 1, 1, 1, 256, 1, 1);
   ASSERT_INTS(y, 16, 2, 1, 8, 4, 2);
   BIND_INTS(graph, {N, 1}, {A, 4 * 65535 + 1});
-  assert_fails(GK_ERROR_INVALID, "task 1 (deep): 65536 blocks along y, by slot 4 (A), and a grid has at most 65535",
+  assert_invalid("task 1 (deep): 65536 blocks along y, by slot 4 (A), and a grid has at most 65535",
                waited_for(graph, 0));
   gk_bind_int(graph, A, 3);
   run_to_end(graph, 0); /* what else was bound before comes, too */
   ASSERT_INTS(x, 1, 1, 1, 256, 1, 1);
   ASSERT_INTS(y, 1, 1, 1, 8, 4, 2);
   BIND_INTS(graph, {A, (1 << 18) - 4}, {B, 1 << 14});
-  assert_fails(GK_ERROR_INVALID, "more than 2147483647 items", waited_for(graph, 0));
+  assert_invalid("more than 2147483647 items", waited_for(graph, 0));
 }
 
 /* As many blocks as a grid may have along y and z, as many items as there may be, and more blocks along x. */
@@ -77,10 +75,10 @@ TEST_ON_CUDA(test_largest_grids) {
     ASSERT_INTS(x, extent[0] == INT32_MAX ? 65536 : 1, extent[1], extent[2], 1, 1, 1);
   }
   BIND_INTS(graph, {N, 1}, {B, 65536});
-  assert_fails(GK_ERROR_INVALID, "task 0 (tall): 65536 blocks along z, by slot 5 (B), and a grid has at most 65535",
+  assert_invalid("task 0 (tall): 65536 blocks along z, by slot 5 (B), and a grid has at most 65535",
                waited_for(graph, 0));
   gk_bind_int(along_y, A, 65536);
-  assert_fails(GK_ERROR_INVALID, "task 0 (tall): 65536 blocks along y, by slot 4 (A)", waited_for(along_y, 0));
+  assert_invalid("task 0 (tall): 65536 blocks along y, by slot 4 (A)", waited_for(along_y, 0));
 }
 
 /* Of a task that is skipped the number isn't looked at. */
@@ -93,7 +91,7 @@ TEST_ON_CUDA(test_bad_count_is_skipped) {
     set_int(device, flag, 0);
     run_to_end(graph, 0);
     set_int(device, flag, 1);
-    assert_fails(GK_ERROR_INVALID, "task 2 (add_to): more than 2147483647 items: 1099511627776 by slot",
+    assert_invalid("task 2 (add_to): more than 2147483647 items: 1099511627776 by slot",
                  waited_for(graph, 0));
   }
   gk_bind_int(graph, L, 2);
@@ -117,9 +115,7 @@ TEST_ON_CUDA(test_no_items) {
   assert_int_equal(updates_of_launch(graph, 0, GK_BY_NODES), 1);
 }
 
-static gk_result record_nothing(__attribute__((unused)) const gk_value *args, void *stream) {
-  return stream ? GK_OK : GK_ERROR_INVALID;
-}
+CALLED(record_nothing) { return stream ? GK_OK : GK_ERROR_INVALID; }
 
 /* Beside a library call that is recorded again its node is a new one, which knows nothing of its having no items. With
  * GK_ISOLATE each task is a graph of its own, and the next one's stays. */
@@ -172,8 +168,6 @@ TEST_ON_CUDA(test_beside_portable_text) {
   }
 }
 
-/* ---- updates ----------------------------------------------------------------------------------------------------- */
-
 TEST_ON_CUDA(test_just_the_nodes_concerned) {
   LIST(list, GK_RUN(add_to, N, X, A, N), GK_RUN(add_to, N, X, A, N), GK_RUN(add_to, N, X, B, N),
        GK_RUN(add_to, N, Y, A, N), GK_RUN(down, GK_ONE, LEFT), GK_RUN(add, N, X, A));
@@ -216,8 +210,6 @@ TEST_ON_CUDA(test_queue) {
   assert_ok(gk_wait(graph, NULL));
   ASSERT_INTS(memory, 100, 101, 102, 103, 104, 0, 106, 107, 108, 109, 110, 111, 112, 113, 114, 115);
 }
-
-/* ---- loops, yields, sections ------------------------------------------------------------------------------------- */
 
 LIST(looping,
      GK_RUN_ALWAYS(add_to, GK_ONE, SUM, A, N), GK_RUN(add_to, GK_ONE, Y, B, N),
@@ -331,8 +323,6 @@ TEST_ON_CUDA(test_isolated) {
   ASSERT_VALUES({x, 8 + 7});
 }
 
-/* ---- failures ---------------------------------------------------------------------------------------------------- */
-
 static memory tried;
 
 static void prepare(gk_device *device) { SET_VALUES({tried.x, 0}, {tried.y, 0}, {tried.left, 2}); }
@@ -371,29 +361,20 @@ TEST_ON_CUDA(test_every_call_fails) {
   fail_each_call(device, try_looping, check_outcome);
 }
 
-TEST_ON_CUDA(test_no_memory) {
-  gk_device_close(device);
-  *state = NULL;
-  counting c = {0};
-  const gk_allocator allocator = counting_allocator(&c);
-  assert_ok(gk_set_allocator(&allocator));
-  device = open_named("cuda");
+COUNTED(test_no_memory) {
+  gk_device *device = open_named("cuda");
   tried = zero_memory(device);
-  for (int k = 1;; ++k) {
+  bool hit = true;
+  for (int k = 1; hit; ++k) {
     gk_graph *graph = NULL;
     prepare(device);
-    atomic_store(&c.calls, 0);
-    atomic_store(&c.fail_at, k);
+    fail_own_memory(k);
     const gk_result result = try_looping(device, &graph);
-    const bool hit = atomic_load(&c.calls) >= k;
-    atomic_store(&c.fail_at, 0);
+    hit = own_memory_failed();
     if (result != GK_OK) assert_int_equal(result, GK_ERROR_MEMORY);
     gk_graph_destroy(graph);
-    if (!hit) break;
   }
   gk_device_close(device);
-  assert_int_equal(atomic_load(&c.live), 0);
-  assert_ok(gk_set_allocator(NULL));
 }
 
-int main(__attribute__((unused)) int count, char **words) { return run_handwritten(words); }
+int main(UNUSED int count, char **words) { return run_handwritten(words); }

@@ -6,14 +6,10 @@
 enum { NONE, X, N, LEFT };
 static const gk_slot_desc slots[] = {GK_OWN(X, int, 8), GK_DEFAULT(N, int, 8), GK_BUFFER(LEFT, int)};
 
-static gk_result put_nothing(__attribute__((unused)) const gk_value *args, __attribute__((unused)) void *stream) {
-  return GK_OK;
-}
+CALLED(put_nothing) { return GK_OK; }
 
 LIST(looping, GK_DO_WHILE(LEFT), GK_FILL(X, N, 5), GK_FILL(LEFT, GK_ONE, 0), GK_END);
 LIST(calling, GK_FILL(X, N, 6), GK_CALL(put_nothing, X));
-
-/* ---- entries ----------------------------------------------------------------------------------------------------- */
 
 static const char *const entries[] = {
 #define NAME(name, version, since, parameters) #name,
@@ -80,7 +76,7 @@ TEST(each_entry_is_lacking) {
   assert_true(needed > 30 && needed < GK_COUNT(entries) - 15);
 }
 
-static int live_without_two(__attribute__((unused)) const void *data) {
+static int live_without_two(UNUSED const void *data) {
   gk_device *device = NULL;
   sim->lack("cuStreamEndCapture,cuStreamBeginCapture");
   if (gk_device_open(&(gk_device_desc){.backend = "cuda"}, &device) != GK_OK) return 1;
@@ -92,8 +88,6 @@ static int live_without_two(__attribute__((unused)) const void *data) {
 TEST(first_of_two_is_named) {
   assert_int_equal(code_of_child(live_without_two, NULL, NULL, 0), 0);
 }
-
-/* ---- a context that is gone -------------------------------------------------------------------------------------- */
 
 static void is_clean(void) {
   if (sim->broken()) fail_msg("%s", sim->first_broken());
@@ -143,4 +137,4 @@ TEST(destroyed_context_is_said) {
   sim->allow(NULL);
 }
 
-int main(__attribute__((unused)) int count, char **words) { return run_on_simgpu(words); }
+int main(UNUSED int count, char **words) { return run_on_simgpu(words); }

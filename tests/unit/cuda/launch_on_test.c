@@ -314,7 +314,7 @@ TEST_ON_STREAMS(test_handle_given_again_elsewhere) {
     RIGHT(cu.cuCtxCreate(&other, 0, 0));
     const CUstream second = new_stream();
     assert_ptr_equal(second, first);
-    assert_fails(GK_ERROR_INVALID, "belongs to another context", gk_launch_on(graph, 0, second));
+    assert_invalid("belongs to another context", gk_launch_on(graph, 0, second));
     discard(second);
     RIGHT(cu.cuCtxDestroy(other));
   }
@@ -325,8 +325,8 @@ TEST_ON_STREAMS(test_captured_is_refused) {
     gk_graph *graph = bound(k % 2 ? &once : &loop, k / 2 ? GK_HOST_GATED : 0);
     set_int(device, w.x, 1);
     RIGHT(cu.cuStreamBeginCapture(w.streams[0], CU_STREAM_CAPTURE_MODE_RELAXED));
-    assert_fails(GK_ERROR_INVALID, "the stream is being captured", gk_launch_on(graph, 0, w.streams[0]));
-    assert_fails(GK_ERROR_INVALID, "was not launched yet", gk_wait(graph, NULL));
+    assert_invalid("the stream is being captured", gk_launch_on(graph, 0, w.streams[0]));
+    assert_invalid("was not launched yet", gk_wait(graph, NULL));
     end_empty_capture(w.streams[0]);
     assert_ok(gk_launch_on(graph, 0, w.streams[0])); /* with all that was bound before */
     assert_int_equal(end_of(graph)->launch, 1);
@@ -343,7 +343,7 @@ TEST_ON_STREAMS(test_default_stream_while_captured) {
     assert_ok(gk_launch_on(graph, 0, NULL));
     RIGHT(cu.cuStreamBeginCapture(blocking, CU_STREAM_CAPTURE_MODE_RELAXED));
     assert_ok(gk_wait(graph, NULL));
-    assert_fails(GK_ERROR_INVALID, "the default stream can't be used while a stream is captured that waits for it",
+    assert_invalid("the default stream can't be used while a stream is captured that waits for it",
                  gk_launch_on(graph, 0, NULL));
     assert_ok(run_on_stream(graph, 0, w.streams[0]));
     discard(graph);
@@ -358,7 +358,7 @@ TEST_ON_STREAMS(test_other_context_is_refused) {
   const CUstream stream = new_stream();
   for (uint32_t bits = 0; bits <= GK_HOST_GATED; ++bits) {
     gk_graph *graph = bound(&once, bits);
-    assert_fails(GK_ERROR_INVALID, "belongs to another context than the device's", gk_launch_on(graph, 0, stream));
+    assert_invalid("belongs to another context than the device's", gk_launch_on(graph, 0, stream));
     assert_ok(gk_launch_on(graph, 0, NULL)); /* of the device's context, not of the current one */
     assert_ok(gk_wait(graph, NULL));
   }
@@ -496,4 +496,4 @@ TEST_ON_STREAMS(test_lost_at_any_call) {
   RIGHT(cu.cuCtxDestroy(mine));
 }
 
-int main(__attribute__((unused)) int count, char **words) { return run_on_simgpu(words); }
+int main(UNUSED int count, char **words) { return run_on_simgpu(words); }

@@ -152,14 +152,11 @@ TEST_ON_CUDA(test_cancel) {
 }
 
 /* Nothing is taken from the allocator hook, whatever was bound, nor when a launch resumes for the second time. */
-TEST(test_no_host_memory) {
-  static counting counts;
-  const gk_allocator allocator = counting_allocator(&counts);
-  assert_ok(gk_set_allocator(&allocator));
+COUNTED(test_no_host_memory) {
   gk_device *device = open_named("cuda");
   const rig r = rig_of(device, long_graph(device, 10));
   run_to_end(r.graph, HERE);
-  const int before = atomic_load(&counts.calls);
+  const int before = atomic_load(&own_memory.calls);
   for (int k = 0; k < 5; ++k) {
     gk_bind_int(r.graph, A, k);
     set_int(device, r.left, 1);
@@ -167,21 +164,16 @@ TEST(test_no_host_memory) {
     while (gk_poll(r.graph, NULL) == GK_NOT_READY) continue;
     assert_ok(gk_wait(r.graph, NULL));
   }
-  assert_int_equal(atomic_load(&counts.calls), before);
+  assert_int_equal(atomic_load(&own_memory.calls), before);
   gk_graph_destroy(r.graph);
   gk_device_close(device);
-  assert_int_equal(atomic_load(&counts.live), 0);
-  assert_ok(gk_set_allocator(NULL));
 }
-
-/* ---- threads ----------------------------------------------------------------------------------------------------- */
 
 /* A failed assertion leaves the test, which no other thread can do, and none may be left behind in gk: what failed
  * there is kept, and asserted once they have ended. */
 typedef struct worker {
   gk_device *device;
   gk_graph *graph;
-  pthread_t thread;
   atomic_bool *done;
   int *x, sum, failed;
 } worker;
@@ -202,12 +194,8 @@ static void *work(void *data) {
 
 /* Each has a graph of its own, and all the one stream. */
 TEST_ON_CUDA(test_threads) {
-  worker workers[4];
-  for (int k = 0; k < 4; ++k) {
-    workers[k] = (worker){.device = device};
-    assert_int_equal(pthread_create(&workers[k].thread, NULL, work, &workers[k]), 0);
-  }
-  for (int k = 0; k < 4; ++k) pthread_join(workers[k].thread, NULL);
+  worker workers[4] = {{.device = device}, {.device = device}, {.device = device}, {.device = device}};
+  RUN_THREADS(work, workers);
   for (int k = 0; k < 4; ++k) {
     assert_int_equal(workers[k].failed, 0);
     assert_int_equal(workers[k].sum, 3 * 210);
@@ -249,19 +237,16 @@ TEST_ON_CUDA(test_cancelled_by_others) {
   gk_graph *graph = endless_graph(device, int_on(device, 1));
   atomic_bool done = false;
   worker others[2] = {{.graph = graph, .done = &done}, {.device = device, .done = &done, .x = int_on(device, 5)}};
-  assert_int_equal(pthread_create(&others[0].thread, NULL, keep_cancelling, &others[0]), 0);
-  assert_int_equal(pthread_create(&others[1].thread, NULL, keep_copying, &others[1]), 0);
+  const pthread_t threads[] = {start_thread(keep_cancelling, &others[0]), start_thread(keep_copying, &others[1])};
   gk_result result = GK_OK;
   gk_state ended = GK_CANCELLED;
   for (int k = 0; k < 50 && result == GK_OK && ended == GK_CANCELLED; ++k) result = end_of(graph, k, &ended);
   atomic_store(&done, true);
-  for (int k = 0; k < 2; ++k) pthread_join(others[k].thread, NULL);
+  for (int k = 0; k < 2; ++k) join_thread(threads[k]);
   assert_ok(result);
   assert_int_equal(ended, GK_CANCELLED);
   for (int k = 0; k < 2; ++k) assert_int_equal(others[k].failed, 0);
 }
-
-/* ---- failures ---------------------------------------------------------------------------------------------------- */
 
 /* The device is lost while a launch runs: from then on all that is asked of it says so, and with what it began; none
  * hangs, and it can be closed. */
@@ -406,7 +391,7 @@ TEST_ON_CUDA(test_too_many_items) {
   gk_graph *graph = NEW_GRAPH(device, &list, 0, {X, int_on(device, 0)});
   BIND_INTS(graph, {N, 1 << 16}, {A, 1 << 16});
   for (int k = 0; k < 3; ++k) /* each is told, though nothing on the device counts launches of such a list */
-    assert_fails(GK_ERROR_INVALID, "more than 2147483647 items: 65536 by slot", waited_for(graph, 0));
+    assert_invalid("more than 2147483647 items: 65536 by slot", waited_for(graph, 0));
   BIND_INTS(graph, {N, 1}, {A, 1});
   run_to_end(graph, 0);
 }
@@ -427,4 +412,4 @@ TEST_ON_CUDA(test_capacity_is_sent) {
   }
 }
 
-int main(__attribute__((unused)) int count, char **words) { return run_on_simgpu(words); }
+int main(UNUSED int count, char **words) { return run_on_simgpu(words); }

@@ -11,9 +11,7 @@ enum { HERE = 5 };
 static const gk_slot_desc slots[] = {GK_BUFFER(X, int), GK_BUFFER(Y, int), GK_DEFAULT(N, int, 1), GK_DEFAULT(A, int, 1),
                                      GK_BUFFER(LEFT, int), GK_BUFFER(FLAG, int)};
 
-static gk_result put_nothing(__attribute__((unused)) const gk_value *args, __attribute__((unused)) void *stream) {
-  return GK_OK;
-}
+CALLED(put_nothing) { return GK_OK; }
 
 #define THREE GK_FILL(X, N, 1), GK_FILL(X, N, 2), GK_FILL(X, N, 3)
 LIST(list,

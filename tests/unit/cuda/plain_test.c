@@ -11,7 +11,7 @@ enum { HERE = 7, THERE, LAST };
 
 static char said[2000]; /* all lines */
 
-static void keep_line(__attribute__((unused)) void *user, __attribute__((unused)) gk_log_level level,
+static void keep_line(UNUSED void *user, UNUSED gk_log_level level,
                       const char *text) {
   snprintf(said + strlen(said), sizeof said - strlen(said), "%s\n", text);
 }
@@ -149,7 +149,7 @@ TEST_ON_CUDA(test_copy_fails) {
   ASSERT_VALUES({x, 1});
 }
 
-int main(__attribute__((unused)) int count, char **words) {
+int main(UNUSED int count, char **words) {
   with_simgpu(words);
   sim->answer_no("P1b2,P1c,P1d,P1e,P1k,P2o1,P2o2,P2o3,P2d,P2b,P4a,P6,P7"); /* before the driver is asked */
   return run_all_tests();

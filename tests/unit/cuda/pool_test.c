@@ -155,8 +155,6 @@ TEST_ON_CUDA(takes_the_drivers) {
   assert_true(sim->calls("cuMemHostAlloc") > 0);
 }
 
-/* ---- the pool by itself ------------------------------------------------------------------------------------------ */
-
 static gki_cuda_device *native_of(gk_device *device) { return device->state; }
 
 static char *take_bytes(gki_cuda_device *native, size_t bytes) {
@@ -309,10 +307,7 @@ INSIDE(pages_are_shared_and_unmapped) {
 }
 
 /* Of gk's own memory: whichever record of a block there is none for, the driver has its memory back. */
-TEST(no_memory_for_records) {
-  counting c = {0};
-  const gk_allocator allocator = counting_allocator(&c);
-  assert_ok(gk_set_allocator(&allocator));
+COUNTED(no_memory_for_records) {
   gk_device *device = open_named("cuda");
   gki_cuda_device *native = native_of(device);
   assert_ok(gki_cuda_enter(native));
@@ -320,11 +315,10 @@ TEST(no_memory_for_records) {
   assert_int_equal(native->pool.lists, 0);
   for (int k = 1; k <= 2; ++k) { /* of the block, of all */
     CUdeviceptr memory = 0;
-    atomic_store(&c.calls, 0);
-    atomic_store(&c.fail_at, k);
+    fail_own_memory(k);
     assert_int_equal(gki_cuda_alloc_device(native, 8, "a test", &memory), GK_ERROR_MEMORY);
-    assert_int_equal(atomic_load(&c.calls), k);
-    atomic_store(&c.fail_at, 0);
+    assert_int_equal(atomic_load(&own_memory.calls), k);
+    fail_own_memory(0);
     assert_int_equal(sim->alive(SIMGPU_ALL), alive);
   }
   gki_cuda_leave(native);
@@ -333,10 +327,9 @@ TEST(no_memory_for_records) {
   const size_t used = native->pool.used_count;
   int failed = 0;
   for (int k = 1; result != GK_OK; ++k) { /* of what a slot owns, and of common's table */
-    atomic_store(&c.calls, 0);
-    atomic_store(&c.fail_at, k);
+    fail_own_memory(k);
     result = gk_resize(graph, X, 8);
-    atomic_store(&c.fail_at, 0);
+    fail_own_memory(0);
     if (result == GK_OK) break;
     assert_int_equal(result, GK_ERROR_MEMORY);
     assert_says("gk_resize: slot 1 (X) with 8 elements: out of host memory");
@@ -347,8 +340,6 @@ TEST(no_memory_for_records) {
   assert_true(failed >= 2);
   gk_graph_destroy(graph);
   gk_device_close(device);
-  assert_int_equal(atomic_load(&c.live), 0);
-  assert_ok(gk_set_allocator(NULL));
 }
 
-int main(__attribute__((unused)) int count, char **words) { return run_on_simgpu(words); }
+int main(UNUSED int count, char **words) { return run_on_simgpu(words); }

@@ -57,7 +57,7 @@ TEST_WITH(turned_off, begin, end) {
   gk_device_close(device);
   setenv("GK_CUDA_PROBE", "-P4x", 1);
   *state = NULL;
-  assert_fails(GK_ERROR_INVALID, "\"-P4x\" isn't understood", open_next(&device));
+  assert_invalid("\"-P4x\" isn't understood", open_next(&device));
   assert_null(device);
   unsetenv("GK_CUDA_PROBE");
 }
@@ -96,8 +96,6 @@ TEST_WITH(context_fails, begin, end) {
   assert_int_equal(capability_of(device, "DO_WHILE")->how, GK_NATIVE);
   gk_device_close(device);
 }
-
-/* ---- a graph that never ends ------------------------------------------------------------------------------------- */
 
 /* The whole life of a process: the next backend is taken, and nothing waits, as that would never end. */
 static int live_with_a_hang(void) {

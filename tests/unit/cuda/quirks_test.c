@@ -12,8 +12,6 @@ enum {
 
 static const gk_slot_desc slots[] = {GK_BUFFER(FLAG, int)};
 
-/* ---- random lists ------------------------------------------------------------------------------------------------ */
-
 typedef struct watched {
   bench b; /* first: the device's user */
   const gk_gates *gates;
@@ -131,8 +129,6 @@ TEST(all_that_is_seen) {
   for (uint32_t k = 0; k < WAYS; ++k) /* the lists are worth it */
     if (1u << k & BY_CHAINS) assert_true(sum.seen[k] > sum.lists / 200);
 }
-
-/* ---- a few lists ------------------------------------------------------------------------------------------------- */
 
 static uint32_t needed_by(const gk_task *tasks, size_t count, uint32_t bits) {
   planned_list p;

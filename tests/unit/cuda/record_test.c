@@ -100,4 +100,4 @@ TEST_ON_CUDA(test_recorded_is_found_once) {
   gk_host_free(found.nodes);
 }
 
-int main(__attribute__((unused)) int count, char **words) { return run_on_simgpu(words); }
+int main(UNUSED int count, char **words) { return run_on_simgpu(words); }

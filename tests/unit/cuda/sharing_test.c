@@ -98,9 +98,9 @@ CLEAN(test_own_stream_is_captured) {
     (void)enter_context(device);
     const CUstream other = new_stream();
     begin_capture(stream);
-    assert_fails(GK_ERROR_INVALID, says, waited_for(graph, 0));
-    assert_fails(GK_ERROR_INVALID, says, gk_launch_on(graph, 0, other));
-    assert_fails(GK_ERROR_INVALID, says, gk_download(device, &value, x, sizeof value));
+    assert_invalid(says, waited_for(graph, 0));
+    assert_invalid(says, gk_launch_on(graph, 0, other));
+    assert_invalid(says, gk_download(device, &value, x, sizeof value));
     end_empty_capture(stream);
     run_to_end(graph, 0);
     ASSERT_VALUES({x, 1 + 2 + 3});
@@ -175,11 +175,11 @@ CLEAN(test_captured) {
   CUcontext mine, popped;
   RIGHT(cu.cuCtxCreate(&mine, 0, 0));
   const gk_cuda_sharing once_more = GK_CUDA_SHARE(context, stream);
-  assert_fails(GK_ERROR_INVALID, "the stream is being captured", open_sharing(0, &once_more.base, &second));
-  assert_fails(GK_ERROR_INVALID, captured_says, gk_launch(graph, 0));
-  assert_fails(GK_ERROR_INVALID, "was not launched yet", gk_wait(graph, NULL));
-  assert_fails(GK_ERROR_INVALID, captured_says, gk_upload(device, x, &value, sizeof value));
-  assert_fails(GK_ERROR_INVALID, captured_says, gk_graph_create(device, &looping, GK_HOST_GATED, &more));
+  assert_invalid("the stream is being captured", open_sharing(0, &once_more.base, &second));
+  assert_invalid(captured_says, gk_launch(graph, 0));
+  assert_invalid("was not launched yet", gk_wait(graph, NULL));
+  assert_invalid(captured_says, gk_upload(device, x, &value, sizeof value));
+  assert_invalid(captured_says, gk_graph_create(device, &looping, GK_HOST_GATED, &more));
   assert_null(gk_alloc(device, 4, GK_DEVICE_MEMORY));
   assert_says(captured_says);
   RIGHT(cu.cuCtxPopCurrent(&popped));
@@ -199,14 +199,14 @@ CLEAN(test_captured_elsewhere) {
     int *x = int_on(device, 1);
     gk_graph *here = NEW_GRAPH(device, &looping, bits, {X, x}, {LEFT, int_on(device, 3)});
     begin_capture(stream);
-    assert_fails(GK_ERROR_INVALID, captured_says, gk_launch_on(here, 0, other));
-    assert_fails(GK_ERROR_INVALID, captured_says, gk_launch_on(here, 0, NULL));
+    assert_invalid(captured_says, gk_launch_on(here, 0, other));
+    assert_invalid(captured_says, gk_launch_on(here, 0, NULL));
     (sim->fail)(1, CUDA_ERROR_UNKNOWN, SIMGPU_NOW); /* whether it is lost can't be asked now, and needn't */
     assert_int_equal(gk_launch_on(here, 0, other), GK_ERROR_DEVICE);
     assert_non_null(failed_call());
     end_empty_capture(stream);
     begin_capture(other);
-    assert_fails(GK_ERROR_INVALID, "the stream is being captured, and what gk puts there",
+    assert_invalid("the stream is being captured, and what gk puts there",
                  gk_launch_on(here, 0, other));
     end_empty_capture(other);
     assert_ok(run_on_stream(here, 0, other));
@@ -224,17 +224,15 @@ CLEAN(test_asked_while_captured) {
   gk_graph *graph = NEW_GRAPH(device, &straight, 0, {X, x});
   for (int k = 0; k < 16; ++k) assert_ok(gk_launch(graph, 0));
   begin_capture(stream);
-  assert_fails(GK_ERROR_INVALID, captured_says, gk_wait(graph, &status));
+  assert_invalid(captured_says, gk_wait(graph, &status));
   assert_null(status);
-  assert_fails(GK_ERROR_INVALID, captured_says, gk_poll(graph, &status));
-  assert_fails(GK_ERROR_INVALID, captured_says, gk_launch(graph, 0)); /* the seventeenth */
+  assert_invalid(captured_says, gk_poll(graph, &status));
+  assert_invalid(captured_says, gk_launch(graph, 0)); /* the seventeenth */
   end_empty_capture(stream);
   assert_ok(gk_wait(graph, &status));
   assert_int_equal(status->launch, 16);
   ASSERT_VALUES({x, 17});
 }
-
-/* ---- captures of others ------------------------------------------------------------------------------------------ */
 
 /* All that gk does with a device, from its opening on. */
 static void do_everything(CUstream stream, uint32_t bits) {
@@ -295,11 +293,9 @@ CLEAN(test_captures_of_others) {
   }
 }
 
-/* ---- refused ----------------------------------------------------------------------------------------------------- */
-
 static void refused(int ordinal, const gk_extension *next, const char *words) {
   gk_device *device = NULL;
-  assert_fails(GK_ERROR_INVALID, words, open_sharing(ordinal, next, &device));
+  assert_invalid(words, open_sharing(ordinal, next, &device));
   assert_null(device);
 }
 
@@ -320,7 +316,7 @@ CLEAN(test_refused_extensions) {
   assert_fails(GK_ERROR_NO_DEVICE, "there are 3 devices, counted from 0; 3 was asked for",
                open_sharing(3, NULL, &device));
   sharing = (gk_cuda_sharing)GK_CUDA_SHARE(NULL, NULL);
-  assert_fails(GK_ERROR_INVALID, "extension",
+  assert_invalid("extension",
                gk_device_open(&(gk_device_desc){.backend = "openmp", .next = &sharing.base}, &device));
 }
 
@@ -377,17 +373,17 @@ CLEAN(test_each_call_fails) {
 CLEAN(test_whose_device_it_is) {
   CUcontext context = (CUcontext)(uintptr_t)1;
   gk_device *openmp = new_device("openmp", 0), *device = share(NULL, NULL);
-  assert_fails(GK_ERROR_INVALID, "gk_cuda_context: the device is one of backend openmp; open one of backend cuda",
+  assert_invalid("gk_cuda_context: the device is one of backend openmp; open one of backend cuda",
                gk_cuda_context(openmp, &context, NULL));
   assert_null(context);
-  assert_fails(GK_ERROR_INVALID, "gk_cuda_context: there is no device", gk_cuda_context(NULL, &context, NULL));
+  assert_invalid("gk_cuda_context: there is no device", gk_cuda_context(NULL, &context, NULL));
   discard(device);
 #ifdef GK_DEBUG
-  assert_fails(GK_ERROR_INVALID, "gk_cuda_context: this device was closed", gk_cuda_context(device, &context, NULL));
+  assert_invalid("gk_cuda_context: this device was closed", gk_cuda_context(device, &context, NULL));
 #endif
 }
 
-int main(__attribute__((unused)) int count, char **words) {
+int main(UNUSED int count, char **words) {
   setenv("SIMGPU_DEVICES", "3", 1);
   return run_on_simgpu(words);
 }

@@ -6,8 +6,6 @@
 
 static const gk_slot_desc slots[] = {GK_BUFFER(FLAG, int)};
 
-/* ---- where ------------------------------------------------------------------------------------------------------- */
-
 static void check_layout(const gk_gates *g, const gki_cuda_layout *l) {
   const struct { size_t at, count, bytes, alignment; } parts[] = {
     {l->points, g->point_count, sizeof(gki_cuda_point), 64}, {l->exits, g->exit_count + 1, sizeof(gki_cuda_exit), 4},
@@ -32,8 +30,6 @@ static void check_shared(const gk_plan *plan, const gki_cuda_shared *s) {
   const size_t needed = sizeof(gki_cuda_status) + plan->loop_count * 9 + plan->checkpoint_count;
   assert_true(s->status_bytes >= (needed + 7) / 8 * 8 && s->status_bytes < needed + 64 && s->status_bytes % 64 == 0);
 }
-
-/* ---- what -------------------------------------------------------------------------------------------------------- */
 
 static void check_points(const gk_gates *g, const gki_cuda_point *points) {
   for (uint32_t k = 0; k < g->point_count; ++k) {
@@ -127,8 +123,6 @@ TEST(test_tables) {
     free_planned(&p);
   }
 }
-
-/* ---- how large --------------------------------------------------------------------------------------------------- */
 
 TEST(test_sizes) {
   const uint32_t most = UINT32_MAX;

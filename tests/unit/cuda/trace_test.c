@@ -104,13 +104,13 @@ TEST_ON_HAND(test_armed) {
   assert_ok(gk_cuda_add(device, &pausing, GK_CUDA_RESUMABLE, whole, NULL, 0, &graph, &last));
   keep(graph, destroy_graph);
   const CUgraphExec exec = new_exec(whole);
-  assert_fails(GK_ERROR_INVALID, "is not bound", gk_cuda_arm(graph, exec, 0));
+  assert_invalid("is not bound", gk_cuda_arm(graph, exec, 0));
   BIND(graph, {X, x}, {N, n}, {FLAG, flag});
   assert_ok(gk_cuda_arm(graph, exec, 0));
   hand_launch(exec);
   assert_ok(gk_poll(graph, NULL));
   assert_ok(gk_cuda_arm(graph, exec, HERE));
-  assert_fails(GK_ERROR_INVALID, "gk_cuda_arm", gk_launch(graph, 0));
+  assert_invalid("gk_cuda_arm", gk_launch(graph, 0));
   assert_some_said("lower{build nodes[");
   assert_some_said("}}slots{}}arm pausing[1]{}arm pausing[1]{}!pausing yielded at HERE[1];arm pausing at HERE[2]{}"
                    "launch pausing[3]{}");
@@ -156,7 +156,7 @@ TEST_ON_CUDA(test_compiling_fails) {
 
 #endif
 
-int main(__attribute__((unused)) int count, char **words) {
+int main(UNUSED int count, char **words) {
   with_range_tool();
   return run_on_simgpu(words);
 }

@@ -18,8 +18,6 @@ static int32_t host_consult(const char *at, int32_t value) {
   return value;
 }
 
-/* ---- COPY and FILL ----------------------------------------------------------------------------------------------- */
-
 enum { TO = 1, FROM, ITEMS, COUNT, TO_ROOM, FROM_ROOM, SLOTS, MOST = 400 };
 
 typedef struct mover {
@@ -255,8 +253,6 @@ TEST(test_word) {
   HOST_RUN(1, 2, gki_fill(m.task));
   assert_int_equal(to[0], 0);
 }
-
-/* ---- the probe's ------------------------------------------------------------------------------------------------- */
 
 TEST(test_set_list) {
   static const gki_cuda_setting list[] = {{10, 0, 1}, {11, 1, 0}, {12, GKI_CUDA_NONE, 4}, {10, 2, 0}};

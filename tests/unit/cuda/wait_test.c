@@ -86,4 +86,4 @@ TEST_ON_CUDA(asks_for_an_event_for_a_while) {
   }
 }
 
-int main(__attribute__((unused)) int count, char **words) { return run_on_simgpu(words); }
+int main(UNUSED int count, char **words) { return run_on_simgpu(words); }
