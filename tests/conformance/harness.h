@@ -15,7 +15,7 @@ struct trial {
   bool sweep;
   outcome outcome;
   char text[2000]; /* what failed, or why it is skipped */
-  bool borrowed;   /* the device is closed by somebody else */
+  bool borrowed;   /* another trial closes the device */
   uint32_t bits;   /* for every graph, beside those that the case asks for */
   buffer *buffers;
   subject *subjects;

@@ -50,7 +50,7 @@ GK_KERNEL(squares, (out(int, to), atomic(int, full), value(int, room))) {
   if (i < room) to[i] = i * i;
   else gk_atomic_exchange(&full[0], 1);
 }
-/* Comes to a meeting and waits a while for the others; `met` counts who has seen them all. */
+/* Comes to a meeting and waits a while for the others; `met`: this item has seen them all. */
 GK_KERNEL(meet, (atomic(int, here), out(int, met), value(int, others), value(int, patience))) {
   int seen = gk_atomic_add(&here[0], 1) + 1;
   for (int k = 0; k < patience && seen < others; k++) { seen = gk_atomic_add(&here[0], 0); }

@@ -182,7 +182,7 @@ TRACED(included_lists_in_blocks,
        {0, "M=2 H=1 F=1 -> A=1 E=0 part.PART_OWN=1 part.PART_N=2, yielded part.FIRST, passes M=0 part.OUTER=0"},
        {10 + FIRST, "F=0 H=0 -> A=3 E=1 part.PART_OWN=2 part.PART_N=0, passes M=2 part.OUTER=2"})
 
-/* Labels add up, names join, arguments are handed on; what is handed on by nobody is each inclusion's own. */
+/* Labels add up, names join, arguments are handed on; each inclusion has its own of all other slots. */
 CASE(lists_in_lists) {
   enum { MID_TO = 1, MID_STOP, MID_OWN };
   static const gk_slot_desc mid_slots[] = {GK_BUFFER(MID_TO, int), GK_BUFFER(MID_STOP, int), INT(MID_OWN)};
@@ -354,7 +354,7 @@ CASE(bits_change_no_meaning) {
 /* ---- the guarantee, by hand; random.c has it at large ------------------------------------------------------------ */
 
 /* Two checkpoints in nested loops whose blocks do nothing while their flag is set; each yields wherever a flag can be
- * set from outside. In the end everything is as if nobody had yielded, but for blocks that ran again. */
+ * set from outside. In the end everything is as without a yield, but for blocks that ran again. */
 CASE(interrupted_is_as_uninterrupted) {
 #define INTERRUPTED \
   GK_DO_WHILE(M, .label = OUTER), NOTE(X, ONE), SET(N, 2), GK_DO_WHILE(N, .label = INNER), NOTE(X, TWO), \

@@ -70,6 +70,10 @@ static void print_kernel(FILE *to, const gk_list *list, const gk_task *task) {
 }
 
 static void print_task(FILE *to, const gk_list *list, const gk_task *task) {
+  static const char *const blocks[] = {
+    [GK_OP_DO_WHILE] = "GK_DO_WHILE", [GK_OP_WHILE] = "GK_WHILE", [GK_OP_IF] = "GK_IF", [GK_OP_SWITCH] = "GK_SWITCH",
+    [GK_OP_ELSE] = "GK_ELSE", [GK_OP_CASE] = "GK_CASE", [GK_OP_PARALLEL] = "GK_PARALLEL",
+    [GK_OP_SECTION] = "GK_SECTION", [GK_OP_END] = "GK_END"};
   bool plain = !task->bits && !task->offset && !task->from_offset;
   switch (task->op) {
   case GK_OP_KERNEL: print_kernel(to, list, task); break;
@@ -96,20 +100,14 @@ static void print_task(FILE *to, const gk_list *list, const gk_task *task) {
     print_args(to, list, task, ", ");
     fprintf(to, ")");
     break;
-  case GK_OP_DO_WHILE: fprintf(to, "GK_DO_WHILE(%s)", task->name); break;
-  case GK_OP_WHILE: fprintf(to, "GK_WHILE(%s)", task->name); break;
-  case GK_OP_IF: fprintf(to, "GK_IF(%s)", task->name); break;
-  case GK_OP_SWITCH: fprintf(to, "GK_SWITCH(%s)", task->name); break;
   case GK_OP_CHECKPOINT:
     if (!task->flag) fprintf(to, "GK_TARGET(%d)", (int)task->label);
     else fprintf(to, "GK_CHECKPOINT_AT(%d, %s, %u)", (int)task->label, slot_text(list, task->flag),
                  (unsigned)task->offset);
     break;
-  case GK_OP_ELSE: fprintf(to, "GK_ELSE"); break;
-  case GK_OP_CASE: fprintf(to, "GK_CASE"); break;
-  case GK_OP_PARALLEL: fprintf(to, "GK_PARALLEL"); break;
-  case GK_OP_SECTION: fprintf(to, "GK_SECTION"); break;
-  default: fprintf(to, "GK_END"); break;
+  default:
+    fprintf(to, "%s", blocks[task->op]);
+    if (task->flag) fprintf(to, "(%s)", task->name);
   }
 }
 

@@ -1,5 +1,5 @@
 /* Makes a story that fails smaller, as long as it fails: deeds left out, lines and blocks left out, blocks unwrapped,
- * slots that nobody uses left out. */
+ * unused slots left out. */
 #include "random_story.h"
 #include <string.h>
 #include <time.h>
@@ -20,25 +20,29 @@ static bool still_fails(shrinker *k) {
   return k->fails(k->user, k->s);
 }
 
+static story before; /* the last attempt that failed as it shall */
+
+/* Whether an attempt fails, too; else all is as before. */
+static bool is_kept(shrinker *k) {
+  const bool kept = still_fails(k);
+  if (kept) before = *k->s;
+  else *k->s = before;
+  return kept;
+}
+
 static bool drop_deeds(shrinker *k) {
   story *s = k->s;
   bool any = false;
   for (uint32_t at = s->deed_count; at-- > 0;) {
-    deed before = s->deeds[at];
-    memmove(&s->deeds[at], &s->deeds[at + 1], (s->deed_count - at - 1) * sizeof before);
+    deed *d = &s->deeds[at];
+    memmove(d, d + 1, (s->deed_count - at - 1) * sizeof *d);
     --s->deed_count;
-    if (still_fails(k)) {
-      any = true;
-      continue;
-    }
-    memmove(&s->deeds[at + 1], &s->deeds[at], (s->deed_count - at) * sizeof before);
-    s->deeds[at] = before;
-    ++s->deed_count;
-    if (before.kind != DEED_LAUNCH || (!before.queued && before.waits)) continue;
-    s->deeds[at].queued = 0;
-    s->deeds[at].waits = true;
-    if (still_fails(k)) any = true;
-    else s->deeds[at] = before;
+    const bool dropped = is_kept(k);
+    any |= dropped;
+    if (dropped || d->kind != DEED_LAUNCH || (!d->queued && d->waits)) continue;
+    d->queued = 0;
+    d->waits = true;
+    any |= is_kept(k);
   }
   return any;
 }
@@ -76,19 +80,11 @@ static bool leave_out(listing *l, size_t line, bool whole) {
 }
 
 static bool drop_lines(shrinker *k, listing *l) {
-  static gk_task before[MAX_TASKS];
   bool any = false;
   for (size_t step = 0; step < 2 * l->list.task_count; ++step) {
-    size_t count = l->list.task_count;
-    memcpy(before, l->tasks, count * sizeof *before);
-    if (!leave_out(l, step / 2, step % 2 == 0)) continue;
-    if (still_fails(k)) {
-      any = true;
-      step -= step % 2 + 1; /* the same line again: another is there now */
-      continue;
-    }
-    memcpy(l->tasks, before, count * sizeof *before);
-    l->list.task_count = count;
+    if (!leave_out(l, step / 2, step % 2 == 0) || !is_kept(k)) continue;
+    any = true;
+    step -= step % 2 + 1; /* the same line again: another is there now */
   }
   return any;
 }
@@ -96,12 +92,11 @@ static bool drop_lines(shrinker *k, listing *l) {
 static bool simplify(shrinker *k, listing *l) {
   bool any = false;
   for (size_t line = 0; line < l->list.task_count; ++line) {
-    gk_task before = l->tasks[line], *task = &l->tasks[line];
-    if (before.op != GK_OP_KERNEL || !before.items[0] || before.items[1]) continue;
+    gk_task *task = &l->tasks[line];
+    if (task->op != GK_OP_KERNEL || !task->items[0] || task->items[1]) continue;
     task->items[0] = 0;
     task->offset = 0;
-    if (still_fails(k)) any = true;
-    else *task = before;
+    any |= is_kept(k);
   }
   return any;
 }
@@ -118,38 +113,32 @@ static bool is_used(const gk_list *list, gk_slot slot) {
   return false;
 }
 
-/* Of the outermost list, whose first slots aren't given by anybody; numbers stay as they are. */
+/* Of the outermost list, whose first slots no INCLUDE gives; numbers stay as they are. */
 static bool drop_slots(shrinker *k, listing *l) {
-  static gk_slot_desc before[MAX_SLOTS];
-  size_t count = l->list.slot_count, kept = 0;
-  memcpy(before, l->slots, count * sizeof *before);
+  const size_t count = l->list.slot_count;
+  size_t kept = 0;
   for (size_t at = 0; at < count; ++at)
-    if (is_used(&l->list, before[at].slot)) l->slots[kept++] = before[at];
+    if (is_used(&l->list, l->slots[at].slot)) l->slots[kept++] = l->slots[at];
   l->list.slot_count = kept;
-  if (kept < count && still_fails(k)) return true;
-  memcpy(l->slots, before, count * sizeof *before);
-  l->list.slot_count = count;
-  return false;
+  return kept < count && is_kept(k);
 }
 
+/* Without bits of the graph and memory that begins by chance, or without one of them. */
 static bool plainer(shrinker *k) {
   story *s = k->s;
-  uint32_t bits = s->bits;
-  bool plain = s->plain;
-  s->bits &= GK_CANCELLABLE;
-  s->plain = true;
-  if ((bits != s->bits || !plain) && still_fails(k)) return true;
-  s->plain = plain;
-  if (bits != s->bits && still_fails(k)) return true;
-  s->bits = bits;
-  s->plain = true;
-  if (!plain && still_fails(k)) return true;
-  s->plain = plain;
+  const bool bits = s->bits & ~(uint32_t)GK_CANCELLABLE, memory = !s->plain;
+  for (int what = 3; what > 0; --what) {
+    if (!(what & 1 && bits) && !(what & 2 && memory)) continue;
+    if (what & 1) s->bits &= GK_CANCELLABLE;
+    if (what & 2) s->plain = true;
+    if (is_kept(k)) return true;
+  }
   return false;
 }
 
 void story_shrink(story *s, bool (*fails)(void *user, story *s), void *user) {
   shrinker k = {s, fails, user, time(NULL) + SECONDS};
+  before = *s;
   for (bool any = true; any && time(NULL) < k.end;) {
     any = drop_deeds(&k);
     any |= plainer(&k);

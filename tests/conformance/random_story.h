@@ -1,4 +1,4 @@
-/* A story: lists that include each other, and deeds of a host. For those who write, run, shrink and print them. */
+/* A story: lists that include each other, and deeds of a host. */
 #ifndef RANDOM_STORY_H
 #define RANDOM_STORY_H
 #include "gk.h"

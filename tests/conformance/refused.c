@@ -137,8 +137,7 @@ CASE(list_longer_than_the_limit) {
 
 CASE(zero_or_oversize_launch_shape) {
   enum { TO = 1, SMALL, WIDE, BEHIND };
-  static const gk_slot_desc slots[] = {GK_OWN(TO, int, 4), GK_OWN(SMALL, int, 1), GK_DEFAULT(WIDE, int64_t, 0),
-                                       GK_OWN(BEHIND, int, 1)};
+  static const gk_slot_desc slots[] = {GK_OWN(TO, int, 4), INT(SMALL), GK_DEFAULT(WIDE, int64_t, 0), INT(BEHIND)};
   static const int64_t oversize[] = {(int64_t)INT32_MAX + 1, (int64_t)1 << 40, INT64_MAX};
   GRAPH_OF(s, slots, GK_RUN(count, WIDE, TO), GK_RUN(count, SMALL, TO), HIT(BEHIND));
   trace(s, 0, "TO=0 BEHIND=1"); /* over nothing it does nothing, and what follows runs */
@@ -155,19 +154,16 @@ CASE(zero_or_oversize_launch_shape) {
 
 CASE(race_between_sections) {
   static const gk_task wrong[][8] = {
-    {GK_PARALLEL, GK_SECTION, HIT(A), GK_END, GK_SECTION, GK_COPY(B, A, GK_ONE), GK_END, GK_END},
-    {GK_PARALLEL, GK_SECTION, GK_RUN(assign, GK_ONE, C, A), GK_END, GK_SECTION, SET(A, 1), GK_END, GK_END},
-    {GK_PARALLEL, GK_SECTION, SET(A, 2), GK_END, GK_SECTION, SET(A, 1), GK_END, GK_END},
-    {GK_PARALLEL, GK_SECTION, GK_RUN(total, GK_ONE, B, A), GK_END, GK_SECTION, GK_RUN(assign, GK_ONE, C, A), GK_END,
-     GK_END},
-  };
+    {PARALLEL(SECTION(HIT(A)), SECTION(GK_COPY(B, A, GK_ONE)))},
+    {PARALLEL(SECTION(GK_RUN(assign, GK_ONE, C, A)), SECTION(SET(A, 1)))},
+    {PARALLEL(SECTION(SET(A, 2)), SECTION(SET(A, 1)))},
+    {PARALLEL(SECTION(GK_RUN(total, GK_ONE, B, A)), SECTION(GK_RUN(assign, GK_ONE, C, A)))}};
   for (size_t k = 0; k < GK_COUNT(wrong); ++k)
     refuses_list(t, LIST_OF(wrong[k], letters), "race", 5, "slot 1 (A)|task 2|in another section");
-  static const gk_task flags[] = {GK_PARALLEL, GK_SECTION, GK_WHILE(A), SET(B, 1), GK_END, GK_END,
-                                  GK_SECTION, SET(A, 0), GK_END, GK_END};
+  static const gk_task flags[] = {PARALLEL(SECTION(GK_WHILE(A), SET(B, 1), GK_END), SECTION(SET(A, 0)))};
   refuses_list(t, LIST_OF(flags, letters), "race", 7, "slot 1 (A)|in another section");
-  GRAPH(s, GK_PARALLEL, GK_SECTION, GK_RUN(assign, GK_ONE, B, A), GK_RUN(total, GK_ONE, A, U), GK_END, GK_SECTION,
-        GK_RUN(assign, GK_ONE, C, A), GK_RUN(total, GK_ONE, A, U), GK_END, GK_END,
+  GRAPH(s, PARALLEL(SECTION(GK_RUN(assign, GK_ONE, B, A), GK_RUN(total, GK_ONE, A, U)),
+                    SECTION(GK_RUN(assign, GK_ONE, C, A), GK_RUN(total, GK_ONE, A, U))),
         HIT(A)); /* only read, or only summed into, in both */
   trace(s, 0, "A=3 -> A=4 B=3 C=3 U=6");
 }
@@ -190,7 +186,7 @@ CASE(unbound_slot_at_launch) {
 CASE(no_memory_for_no_items) {
   enum { TO = 1, FROM, NUMBER, COUNT, IN, SUMS };
   static const gk_slot_desc slots[] = {GK_BUFFER(TO, int), GK_BUFFER(FROM, int), GK_SCALAR(NUMBER, int),
-                                       GK_OWN(COUNT, int, 1), GK_OWN(IN, int, 1), GK_BUFFER(SUMS, int)};
+                                       INT(COUNT), INT(IN), GK_BUFFER(SUMS, int)};
   GRAPH_OF(s, slots, GK_RUN(add_to, NUMBER, TO, FROM), GK_RUN_2D(number, GK_ONE, NUMBER, TO, NUMBER),
            GK_RUN(total, NUMBER, FROM, SUMS), GK_FILL(FROM, NUMBER, 3), GK_COPY(TO, FROM, COUNT), HIT(IN));
   buffer *to = buffer_of(t, 3), *from = buffer_of(t, 2), *sums = buffer_of(t, 1);
@@ -217,24 +213,22 @@ CASE(no_memory_for_no_items) {
 }
 
 CASE(flag_pointer_null) {
-  enum { FLAG = 1, IN };
-  static const gk_slot_desc slots[] = {GK_BUFFER(FLAG, int), GK_OWN(IN, int, 1)};
-  GRAPH_OF(s, slots, GK_CHECKPOINT(FIRST, FLAG), HIT(IN), GK_END);
+  GRAPH(s, GK_CHECKPOINT(FIRST, P), HIT(A), GK_END);
   buffer *flag = buffer_of(t, 2);
-  bind_buffer(s, FLAG, flag);
-  trace(s, 0, "IN=1");
-  must(t, gk_bind(graph(s), FLAG, NULL));
-  launch_refused(s, 0, "slot 1 (FLAG) is not bound|task 0 (CHECKPOINT FIRST)");
-  launch_refused(s, FIRST, "slot 1 (FLAG) is not bound");
-  must(t, gk_bind(graph(s), FLAG, (char *)buffer_at(flag) + 2)); /* no address that an int32 can have */
-  launch_refused(s, 0, "slot 1 (FLAG)|no multiple of 4|task 0 (CHECKPOINT FIRST)");
-  bind_buffer(s, FLAG, flag);
-  trace(s, FIRST, "IN=2");
+  bind_buffer(s, P, flag);
+  trace(s, 0, "A=1");
+  must(t, gk_bind(graph(s), P, NULL));
+  launch_refused(s, 0, "slot 21 (P) is not bound|task 0 (CHECKPOINT FIRST)");
+  launch_refused(s, FIRST, "slot 21 (P) is not bound");
+  must(t, gk_bind(graph(s), P, (char *)buffer_at(flag) + 2)); /* no address that an int32 can have */
+  launch_refused(s, 0, "slot 21 (P)|no multiple of 4|task 0 (CHECKPOINT FIRST)");
+  bind_buffer(s, P, flag);
+  trace(s, FIRST, "A=2");
 }
 
 CASE(flag_beyond_the_memory) {
   enum { STATE = 1, IN };
-  static const gk_slot_desc slots[] = {GK_OWN(STATE, int, 4), GK_OWN(IN, int, 1)};
+  static const gk_slot_desc slots[] = {GK_OWN(STATE, int, 4), INT(IN)};
   GRAPH_OF(s, slots, GK_CHECKPOINT_AT(FIRST, STATE, 16), HIT(IN), GK_END);
   launch_refused(s, 0, "slot 1 (STATE) has 16 bytes|task 0 (CHECKPOINT FIRST)|gk_resize");
   resize(s, STATE, 5);
@@ -243,7 +237,7 @@ CASE(flag_beyond_the_memory) {
 
 CASE(flag_or_count_beyond_a_block) {
   enum { STATE = 1, COUNT, IN };
-  static const gk_slot_desc slots[] = {GK_BUFFER(STATE, int), GK_SCALAR(COUNT, int), GK_OWN(IN, int, 1)};
+  static const gk_slot_desc slots[] = {GK_BUFFER(STATE, int), GK_SCALAR(COUNT, int), INT(IN)};
   GRAPH_OF(s, slots, GK_IF(STATE, .offset = 12), GK_FILL(STATE, COUNT, 7), GK_END, HIT(IN));
   buffer *small = buffer_of(t, 3), *large = buffer_of(t, 4);
   bind_buffer(s, STATE, small);
@@ -256,18 +250,16 @@ CASE(flag_or_count_beyond_a_block) {
 }
 
 CASE(memory_that_was_freed) {
-  enum { TO = 1 };
-  static const gk_slot_desc slots[] = {GK_BUFFER(TO, int)};
-  GRAPH_OF(s, slots, HIT(TO));
+  GRAPH(s, HIT(P));
   buffer *first = buffer_of(t, 2);
-  bind_buffer(s, TO, first);
-  trace(s, 0, "TO=1");
+  bind_buffer(s, P, first);
+  trace(s, 0, "P=1");
   buffer_free(first);
-  launch_refused(s, 0, "slot 1 (TO)|was freed|task 0 (count)|bind other memory");
+  launch_refused(s, 0, "slot 21 (P)|was freed|task 0 (count)|bind other memory");
   buffer *second = buffer_of(t, 2); /* perhaps at the same address */
-  launch_refused(s, 0, "slot 1 (TO)|was freed");
-  bind_buffer(s, TO, second);
-  trace(s, 0, "TO=1");
+  launch_refused(s, 0, "slot 21 (P)|was freed");
+  bind_buffer(s, P, second);
+  trace(s, 0, "P=1");
 }
 
 CASE(wait_without_launch) {

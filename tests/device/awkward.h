@@ -1,5 +1,5 @@
 /* A backend for tests, named "awkward": everything that a far device may do to common. Its memory is apart: what it
- * gives out lies in a range that nobody may touch. Submits are queued, and a thread of the device's own carries them
+ * gives out lies in a range that can't be touched. Submits are queued, and a thread of the device's own carries them
  * out later, in batches; flags are snapshots that come when the batch is over. What a launch hands over is copied, and
  * only slots said to be changed are looked at. `loop` takes as many passes as it pleases, also none; sections run in
  * any order, interleaved. It watches whether common keeps the rules of gk_backend.h, and fails when asked to. */
@@ -15,7 +15,7 @@ typedef enum awkward_how {
 
 void awkward_register(void); /* again: nothing */
 /* Delays, sizes of batches, passes taken by `loop`, the order of sections and of items, of devices opened from now on.
- * 0: no delays, and whoever waits for the device carries its work out in its place, which is fast. */
+ * 0: no delays, and a thread that waits for the device carries out its work, which is fast. */
 void awkward_seed(uint64_t seed);
 
 /* The call-th entry that can fail does, from now (1: the next), with that code; 0: none. Those that can are open,
