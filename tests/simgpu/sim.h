@@ -7,13 +7,8 @@
 #include <stdbool.h>
 
 /* Error codes that gk doesn't tell apart. */
-enum {
-  SIM_ERROR_CAPTURE_MERGE = 902,
-  SIM_ERROR_CAPTURE_UNMATCHED = 903,
-  SIM_ERROR_CAPTURE_ISOLATION = 905,
-  SIM_ERROR_CAPTURE_WRONG_THREAD = 908,
-  SIM_ERROR_REGISTERED = 712
-};
+enum { SIM_ERROR_CAPTURE_MERGE = 902, SIM_ERROR_CAPTURE_UNMATCHED = 903, SIM_ERROR_CAPTURE_ISOLATION = 905,
+       SIM_ERROR_CAPTURE_WRONG_THREAD = 908, SIM_ERROR_REGISTERED = 712 };
 
 /* Larger parameters crash drivers when a node gets them. */
 enum { SIM_NODE_BYTES = 4096, SIM_LAUNCH_BYTES = 32764, SIM_BLOCK = 1024, SIM_SHARED = 49152 };
@@ -68,8 +63,7 @@ extern pthread_mutex_t sim_lock;
 extern int sim_version, sim_device_count, sim_arch;
 int sim_shared_most(void); /* shared memory of a block, if it is asked for */
 extern uint64_t sim_seed, sim_passes, sim_memory_bytes;
-extern bool sim_held, sim_lazy, sim_settles;
-extern bool sim_launch_blocking; /* CUDA_LAUNCH_BLOCKING */
+extern bool sim_held, sim_lazy, sim_settles, sim_launch_blocking; /* the last: CUDA_LAUNCH_BLOCKING */
 extern uint64_t sim_busy; /* questions left until kernels of this process run */
 extern simgpu_counts sim_count; /* device's counts are added up by it under the lock */
 
@@ -169,8 +163,7 @@ typedef struct sim_device {
   bool closing; /* it is ended just now */
   _Atomic bool hung; /* something on it didn't end for a while */
   unsigned char *range; /* reserved addresses: [range, range + used) were given out, and never are again */
-  size_t used;
-  size_t taken; /* bytes of live blocks */
+  size_t used, taken; /* taken: bytes of live blocks */
   sim_block *blocks;
   sim_freed *freed;
   size_t freed_count;
@@ -178,8 +171,7 @@ typedef struct sim_device {
   pthread_t thread;
   pthread_cond_t work, done;
   bool ending;
-  struct sim_stream *streams;
-  struct sim_stream *running; /* whose item is carried out */
+  struct sim_stream *streams, *running; /* running: whose item is carried out */
   uint64_t random;         /* which stream goes on */
   uint64_t streams_random; /* where the next stream's own begins */
   uint64_t launch_random, passes_most; /* for the item that is carried out, */
@@ -290,8 +282,7 @@ typedef struct sim_item { /* of work for a stream */
 typedef struct sim_stream {
   sim_object base;
   struct sim_stream *next;
-  bool blocking; /* waits for the default stream, and that for it */
-  bool is_default;
+  bool is_default, blocking; /* blocking: waits for the default stream, and that for it */
   uint64_t id; /* never given out again */
   uint64_t random; /* of its items: what other streams do, and when, doesn't matter to them */
   sim_item *first, *last;
