@@ -178,25 +178,6 @@ CASE(test_no_room_for_stacks) {
   assert_warns_of(1);
 }
 
-CASE(test_size_of_stacks) {
-  static const struct { const char *text; size_t bytes; } sizes[] = {
-    {"3000", 3000 << 10}, {"3000k", 3000 << 10}, {" 3 M ", 3 << 20}, {"3000000B", 3000000}, {"1g", 1 << 30}};
-  for (size_t k = 0; k < GK_COUNT(sizes); ++k) {
-    setenv("OMP_STACKSIZE", sizes[k].text, 1);
-    assert_team_of(4);
-    assert_int_equal(stack_bytes, sizes[k].bytes);
-  }
-  static const char *const useless[] = {"much", "0", "-1", "3X", "3MM", "M", "3 M 4", "99999999999999999999",
-                                        "99999999999G"};
-  for (size_t k = 0; k < GK_COUNT(useless); ++k) {
-    setenv("OMP_STACKSIZE", useless[k], 1);
-    gki_openmp_device device = {0};
-    gki_begin();
-    assert_fails(GK_ERROR_INVALID, "OMP_STACKSIZE", gki_openmp.open(&device, &(gk_device_desc){.threads = 2}));
-    assert_says(useless[k]);
-  }
-}
-
 /* It is made as large as it has to be. */
 CASE(test_a_small_stack) {
   static const char *const small[] = {"1B", "16K", "20000B"};
@@ -214,6 +195,25 @@ CASE(test_a_small_stack) {
   least_stack = SIZE_MAX;
   assert_team_of(1);
   assert_warns_of(1);
+}
+
+CASE(test_size_of_stacks) {
+  static const struct { const char *text; size_t bytes; } sizes[] = {
+    {"3000", 3000 << 10}, {"3000k", 3000 << 10}, {" 3 M ", 3 << 20}, {"3000000B", 3000000}, {"1g", 1 << 30}};
+  for (size_t k = 0; k < GK_COUNT(sizes); ++k) {
+    setenv("OMP_STACKSIZE", sizes[k].text, 1);
+    assert_team_of(4);
+    assert_int_equal(stack_bytes, sizes[k].bytes);
+  }
+  static const char *const useless[] = {"much", "0", "-1", "3X", "3MM", "M", "3 M 4", "99999999999999999999",
+                                        "99999999999G"};
+  for (size_t k = 0; k < GK_COUNT(useless); ++k) {
+    setenv("OMP_STACKSIZE", useless[k], 1);
+    gki_openmp_device device = {0};
+    gki_begin();
+    assert_fails(GK_ERROR_INVALID, "OMP_STACKSIZE", gki_openmp.open(&device, &(gk_device_desc){.threads = 2}));
+    assert_says(useless[k]);
+  }
 }
 
 #ifdef LIMITS_MEMORY
@@ -237,8 +237,8 @@ static int team_with(world *w, rlim_t bytes) {
   return code_of_child(launch_with_little, &(little){w, bytes}, NULL, 0);
 }
 
-/* Whatever is missing when: a stack, or what threads take besides. Behind stacks of 1 GiB, as the C library keeps none
- * of those for threads to come. */
+/* Whatever is missing when: a stack, or what threads take besides. The test before ends with stacks of 1 GiB, as the C
+ * library then keeps none for threads to come. */
 CASE(test_little_memory) {
   enum { STEP = 64 << 10, STEPS = 256 };
   setenv("OMP_STACKSIZE", "1M", 1);
