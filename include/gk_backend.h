@@ -36,7 +36,7 @@ typedef struct gk_node {
   uint32_t end;            /**< The nodes inside are those from its own index + 1 to end - 1. */
   uint32_t parent;         /**< Index of the block around; for the root, its own index. */
   uint32_t otherwise;      /**< IF: index of its ELSE, which is its last child, or 0. ELSE: index of its IF. */
-  uint32_t source;         /**< Index in the user's list: of the task, or of the INCLUDE that contains it. */
+  uint32_t source;         /**< Index in the user's list: of the task, or of the LIST task that includes it. */
   uint32_t loop;           /**< DO_WHILE, WHILE: its number among the plan's loops. */
   uint32_t checkpoint;     /**< CHECKPOINT: its number among the plan's checkpoints. */
   uint32_t run;            /**< The run that contains the whole task or block; UINT32_MAX: none. */

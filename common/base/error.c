@@ -60,7 +60,7 @@ static void set_message(const char *text, size_t length) {
 gk_result gki_failure(void) { return message_is_set ? message_code : GK_OK; }
 
 gk_result gki_fail_with(gk_result code, const char *text) {
-  set_message(text, strlen(text)); /* it was logged where it was collected */
+  set_message(text, strlen(text)); /* the call that made the text has logged it */
   message_code = code;
   return code;
 }

@@ -53,13 +53,13 @@ static void enter_block(walk *w, uint32_t line) {
   if (op == GK_OP_SECTION && w->section == GKI_NONE) w->section = line;
 }
 
-/* Some ops are allowed only in one kind of block, some blocks hold only one kind of op: that kind, and the problem. */
-typedef struct kin { gk_op op; gki_problem problem; } kin;
-static const kin parents[GK_OP_END + 1] = {
+/* The only block that an op may be in, and the only op that a block may hold, with the problem otherwise. */
+typedef struct nesting_rule { gk_op op; gki_problem problem; } nesting_rule;
+static const nesting_rule parents[GK_OP_END + 1] = {
     [GK_OP_CASE] = {GK_OP_SWITCH, GKI_CASE_OUTSIDE_SWITCH},
     [GK_OP_SECTION] = {GK_OP_PARALLEL, GKI_SECTION_OUTSIDE_PARALLEL},
 };
-static const kin children[GK_OP_END + 1] = {
+static const nesting_rule children[GK_OP_END + 1] = {
     [GK_OP_SWITCH] = {GK_OP_CASE, GKI_TASK_IN_SWITCH},
     [GK_OP_PARALLEL] = {GK_OP_SECTION, GKI_TASK_IN_PARALLEL},
 };
@@ -85,8 +85,8 @@ static void check_place(walk *w, uint32_t line) {
   if (op == GK_OP_END && at->mate == GKI_NONE) gki_report(c, GKI_END_WITHOUT_BLOCK, NULL);
   if (op == GK_OP_ELSE) check_else(c, at, around);
   if (op == GK_OP_END || op == GK_OP_ELSE) return;
-  if (op == GK_OP_NONE || !gki_op_name(op)) return; /* reported with its fields */
-  const kin parent = parents[op], child = children[around];
+  if (op == GK_OP_NONE || !gki_op_name(op)) return; /* gki_check_task reports it */
+  const nesting_rule parent = parents[op], child = children[around];
   if (parent.op && around != parent.op) gki_report(c, parent.problem, NULL);
   if (child.op && op != child.op) gki_report(c, child.problem, gki_format_line(c, at->parent), NULL);
   if (gki_op_opens(op) && at->mate == GKI_NONE) gki_report(c, GKI_END_MISSING, NULL);
@@ -232,7 +232,7 @@ void gk_print(void *file, const gk_problem *problem) {
   fprintf(file ? file : stderr, "%s: %s\n", problem->code, problem->message);
 }
 
-/* A problem of the list as a whole; the sentence is this thread's message already. */
+/* A problem of the list as a whole. `message` is already this thread's. */
 static void report_fault(gk_report report, void *user, gki_problem problem, size_t task, const char *message) {
   if (report) report(user, &(gk_problem){.code = gki_problem_code(problem), .message = message, .task = task});
 }

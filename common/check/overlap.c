@@ -10,7 +10,7 @@ static gki_touch_kind strongest(uint32_t kinds) {
                                    : GKI_READS;
 }
 
-/* Through arguments of one task, both must be read only, or both must be changed by atomics only. */
+/* One task with both slots as arguments may only read both, or only change both by atomics. */
 static bool clashes_in_task(const gki_touch *touches, uint32_t args, uint32_t slot_a, uint32_t slot_b,
                             gki_touch *both) {
   uint32_t kinds_a = 0, kinds_b = 0, reads = 1u << GKI_READS, atomics = 1u << GKI_ATOMIC;

@@ -1,4 +1,4 @@
-/* Memory that two sections of one PARALLEL both touch and must not, found in one pass over the tasks. */
+/* Finds memory that two sections of one PARALLEL must not both touch, in one pass over the tasks. */
 #include "check/races.h"
 
 void gki_races_enter(gki_races *races, uint32_t parallel) {
@@ -99,7 +99,7 @@ bool gki_races_touch(gki_races *races, gki_touch touch, uint32_t task, gki_clash
     uint32_t section = races->levels[--level].section;
     if (at->section != section) at->kinds = 0;
     at->section = section;
-    if (at->kinds >> touch.kind & 1) break; /* the enclosing sections have this kind, too */
+    if (at->kinds >> touch.kind & 1) break; /* then the states around have it already */
     at->kinds |= (uint8_t)(1u << touch.kind);
     if (!clashes_with(at, touch, task, section, &clashes[*clash_count])) continue;
     clashes[(*clash_count)++].parallel = races->levels[level].line;

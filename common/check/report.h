@@ -11,8 +11,8 @@ typedef struct gki_checker {
   const gk_backend *backend;
   gk_report report;
   void *user;
-  uint32_t line;                  /* the line being checked; GKI_NONE: no line, but */
-  uint32_t named;                 /* the LIST task or table of this inclusion; 0: the user's table */
+  uint32_t line;                  /* the line being checked; GKI_NONE: none */
+  uint32_t named;                 /* without a line: the inclusion whose task or table it is; 0: the user's table */
   uint32_t inclusion;             /* slot numbers are those of this inclusion's table */
   size_t problem_count;
   const gk_kernel *sound[64];     /* kernels that passed the check, by a hash of their address */

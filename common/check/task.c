@@ -4,10 +4,11 @@
 #include "base/name.h"
 #include "base/registry.h"
 #include "check/kernel.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- which fields an op uses; any other that is set is a mistake about what the op does -------------------------- */
+/* ---- which fields an op uses; any other field that is set is reported ------------------------------------------ */
 
 enum {
   KERNEL = 1 << 0, CALL = 1 << 1, LIST = 1 << 2, ITEMS = 1 << 3, ITEMS_1 = 1 << 4, ITEMS_2 = 1 << 5, ARGS = 1 << 6,
@@ -88,7 +89,7 @@ static void check_element(gki_checker *c, const wanted *want, const gk_slot_desc
                gki_format_desc(c, desc), found, NULL);
     return;
   }
-  /* Elements without a type name must have the expected size, too. */
+  /* With type names, the sizes must be equal; without, a struct must be large enough. */
   bool differs = named ? want->element_bytes != desc->element_bytes && want->element_bytes && desc->element_bytes
                        : desc->type == GK_BYTES && desc->element_bytes < want->element_bytes;
   if (differs)
@@ -192,7 +193,7 @@ static void check_alias(gki_checker *c, const gk_task *task, const uint32_t *mem
       if (params[j].access == GK_ACCESS_SUM && params[k].access == GK_ACCESS_SUM && j < k) continue;
       gki_report(c, GKI_ARGUMENT_ALIAS, gki_format_slot(c, task->args[k]), gki_format_name(c, params[k].name),
                  params[k].access == GK_ACCESS_IN ? "which may only be read" : "which is summed into",
-              gki_format_name(c, params[j].name), NULL);
+                 gki_format_name(c, params[j].name), NULL);
     }
   }
 }
@@ -209,8 +210,10 @@ static void check_params(gki_checker *c, const gk_task *task) {
   uint32_t memory[GK_MAX_ARGS] = {0}, count = gki_arg_count(task);
   if (kernel->param_count > GK_MAX_ARGS || (kernel->param_count && !kernel->params)) return;
   if (count != kernel->param_count) {
-    char what[GKI_TEXT_BYTES] = "the kernel ";
-    check_count(c, task, strncat(what, gki_format_name(c, kernel->name), sizeof what - 12), kernel->param_count);
+    static const char title[] = "the kernel ";
+    char what[GKI_TEXT_BYTES];
+    snprintf(what, sizeof what, "%s%.*s", title, (int)(sizeof what - sizeof title), gki_format_name(c, kernel->name));
+    check_count(c, task, what, kernel->param_count);
     if (count > kernel->param_count) count = kernel->param_count;
   }
   for (uint32_t k = 0; k < count; ++k) {
@@ -257,7 +260,7 @@ static bool check_axes(gki_checker *c, const gk_task *task, uint32_t dimensions)
   return on_device;
 }
 
-static void check_launch(gki_checker *c, const gk_task *task) {
+static void check_kernel_task(gki_checker *c, const gk_task *task) {
   const gk_kernel *kernel = task->kernel;
   if (kernel) {
     gki_check_kernel(c, kernel);
@@ -387,7 +390,7 @@ void gki_check_task(gki_checker *c, const gk_task *task) {
   check_fields(c, task);
   check_gap(c, task, gki_arg_count(task));
   switch (task->op) {
-  case GK_OP_KERNEL: check_launch(c, task); break;
+  case GK_OP_KERNEL: check_kernel_task(c, task); break;
   case GK_OP_COPY: check_copy(c, task); break;
   case GK_OP_FILL: check_fill(c, task); break;
   case GK_OP_CALL: check_call(c, task); break;

@@ -7,7 +7,7 @@
 
 enum {
   MAX_SLOT = 65535,
-  MAX_TEXT = 1 << 28, /* bytes of all composed names; names for readers are far shorter */
+  MAX_TEXT = 1 << 28, /* bytes of all composed names; names that people write are far shorter */
   NAME_SHOWN = 100,   /* characters of a task's name in a message */
 };
 
@@ -122,8 +122,10 @@ bool gki_list_is_broken(const gk_list *list, gki_problem *problem, char *text, s
   return true;
 }
 
-/* ---- measuring: every list once, however often it is included, so that a list that grows exponentially is refused
- * before anything is written out ---- */
+/* ---- measuring --------------------------------------------------------------------------------------------------- */
+
+/* Each list is measured once, however often it is included. So a list that grows exponentially is refused before
+ * anything is written out. */
 
 typedef struct measure {
   const gk_list *list;
@@ -157,7 +159,7 @@ static gk_result tell_fault(gki_blocks *blocks, gki_problem problem, size_t task
   return gk_fail(GK_ERROR_INVALID, "%s", blocks->fault_message);
 }
 
-/* In each case the sentence begins with a list's name, or the limit comes before it. */
+/* words[0] is the list's name; in LIST_TOO_DEEP the limit comes first. */
 static gk_result refuse(reader *read, gki_problem problem, size_t task, const gk_list *list, const char *what) {
   char where[160] = "", text[512], name[NAME_SHOWN + 1], limit[12];
   snprintf(name, sizeof name, "%s", gki_list_name(list));
@@ -357,7 +359,7 @@ static gk_result add_inclusion(reader *read, const gk_task *at, uint32_t around,
   return in->name ? add_slots(read, *inclusion) : GK_ERROR_MEMORY;
 }
 
-/* The state while lines are written: the open block, its depth, and the depth below which the enclosing list lies. */
+/* The state while lines are written: the open block, its depth, and the depth at which this list began. */
 typedef struct nest {
   uint32_t block, depth, floor;
 } nest;

@@ -8,16 +8,16 @@
 #define GKI_NONE UINT32_MAX
 enum { GKI_MAX_LINES = 1 << 24 }; /* of a list as composed; it holds for inclusions and composed slots as well */
 
-/* A line of the list as composed. LIST lines themselves aren't lines; the lines that they include are. */
+/* A line of the list as composed. A LIST task has no line of its own; the tasks that it includes have. */
 typedef struct gki_line {
   const gk_task *task;
-  uint32_t inclusion; /* the list that it comes from, at one place */
-  uint32_t source;    /* index in the user's list: the line's own, or that of the INCLUDE at top level */
+  uint32_t inclusion; /* index of the inclusion that it comes from */
+  uint32_t source;    /* index in the user's list: the line's own, or that of the LIST task at top level */
   uint32_t parent;    /* line of the block around; GKI_NONE: top level. An ELSE is in its IF, and what follows it is in
                        * the ELSE; an END has the parent of what it closes */
   uint32_t mate;      /* of an opening line: its END. ELSE: the END it shares. END: the line it closes (of an IF with
-                       * ELSE: the IF). Else, and where it is missing: GKI_NONE */
-  uint32_t otherwise; /* IF: its ELSE. ELSE: its IF. Else GKI_NONE */
+                       * ELSE: the IF). GKI_NONE: of any other line, or if it is missing */
+  uint32_t otherwise; /* IF: its ELSE. ELSE: its IF. GKI_NONE: none */
 } gki_line;
 
 /* A list at one of the places where it is included; [0] is the user's own. */

@@ -24,7 +24,7 @@ static gk_result refuse_many(const gk_plan *plan, const gk_node *node, const int
 
 /* Whether so many bytes from the argument's offset on end beyond the known memory of its slot. */
 static bool is_beyond_capacity(const gk_plan *plan, const gk_node *node, uint32_t arg, const gk_launch_args *launch,
-                        uint64_t bytes) {
+                               uint64_t bytes) {
   const size_t capacity = launch->capacity ? launch->capacity[plan->args[node->args + arg]] : SIZE_MAX;
   const uint32_t offset = arg ? node->from_offset : node->offset;
   return capacity != SIZE_MAX && (offset > capacity || bytes > capacity - offset);

@@ -24,7 +24,7 @@ typedef struct writer {
 /* ---- which segments are closed, and by what ---------------------------------------------------------------------- */
 
 /* A stop closes the end of its block and of each block around, a target the beginnings. So two numbers say all about a
- * block: the first segment that a stop closes, and the last one that a target closes. */
+ * block: the first segment that a stop closes, and the end of those that a target closes. */
 static void find_closable(gki_gating *g) {
   if (g->bits & GK_WITH_CANCEL)
     for (uint32_t b = 0; b < g->block_count; ++b)
@@ -40,10 +40,10 @@ static void find_closable(gki_gating *g) {
   }
 }
 
-/* Handwritten code gets only its own parameters. */
+/* Handwritten code gets only its own parameters, so it can't read a guard. */
 static bool has_no_guard(const gk_node *node) { return node->op == GK_OP_CALL || node->handwritten; }
 
-/* Whether the tasks of a segment read its guard: only a few tasks do. More tasks are put behind one IF node. */
+/* Whether the tasks of a segment read a guard. Few tasks do; more are put behind an IF node. */
 static bool is_guarded(const gki_gating *g, const gki_segment *p) {
   if (!(g->bits & GK_WITH_GUARDS)) return false;
   uint32_t tasks = 0;
@@ -55,13 +55,11 @@ static bool is_guarded(const gki_gating *g, const gki_segment *p) {
   return true;
 }
 
-static bool is_plain(const gki_gating *g) { return (g->bits & GK_WITH_PLAIN) != 0; }
-
 /* A closable segment gets a gate, or a guard if it has only control kernels, conditional nodes and tasks that read
  * guards. In the second case the handles of its nodes are close items, too. With GK_WITH_PLAIN a guard always closes
  * the segment: the kernels in front of its nodes or its gate read it. */
 static uint32_t count_closes(const gki_gating *g, const gki_segment *p) {
-  if (is_plain(g)) return p->guard != GK_NONE;
+  if (gki_is_plain(g)) return p->guard != GK_NONE;
   if (p->gate != GK_NONE) return 1;
   uint32_t count = p->guard != GK_NONE;
   if (p->closable)
@@ -69,7 +67,7 @@ static uint32_t count_closes(const gki_gating *g, const gki_segment *p) {
   return count;
 }
 
-/* The ENTER point of a plain gate, whose node is the first task in the segment. */
+/* The ENTER point of a plain gate. It names the segment's first part that is a node of the plan. */
 static uint32_t point_of_gate(gki_gating *g, const gki_segment *p) {
   uint32_t n = p->first;
   while (g->parts[n].node == GK_NONE) n = g->parts[n].next;
@@ -78,11 +76,11 @@ static uint32_t point_of_gate(gki_gating *g, const gki_segment *p) {
   return point;
 }
 
-static void find_close(gki_gating *g, gki_segment *p) {
+static void choose_closing(gki_gating *g, gki_segment *p) {
   const bool gated = p->closable && p->has_task && !is_guarded(g, p);
   if (gated) p->gate = gki_gating_handle(g, 1, 0);
-  if (gated && is_plain(g)) p->point = point_of_gate(g, p);
-  if (p->closable && (p->has_kernel || p->has_task) && (!gated || is_plain(g))) p->guard = g->guard_count++;
+  if (gated && gki_is_plain(g)) p->point = point_of_gate(g, p);
+  if (p->closable && (p->has_kernel || p->has_task) && (!gated || gki_is_plain(g))) p->guard = g->guard_count++;
 }
 
 static uint32_t number_closes(gki_gating *g) {
@@ -90,7 +88,7 @@ static uint32_t number_closes(gki_gating *g) {
   for (uint32_t b = 0; b < g->block_count; ++b)
     for (uint32_t p = g->blocks[b].first; p != GK_NONE; p = g->segments[p].next) {
       gki_segment *segment = &g->segments[p];
-      find_close(g, segment);
+      choose_closing(g, segment);
       segment->close = count;
       count += count_closes(g, segment);
     }
@@ -107,7 +105,7 @@ static bool take_arrays(writer *w, gki_arena *arena) {
   gk_gate_exit *exits;
   gk_gate_target *targets;
   /* Prologue and epilogue; a gate per close item, and with plain gates a kernel in front. */
-  const size_t most = 2u + g->part_count + g->block_count + (size_t)out->close_count * (is_plain(g) ? 2 : 1);
+  const size_t most = 2u + g->part_count + g->block_count + (size_t)out->close_count * (gki_is_plain(g) ? 2 : 1);
   if (!(w->nodes = gki_arena_alloc(arena, most, sizeof *w->nodes)) ||
       !(handles = gki_arena_alloc(arena, g->handle_count, sizeof *handles)) ||
       !(points = gki_arena_alloc(arena, g->point_count, sizeof *points)) ||
@@ -138,12 +136,12 @@ static void write_closes(writer *w) {
   for (uint32_t p = 0; p < g->segment_count; ++p) {
     const gki_segment *segment = &g->segments[p];
     gk_gate_close *at = w->closes + segment->close;
-    if (segment->gate != GK_NONE && !is_plain(g)) {
+    if (segment->gate != GK_NONE && !gki_is_plain(g)) {
       *at = (gk_gate_close){GK_CLOSE_GATE, segment->gate, 0};
       continue;
     }
     if (segment->guard != GK_NONE) *at++ = (gk_gate_close){GK_CLOSE_GUARD, segment->guard, 0};
-    if (is_plain(g) || !segment->closable) continue;
+    if (gki_is_plain(g) || !segment->closable) continue;
     for (uint32_t n = segment->first; n != GK_NONE; n = g->parts[n].next) {
       const uint32_t handle = g->parts[n].handle;
       if (handle != GK_NONE) *at++ = (gk_gate_close){GK_CLOSE_NODE, handle, g->handles[handle].off};
@@ -208,7 +206,7 @@ static void write_points(writer *w) {
     if (point->kind == GK_POINT_YIELD) point->close = g->segments[point->close].close;
     if (point->kind == GK_POINT_LOOP_END) point->close = w->blocks[point->block].end;
   }
-  if (is_plain(g)) return;
+  if (gki_is_plain(g)) return;
   count_reenables(g);
   place_reenables(w);
   write_reenables(w);
@@ -259,7 +257,7 @@ static void write_part(writer *w, const gki_part *part, uint32_t guard) {
 
 /* A DO_WHILE outside of loops and segments that may be closed needs no ENTER: its handle has its initial value. */
 static bool is_needless(const gki_gating *g, const gki_block *block, const gki_part *part, uint32_t guard) {
-  if (!is_plain(g) || part->kind != GK_GATE_CONTROL || guard != GK_NONE || block->in_loop) return false;
+  if (!gki_is_plain(g) || part->kind != GK_GATE_CONTROL || guard != GK_NONE || block->in_loop) return false;
   return g->points[g->exits[g->exit_limit + part->kernel].next].kind == GK_POINT_ENTER;
 }
 
@@ -269,7 +267,7 @@ static void write_block(writer *w, uint32_t b) {
     const gki_segment *segment = &g->segments[p];
     const bool gated = segment->gate != GK_NONE;
     const uint32_t guard = gated ? GK_NONE : segment->guard; /* nodes in a gate need no guard */
-    if (gated && is_plain(g)) write_control(w, segment->point, segment->guard);
+    if (gated && gki_is_plain(g)) write_control(w, segment->point, segment->guard);
     const uint32_t gate = gated ? open_node(w, GK_GATE_SEGMENT, GK_NONE, segment->gate) : GK_NONE;
     for (uint32_t n = segment->first; n != GK_NONE; n = g->parts[n].next)
       if (!is_needless(g, &g->blocks[b], &g->parts[n], guard)) write_part(w, &g->parts[n], guard);

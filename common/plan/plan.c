@@ -16,7 +16,7 @@ typedef struct maker {
   gk_plan *plan;
   gk_node *nodes;
   uint32_t *args, *loops, *checkpoints, *always;
-  uint8_t *parts;   /* per line. SECTION: 1 if it isn't empty; PARALLEL: number of such sections, at most 2 */
+  uint8_t *filled;  /* per line. SECTION: 1 if it isn't empty; PARALLEL: number of such sections, at most 2 */
   char *text;       /* place of the next name */
   uint32_t arg_count, block;
 } maker;
@@ -24,7 +24,7 @@ typedef struct maker {
 /* ---- names ------------------------------------------------------------------------------------------------------- */
 
 typedef struct node_name {
-  const char *prefix; /* "contacts" in an included list, else "" */
+  const char *prefix; /* the name of the inclusion, such as "contacts"; "" in the user's list */
   const char *text;
   size_t length;
 } node_name;
@@ -67,14 +67,14 @@ static const char *store(maker *make, node_name name) {
 static bool is_loop(gk_op op) { return op == GK_OP_DO_WHILE || op == GK_OP_WHILE; }
 
 /* Backwards, so that the contents of a block come before the block. */
-static void count_parts(maker *make) {
+static void count_filled(maker *make) {
   const gki_line *lines = make->blocks->lines;
   for (uint32_t k = make->blocks->line_count; k-- > 0;) {
     gk_op op = lines[k].task->op;
     if (op == GK_OP_END || lines[k].parent == GKI_NONE) continue;
-    uint8_t *around = &make->parts[lines[k].parent];
+    uint8_t *around = &make->filled[lines[k].parent];
     gk_op parent = lines[lines[k].parent].task->op;
-    bool is_something = (op != GK_OP_SECTION && op != GK_OP_PARALLEL) || make->parts[k];
+    bool is_something = (op != GK_OP_SECTION && op != GK_OP_PARALLEL) || make->filled[k];
     if (parent == GK_OP_SECTION) *around |= is_something;
     else if (parent == GK_OP_PARALLEL && is_something && *around < 2) ++*around;
   }
@@ -82,8 +82,8 @@ static void count_parts(maker *make) {
 
 static bool is_kept(const maker *make, uint32_t line) {
   const gki_line *at = &make->blocks->lines[line];
-  if (at->task->op == GK_OP_PARALLEL) return make->parts[line] > 1;
-  if (at->task->op == GK_OP_SECTION) return make->parts[line] && make->parts[at->parent] > 1;
+  if (at->task->op == GK_OP_PARALLEL) return make->filled[line] > 1;
+  if (at->task->op == GK_OP_SECTION) return make->filled[line] && make->filled[at->parent] > 1;
   return true;
 }
 
@@ -204,7 +204,7 @@ static uint32_t number_runs(maker *make) {
   uint32_t count = 0, last = 0; /* last: the previous straight task or block */
   for (uint32_t at = 1; at < make->plan->node_count;) {
     gk_node *node = &nodes[at];
-    if (node->op == GK_OP_SECTION) node->run = NO_RUN; /* else its PARALLEL would be in a run */
+    if (node->op == GK_OP_SECTION) node->run = NO_RUN; /* a SECTION within a run is skipped with its PARALLEL */
     if (node->run == NO_RUN) {
       ++at;
       continue;
@@ -285,11 +285,11 @@ static gk_result write_plan(maker *make, gki_arena *arena) {
 gk_result gki_plan_make(gki_planned *planned, const gki_blocks *blocks, const gk_backend *backend, uint32_t bits) {
   *planned = (gki_planned){.plan.bits = bits};
   maker make = {.blocks = blocks, .backend = backend, .plan = &planned->plan};
-  make.parts = gki_array(blocks->line_count, sizeof *make.parts, "the plan of a task list");
-  if (!make.parts) return GK_ERROR_MEMORY;
-  count_parts(&make);
+  make.filled = gki_array(blocks->line_count, sizeof *make.filled, "the plan of a task list");
+  if (!make.filled) return GK_ERROR_MEMORY;
+  count_filled(&make);
   gk_result result = write_plan(&make, &planned->arena);
-  gk_host_free(make.parts);
+  gk_host_free(make.filled);
   if (result) gki_plan_free(planned);
   return result;
 }

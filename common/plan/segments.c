@@ -10,7 +10,6 @@ static const gki_flow from_nowhere = {GK_NONE, GK_NONE, false, false};
 static gki_flow block(gki_gating *g, uint32_t b, uint32_t begin, uint32_t end, gki_flow flow, uint32_t end_point);
 
 static bool resumes(const gki_gating *g) { return (g->bits & GK_WITH_RESUME) != 0; }
-static bool is_plain(const gki_gating *g) { return (g->bits & GK_WITH_PLAIN) != 0; }
 
 /* ---- records ----------------------------------------------------------------------------------------------------- */
 
@@ -59,7 +58,7 @@ static bounds bounds_of(const gk_plan *plan, bool plain) {
 
 static bool take_scratch(gki_gating *g) {
   const gk_plan *plan = g->plan;
-  const bounds n = bounds_of(plan, is_plain(g));
+  const bounds n = bounds_of(plan, gki_is_plain(g));
   g->exit_limit = (uint32_t)n.exits;
   gki_arena *a = &g->scratch;
   return (g->parts = gki_arena_alloc(a, n.parts, sizeof *g->parts)) &&
@@ -128,7 +127,7 @@ static void append(gki_gating *g, uint32_t b, uint32_t segment, gki_part part) {
 static gki_flow one(uint32_t exit, bool left) { return (gki_flow){exit, exit, false, left}; }
 
 static gki_flow exit_of(const gki_gating *g, uint32_t point, uint32_t exit, bool left) {
-  return is_plain(g) ? from_task : one(g->points[point].exits + exit, left);
+  return gki_is_plain(g) ? from_task : one(g->points[point].exits + exit, left);
 }
 
 /* Both flows. `a` must not be used again; `b` may be. */
@@ -178,9 +177,9 @@ static void enter(gki_gating *g, uint32_t b, uint32_t i) {
 
 /* An item with a point in front of it; with plain gates both are in one segment. @return `left` of the flow to it. */
 static bool decide(gki_gating *g, uint32_t point, gki_flow flow, uint32_t b, uint32_t i) {
-  if (is_plain(g)) enter(g, b, i);
+  if (gki_is_plain(g)) enter(g, b, i);
   const bool left = place(g, point, flow, b);
-  if (!is_plain(g)) enter(g, b, i);
+  if (!gki_is_plain(g)) enter(g, b, i);
   return left;
 }
 
@@ -206,7 +205,7 @@ static gki_flow items(gki_gating *g, uint32_t b, uint32_t begin, uint32_t end, g
 static gki_flow checkpoint(gki_gating *g, uint32_t b, uint32_t i, gki_flow flow) {
   const gk_node *n = &g->plan->nodes[i];
   g->checkpoint = n->checkpoint;
-  if (resumes(g)) { /* a launch may start here without walking a point */
+  if (resumes(g)) { /* a resumed launch starts here and has walked no point */
     flow = from_task;
     cut(g, b, flow);
     const uint32_t here = g->blocks[b].last;
@@ -214,7 +213,7 @@ static gki_flow checkpoint(gki_gating *g, uint32_t b, uint32_t i, gki_flow flow)
     g->blocks[b].passed_to = here;
     g->blocks[b].has_target = true;
   }
-  if (!n->flag && flow.task) { /* settle_marks finds a point to note it */
+  if (!n->flag && flow.task) { /* settle_marks adds its MARK point */
     gki_segment *p = &g->segments[g->blocks[b].last];
     g->mark_links[n->checkpoint] = p->marks;
     p->marks = i;
@@ -250,7 +249,7 @@ static uint32_t case_end(const gk_plan *plan, uint32_t s) {
   return n->op == GK_OP_IF && n->otherwise ? n->otherwise : n->end;
 }
 
-/* The nodes of a branch: one SWITCH, or an IF for each block. Blocks without nodes have none. */
+/* The nodes of a branch: one SWITCH, or an IF for each block. A block without nodes gets no node. */
 static void append_cases(gki_gating *g, uint32_t b, uint32_t i, uint32_t point, uint32_t first) {
   const gk_plan *plan = g->plan;
   gk_gate_exit *exits = g->exits + g->points[point].exits;
@@ -338,7 +337,7 @@ static entrance enter_while(gki_gating *g, uint32_t b, uint32_t i, gki_flow flow
 }
 
 static entrance enter_do_while(gki_gating *g, uint32_t b, uint32_t i, gki_flow flow) {
-  /* The first decision of the body has a kernel before the node; later each loop end walks on to it. */
+  /* A kernel in front of the loop makes the body's first decision in the first pass; later the loop end makes it. */
   if (beginning(g, i, g->plan->nodes[i].end) == A_DECISION) flow = control(g, flow, b);
   enter(g, b, i);
   return (entrance){flow, from_nowhere, GK_NONE};
@@ -356,7 +355,7 @@ static gki_flow loop(gki_gating *g, uint32_t b, uint32_t i, gki_flow flow) {
   const bool test_first = n->op == GK_OP_WHILE;
   const uint32_t end = gki_gating_point(g, GK_POINT_LOOP_END, i, 2);
   const entrance entered = test_first    ? enter_while(g, b, i, flow)
-                           : is_plain(g) ? enter_plain(g, b, i, flow)
+                           : gki_is_plain(g) ? enter_plain(g, b, i, flow)
                                          : enter_do_while(g, b, i, flow);
   const uint32_t around = g->loop;
   g->loop_around[n->loop] = around;
@@ -439,8 +438,8 @@ static gki_flow block(gki_gating *g, uint32_t b, uint32_t begin, uint32_t end, g
   cut(g, b, flow);
   flow = items(g, b, begin, end, flow);
   if (end_point != GK_NONE) {
-    if (is_plain(g)) cut(g, b, from_task); /* not in a gate: it ends the loop also if the gate is closed */
-    /* Not in the kernel that ends an inner DO_WHILE: it re-enables that node, which would then never end. */
+    if (gki_is_plain(g)) cut(g, b, from_task); /* not in a gate: it ends the loop also if the gate is closed */
+    /* Not in the kernel that ends an inner DO_WHILE: a loop end re-enables that node, which would then never end. */
     place(g, end_point, flow.left ? from_task : flow, b);
   }
   for (uint32_t p = g->blocks[b].first; p != GK_NONE; p = g->segments[p].next)
@@ -459,6 +458,6 @@ bool gki_segments_make(gki_gating *g) {
   g->checkpoint = g->loop = GK_NONE;
   const uint32_t root = new_block(g, GK_NONE);
   const gki_flow prologue = new_kernel(g, GK_NONE, GK_NONE);
-  block(g, root, 1, plan->nodes[0].end, is_plain(g) ? from_task : prologue, GK_NONE);
+  block(g, root, 1, plan->nodes[0].end, gki_is_plain(g) ? from_task : prologue, GK_NONE);
   return true;
 }

@@ -28,8 +28,8 @@ typedef struct gki_segment {
   uint32_t first, last; /* parts */
   gki_flow entry;       /* before it */
   uint32_t marks;       /* checkpoints that no point notes yet, chained by gki_gating.mark_links */
-  uint32_t gate, guard; /* the handle or guard that closes it; with GK_WITH_PLAIN, a gate has a guard, too, */
-  uint32_t point;       /* and an ENTER point in front of it */
+  uint32_t gate, guard; /* the handle or guard that closes it; both with GK_WITH_PLAIN */
+  uint32_t point;       /* with GK_WITH_PLAIN: the ENTER point in front of a gate */
   uint32_t close;       /* its first close item */
   bool always;          /* an always-task: never skipped */
   bool closable;        /* some stop or target closes it */
@@ -70,6 +70,8 @@ typedef struct gki_gating {
 
 /* Allocates the scratch memory and makes parts, segments, blocks and points. False: out of memory. */
 bool gki_segments_make(gki_gating *g);
+
+static inline bool gki_is_plain(const gki_gating *g) { return (g->bits & GK_WITH_PLAIN) != 0; }
 
 uint32_t gki_gating_handle(gki_gating *g, uint32_t initial, uint32_t off);
 uint32_t gki_gating_point(gki_gating *g, gk_point_kind kind, uint32_t node, uint32_t exit_count);

@@ -101,8 +101,8 @@ static bool may_repeat(gk_walk *walk, uint32_t loop) {
   return false;
 }
 
-/* At the head of a loop: offers its passes in one step, if the backend takes such. Not in a cancelled launch: the next
- * loop end must see the cancel, and not every device does. */
+/* At the head of a loop: offers its passes in one step, if the backend takes such steps. Not in a cancelled launch: the
+ * next loop end must see the cancel, and not every device does. */
 static bool offer(gk_walk *walk, uint32_t loop, gk_step *step) {
   if (!(walk->takes & 1u << GK_STEP_LOOP) || cancelled(walk)) return false;
   const gk_node *node = &walk->plan->nodes[loop];
@@ -133,8 +133,8 @@ static enum progress count_passes(gk_walk *walk, int64_t ended) {
   walk->entries[node->loop] += made;
   if (!walk->limit) walk->limit = record->limit;
   bool stops = record->yielded || record->state == GK_CANCELLED;
-  /* Sections share the record, so the walk keeps these two until it ends. Other threads may walk other sections, so it
-   * clears only what is set. */
+  /* Sections share the record, so the walk keeps the limit and the state itself until it ends. Other threads may walk
+   * other sections, so it clears only what is set. */
   if (record->limit) record->limit = 0;
   if (record->state != GK_FINISHED) record->state = GK_FINISHED;
   if (stops) return STOPPED;

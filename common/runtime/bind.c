@@ -128,8 +128,8 @@ gk_result gki_slots_make(gk_graph *graph) {
   return result;
 }
 
-/* Whether the backend's `own` and `disown` handle the graph's memory, which then waits for no other graph. Not if the
- * caller launches the graph, since launches may be under way on any stream. */
+/* Whether the backend's `own` and `disown` allocate and free the graph's memory; then gk_resize waits for no other
+ * graph. Not if the caller launches the graph, since launches may be under way on any stream. */
 static bool owns_apart(const gk_graph *graph) { return graph->device->backend->own && !graph->external; }
 
 /* Frees memory that no launch of the graph uses. */
@@ -219,7 +219,7 @@ static gk_result bind_memory(gk_graph *graph, uint32_t slot, void *memory) {
   gk_result result = memory && !block && at->used ? refuse_unreachable(graph, slot, memory) : GK_OK;
   if (result != GK_OK) {
     if (!gki_device_ends_block(graph->device, memory)) return result;
-    gki_begin(); /* an empty range at the end, which nothing touches */
+    gki_begin(); /* drops the message: the end of a block is an empty range, which is allowed */
     capacity = 0;
   }
   at->capacity = capacity;

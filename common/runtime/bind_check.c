@@ -92,8 +92,7 @@ static gk_result refuse_freed(gk_graph *graph, const char *call) {
   return GK_OK;
 }
 
-/* How to fix memory that is too small. */
-static const char *larger(const gki_bound *bound) {
+static const char *advice_when_short(const gki_bound *bound) {
   return bound->owned && bound->value.ptr == bound->owned ? "call gk_resize before" : "bind larger memory";
 }
 
@@ -108,7 +107,7 @@ static gk_result refuse_short(const gk_graph *graph, const char *call) {
     return gk_fail(GK_ERROR_INVALID,
                    "%s: slot %u (%s) has %zu bytes, and %s touches byte %zu; mend its offset, or %s", call,
                    (unsigned)k, plan->slots[k].name, bound->capacity, gki_node_title(node, title, sizeof title),
-                   bound->reach - 1, larger(bound));
+                   bound->reach - 1, advice_when_short(bound));
   }
   return GK_OK;
 }
@@ -129,7 +128,7 @@ static gk_result refuse_unaligned(const gk_graph *graph, const char *call) {
   return GK_OK;
 }
 
-/* The memory that a slot always touches: the whole of the graph's own memory, or the first element of other memory. */
+/* The end of the memory that a slot always touches: all of the graph's own, or one element of other memory; 0: none. */
 static uintptr_t end_of(const gk_graph *graph, uint32_t slot) {
   const gki_bound *bound = &graph->slots[slot];
   if (!bound->value.ptr) return 0;
@@ -148,7 +147,7 @@ static bool lies_before(const gk_graph *graph, uint32_t a, uint32_t b) {
 
 /* Sorts by insertion, since few slots change between launches. False: that would take too many moves. */
 static bool sort_few(const gk_graph *graph, uint32_t *order) {
-  enum { MOVES = 16 /* the cost of a heap per slot */ };
+  enum { MOVES = 16 /* a heap sort costs about as many per slot */ };
   uint64_t moves = (uint64_t)MOVES * graph->pointer_count;
   for (uint32_t k = 1; k < graph->pointer_count; ++k) {
     uint32_t slot = order[k], at = k;

@@ -17,7 +17,7 @@
 static void detach(gk_graph *graph) {
   gk_device *device = graph->device;
   if (!device) return;
-  if (graph->forks != gki_forks) { /* its memory is among the device's blocks */
+  if (graph->forks != gki_forks) { /* in a forked child, where only the device frees memory */
     if (graph->lowered && device->backend->bits & GK_BACKEND_FORKED) device->backend->drop(graph->state);
     graph->lowered = false;
     graph->device = NULL;

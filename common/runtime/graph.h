@@ -15,11 +15,11 @@ typedef struct gki_launch {
   gk_value *values;
   unsigned char *bytes;   /* BYTES slots */
   uint32_t *changed;
-  size_t *capacity;       /* NULL: no slot is measured */
+  size_t *capacity;       /* by slot; NULL: none is needed */
   int32_t cancel;         /* set atomically, by any thread */
   gk_launch_result record, blank; /* blank: the arrays of the result, where the backend can't change them */
   gk_result result;
-  char message[1024];     /* of a failure on the worker's thread */
+  char message[1024];     /* of its failure, for the call that reports it */
 } gki_launch;
 
 /* A slot of a graph. */
@@ -57,7 +57,7 @@ struct gk_graph {
   unsigned char *bytes; size_t bytes_size;
   uint32_t *changed; uint32_t changed_count;
   bool dirty;          /* something was bound since the last check of the bindings */
-  uint64_t freed;      /* the device's bound_freed at the last successful check */
+  uint64_t freed;      /* device->bound_freed when the bindings were last found valid */
   uint32_t *by_address; uint32_t pointer_count; /* PTR slots in use; sorted at a check */
   uint32_t *measured; uint32_t measured_count; /* slots whose capacity a launch must know */
   uint32_t failed_count; /* slots whose bind or resize failed */
@@ -66,7 +66,7 @@ struct gk_graph {
 
   uint32_t depth;      /* of the queue */
   gki_launch *queue;
-  uint64_t *entries;   /* passes of loop entries that are kept */
+  uint64_t *entries;   /* by loop: passes of its current entry, which a yield doesn't end */
   atomic_bool resend_slots;   /* a launch failed, and none has sent all slots since */
   atomic_uint_fast64_t launched; /* number of the last launch; 0: none */
   uint64_t retired;    /* number of the last launch that the host knows to have ended */

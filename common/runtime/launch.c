@@ -1,4 +1,5 @@
-/* Launching. Each launch has its place in the graph's queue, so nothing is allocated, and no thread waits. */
+/* Launching. Each launch has its place in the graph's queue, so nothing is allocated. Only a launch on a stream may
+ * wait: for the launch before it. */
 #include "runtime/launch.h"
 #include "base/cancel.h"
 #include "base/error.h"
@@ -11,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- on the worker's thread -------------------------------------------------------------------------------------- */
+/* ---- one launch, on the worker's or the caller's thread --------------------------------------------------------- */
 
 void gki_launch_send_all(gki_launch *launch) {
   uint32_t count = launch->graph->planned.plan.slot_count - 1;
@@ -86,7 +87,7 @@ gk_result gki_refuse_label(const gk_plan *plan, const char *call, int32_t label)
                  used ? "it has " : "it has none; give 0, the top", names);
 }
 
-/* For a graph that the caller launches: the caller must launch it and poll until its end. */
+/* For a graph that the caller launches: refuses to arm it while an earlier arming is open. */
 static gk_result refuse_armed(gk_graph *graph, const char *call, uint64_t launched) {
   const char *name = graph->planned.plan.name;
   if (launched > graph->reported && gki_launches_retire(graph, launched, false) != GK_OK) gki_begin();
@@ -99,7 +100,7 @@ static gk_result refuse_armed(gk_graph *graph, const char *call, uint64_t launch
   return GK_OK;
 }
 
-/* The next launch's place in the queue, or the reason why there is none. */
+/* GK_OK: the queue has a place for the next launch. */
 static gk_result refuse_busy(gk_graph *graph, const char *call, uint64_t launched) {
   const char *name = graph->planned.plan.name;
   if (graph->external) return refuse_armed(graph, call, launched);

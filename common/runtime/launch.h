@@ -8,7 +8,7 @@ gk_result gki_queue_make(gk_graph *graph);
 /* Lists the existing labels. */
 gk_result gki_refuse_label(const gk_plan *plan, const char *call, int32_t label);
 
-/* Whether a launch may start: its place in the queue, filled. `here`: nothing may be queued in front of it. */
+/* Checks whether a launch may start now, then fills its place in the queue. `here`: nothing may be queued before it. */
 gk_result gki_launch_prepare(gk_graph *graph, const char *call, int32_t label, bool here, gki_launch **prepared);
 
 /* An earlier launch failed, so its slot updates may be lost: this one, which may be queued already, sends every

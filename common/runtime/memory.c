@@ -218,7 +218,7 @@ gk_result gki_device_copy(gk_device *device, gk_direction direction, void *to, c
   return job.result == GK_OK ? GK_OK : gki_fail_with(job.result, job.message);
 }
 
-/* Whether a range ends beyond the block that it begins in. GK_OK for memory that gk doesn't know. */
+/* Refuses a range that ends beyond its block. gk trusts memory that it doesn't know. */
 static gk_result check_range(gk_device *device, const char *call, const void *memory, size_t bytes) {
   if (!memory) return gk_fail(GK_ERROR_INVALID, "%s: the address is NULL; give memory of the device", call);
   uintptr_t address = (uintptr_t)memory;

@@ -170,7 +170,8 @@ static gk_result cancel_open(gk_graph *graph) {
   const int cancel = gki_cancel_hold();
   const gk_result result = cancel_all(graph);
   gki_cancel_let_go(cancel);
-  return result == GK_OK ? GK_OK : gk_fail(result, "gk_cancel: backend %s failed to and didn't say why", backend->name);
+  if (result == GK_OK) return GK_OK;
+  return gk_fail(result, "gk_cancel: backend %s couldn't cancel and didn't say why", backend->name);
 }
 
 gk_result gk_cancel(gk_graph *graph) {

@@ -8,11 +8,10 @@
  * a time. */
 gk_result gki_launches_retire(gk_graph *graph, uint64_t upto, bool block);
 void gki_launches_end(gk_graph *graph); /* cancels, and waits for all */
-void gki_launches_wait_sent(gk_graph *graph); /* waits until the backend has received everything: another entry may be
-                                            * called */
+void gki_launches_wait_sent(gk_graph *graph); /* waits until the backend has received all, so another entry may run */
 bool gki_launches_over(gk_graph *graph); /* as far as gk knows without waiting */
 
-/* The message of a failure, as the launch keeps it for the call that waits. */
+/* Copies the message of a failed launch into it, for the call that reports it. */
 void gki_launch_keep_message(gki_launch *launch);
 
 /* Checks the backend's result of a successful launch. GK_ERROR_DEVICE: it isn't valid. */

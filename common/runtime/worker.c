@@ -7,11 +7,11 @@
 #include <sched.h>
 #include <string.h>
 
-/* Waking a thread took 5 to 50 us where this was measured, most on an idle core of a virtual machine. So a waiting
- * thread stays awake for about that time, and loses at most twice what a thread that knew the wait in advance would
- * lose. It yields its core to threads with work. But such a thread may keep the core for milliseconds, while a sleeping
- * thread would get the core as soon as it is woken. After such a yield, the thread sleeps, and for many times as long
- * waiting threads only spin. */
+/* Waking a thread took 5 to 50 us where this was measured, the longest on an idle core of a virtual machine. So a
+ * waiting thread stays awake for about that time, and loses at most twice what a thread that knew the wait in advance
+ * would lose. It yields its core to threads with work. But such a thread may keep the core for milliseconds, while a
+ * sleeping thread would get the core as soon as it is woken. So after a yield that took long, the thread sleeps. For
+ * PENALTY times as long, idle workers sleep at once, and waiting callers spin instead of yielding. */
 enum { AWAKE_NS = 50000, LOST_NS = 20000, MOST_LOST_NS = 10000000, PENALTY = 64, SPINS = 400 };
 
 static bool is_contended(const gki_worker *worker, uint64_t now) {

@@ -1,6 +1,6 @@
 /* A device's in-order queue of work. Jobs run in the order in which they were posted, on the worker's thread, which
- * soon sleeps without jobs. If nothing is under way and the caller would wait anyway, a job runs on the caller's
- * thread. Posting never blocks nor allocates: the caller keeps a job's memory until it is done. */
+ * goes to sleep soon after its last job. If nothing is under way and the caller would wait anyway, a job runs on the
+ * caller's thread. Posting neither blocks nor allocates: the caller keeps a job's memory until it is done. */
 #ifndef GKI_RUNTIME_WORKER_H
 #define GKI_RUNTIME_WORKER_H
 #include "gk_backend.h"
@@ -26,7 +26,7 @@ typedef struct gki_worker {
 } gki_worker;
 
 gk_result gki_worker_start(gki_worker *worker);
-void gki_worker_stop(gki_worker *worker); /* runs the first job in the queue */
+void gki_worker_stop(gki_worker *worker); /* runs the queued jobs first */
 
 /* Runs the job on the worker's thread, after everything that was posted before. */
 void gki_worker_post(gki_worker *worker, gki_job *job);

@@ -119,7 +119,7 @@ TEST(native_without_cancel_refuses_it) {
 TEST(cancel_that_fails_silently_is_told) {
   gk_device *device;
   gk_graph *graph = launched("no_words", GK_MODE_NATIVE, &device);
-  assert_fails(GK_ERROR_DEVICE, "backend no_words failed to and didn't say why", gk_cancel(graph));
+  assert_fails(GK_ERROR_DEVICE, "backend no_words couldn't cancel and didn't say why", gk_cancel(graph));
   assert_ok(gk_wait(graph, NULL));
   gk_graph_destroy(graph);
   gk_device_close(device);
