@@ -5,12 +5,11 @@
 #include <unistd.h>
 
 TEST(names_every_result) {
-  assert_string_equal(gk_result_name(GK_OK), "GK_OK");
-  assert_string_equal(gk_result_name(GK_NOT_READY), "GK_NOT_READY");
-  assert_string_equal(gk_result_name(GK_ERROR_MEMORY), "GK_ERROR_MEMORY");
-  assert_string_equal(gk_result_name(GK_ERROR_DEVICE), "GK_ERROR_DEVICE");
-  assert_string_equal(gk_result_name((gk_result)(GK_ERROR_DEVICE + 1)), "no gk_result");
-  assert_string_equal(gk_result_name((gk_result)-1), "no gk_result");
+  static const struct { gk_result result; const char *name; } cases[] = {
+      {GK_OK, "GK_OK"}, {GK_NOT_READY, "GK_NOT_READY"}, {GK_ERROR_MEMORY, "GK_ERROR_MEMORY"},
+      {GK_ERROR_DEVICE, "GK_ERROR_DEVICE"}, {(gk_result)(GK_ERROR_DEVICE + 1), "no gk_result"},
+      {(gk_result)-1, "no gk_result"}};
+  for (size_t k = 0; k < GK_COUNT(cases); ++k) assert_string_equal(gk_result_name(cases[k].result), cases[k].name);
 }
 
 TEST(first_failure_of_a_call_wins) {
@@ -65,11 +64,7 @@ static void *fail_elsewhere(void *at) {
 TEST(threads_have_their_own_message) {
   gki_begin();
   gk_fail(GK_ERROR_INVALID, "of this thread");
-  pthread_t thread;
-  void *empty_at_first;
-  assert_int_equal(pthread_create(&thread, NULL, fail_elsewhere, NULL), 0);
-  pthread_join(thread, &empty_at_first);
-  assert_non_null(empty_at_first);
+  assert_non_null(join_thread(start_thread(fail_elsewhere, NULL))); /* its message was empty at first */
   assert_string_equal(gk_error(), "of this thread");
 }
 
@@ -153,10 +148,9 @@ static void note_wait(void) {
 
 TEST(change_waits_for_the_sink) {
   int *seen = calloc(1, sizeof *seen);
-  pthread_t thread;
   atomic_store(&change, NOT_YET);
   gk_set_log(GK_LOG_ERROR, stay, seen);
-  assert_int_equal(pthread_create(&thread, NULL, log_once, NULL), 0);
+  const pthread_t thread = start_thread(log_once, NULL);
   await(atomic_load(&change) == IN_SINK);
   on_wait = note_wait;
   gk_set_log(GK_LOG_NONE, NULL, NULL);
@@ -165,7 +159,7 @@ TEST(change_waits_for_the_sink) {
   atomic_compare_exchange_strong(&change, &waited_for, SET);
   assert_int_equal(*seen, WAITED_FOR);
   free(seen); /* the sink is through with it */
-  pthread_join(thread, NULL);
+  join_thread(thread);
 }
 
 /* It mustn't call gk, and hangs nobody if it does. */
@@ -199,7 +193,7 @@ static void count_line(void *user, gk_log_level level, const char *line) {
 TEST(sinks_change_under_way) {
   pthread_t threads[3];
   atomic_store(&enough, false);
-  for (int k = 0; k < 3; ++k) assert_int_equal(pthread_create(&threads[k], NULL, log_on_and_on, NULL), 0);
+  for (int k = 0; k < 3; ++k) threads[k] = start_thread(log_on_and_on, NULL);
   atomic_int *before = NULL;
   for (int k = 0; k < 3000; ++k) {
     atomic_int *lines = calloc(1, sizeof *lines);
@@ -210,7 +204,7 @@ TEST(sinks_change_under_way) {
   gk_set_log(GK_LOG_NONE, NULL, NULL);
   free(before);
   atomic_store(&enough, true);
-  for (int k = 0; k < 3; ++k) pthread_join(threads[k], NULL);
+  for (int k = 0; k < 3; ++k) join_thread(threads[k]);
 }
 
 static int say_all_levels(void) {

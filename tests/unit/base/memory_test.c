@@ -2,10 +2,7 @@
 #include "base/error.h"
 #include "unit/support/runtime.h"
 
-TEST(arena_gives_aligned_zeroed_memory) {
-  static counting c;
-  gk_allocator allocator = counting_allocator(&c);
-  assert_ok(gk_set_allocator(&allocator));
+COUNTED(arena_gives_aligned_zeroed_memory) {
   gki_arena arena = {0};
   for (size_t bytes = 0; bytes < 40000; bytes = bytes * 2 + 1) {
     unsigned char *memory = gki_arena_alloc(&arena, bytes, 1);
@@ -22,9 +19,7 @@ TEST(arena_gives_aligned_zeroed_memory) {
   }
   assert_null(gki_arena_alloc_aligned(&arena, SIZE_MAX, 64));
   gki_arena_free(&arena);
-  assert_int_equal(atomic_load(&c.live), 0);
   assert_null(arena.last);
-  assert_ok(gk_set_allocator(NULL));
 }
 
 TEST(sizes_that_do_not_fit_are_refused) {
@@ -45,42 +40,33 @@ TEST(sizes_that_do_not_fit_are_refused) {
   gki_arena_free(&arena);
 }
 
-TEST(array_grows_and_keeps) {
-  static counting c;
-  gk_allocator allocator = counting_allocator(&c);
-  assert_ok(gk_set_allocator(&allocator));
+COUNTED(array_grows_and_keeps) {
   int *array = NULL;
   size_t capacity = 0;
+  fail_own_memory(0);
   for (int k = 0; k < 1000; ++k) {
     assert_true(gki_grow((void **)&array, &capacity, (size_t)k + 1, sizeof *array, "numbers"));
     array[k] = k;
   }
   for (int k = 0; k < 1000; ++k) assert_int_equal(array[k], k);
-  assert_true(atomic_load(&c.calls) < 20); /* geometrically */
+  assert_true(atomic_load(&own_memory.calls) < 20); /* geometrically */
   size_t before = capacity;
-  atomic_store(&c.fail_at, atomic_load(&c.calls) + 1);
+  fail_own_memory(1);
   gki_begin();
   assert_false(gki_grow((void **)&array, &capacity, capacity + 1, sizeof *array, "numbers"));
   assert_says("numbers");
   assert_int_equal(capacity, before);
   assert_int_equal(array[999], 999);
   gk_host_free(array);
-  assert_int_equal(atomic_load(&c.live), 0);
-  assert_ok(gk_set_allocator(NULL));
 }
 
-TEST(obtained_memory_is_zeroed) {
-  static counting c; /* gives dirty memory */
-  gk_allocator allocator = counting_allocator(&c);
-  assert_ok(gk_set_allocator(&allocator));
+COUNTED(obtained_memory_is_zeroed) { /* gives dirty memory */
   unsigned char *memory = gk_host_alloc(100), *nothing = gk_host_alloc(0);
   for (int k = 0; k < 100; ++k) assert_int_equal(memory[k], 0);
   assert_non_null(nothing); /* so that NULL always means that none is left */
   gk_host_free(memory);
   gk_host_free(nothing);
   gk_host_free(NULL);
-  assert_int_equal(atomic_load(&c.live), 0);
-  assert_ok(gk_set_allocator(NULL));
 }
 
 TEST(incomplete_allocator_is_refused) {

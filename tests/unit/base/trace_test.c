@@ -80,10 +80,6 @@ static int teardown(void **state) {
 
 #define TEST_TOLD(backends, test) DEVICE_TEST_ON(backends, test, setup, teardown)
 
-static bool is(const gk_device *device, const char *backend) {
-  return strcmp(gk_device_describe(device)->backend, backend) == 0;
-}
-
 TEST_TOLD(ALL_BACKENDS, opening) {
   gk_device *second = NULL;
   const char *backend = gk_device_describe(device)->backend;
@@ -100,19 +96,17 @@ TEST_TOLD(ALL_BACKENDS, opening) {
 }
 
 TEST_TOLD(FAKE_BACKENDS " openmp", creating) {
-  const bool loads = !is(device, "openmp");
-  gk_graph *graph = graph_on(device, &straight, 0);
+  const bool loads = !is_of(device, "openmp");
+  graph_on(device, &straight, 0);
   char wanted[400];
   static const char format[] = "create straight{check and plan{}%slower{}"
                                "slots{resize SUM of straight[1]{allocate[4]{zero[4]{}}}}}";
   snprintf(wanted, sizeof wanted, format, loads ? "kernel add{}" : "");
   assert_said(0, wanted);
   tool->forget();
-  gk_graph *second = graph_on(device, &straight, 0); /* its kernel is there */
+  graph_on(device, &straight, 0); /* its kernel is there */
   snprintf(wanted, sizeof wanted, format, "");
   assert_said(0, wanted);
-  gk_graph_destroy(graph);
-  gk_graph_destroy(second);
 }
 
 TEST_TOLD(FAKE_BACKENDS " openmp", moving) {
@@ -128,16 +122,15 @@ TEST_TOLD(FAKE_BACKENDS " openmp", moving) {
   assert_ok(gk_resize(graph, SUM, 5));
   assert_said(0, "resize SUM of straight[5]{allocate[20]{zero[20]{}}copy[4]{}free{}}");
   assert_balanced();
-  gk_graph_destroy(graph);
 }
 
 /* Who says what: the caller's thread what it launches and waits for, the device's own what is run there. */
 TEST_TOLD(ALL_BACKENDS, launching) {
   int *x = int_on(device, 0);
-  gk_graph *graph = graph_on(device, &straight, 0);
-  gk_bind(graph, X, x);
+  gk_graph *graph = GRAPH_ON(device, &straight, 0, {X, x});
   for (int k = 1; k < 3; ++k) {
-    const bool native = is(device, "fake_native"), batched = is(device, "fake_batched") || is(device, "awkward");
+    const bool native = is_of(device, "fake_native");
+    const bool batched = is_of(device, "fake_batched") || is_of(device, "awkward");
     char caller[200], worker[200];
     tool->forget();
     gki_trace_mark(0, "first"); /* this thread is number 0 */
@@ -150,15 +143,11 @@ TEST_TOLD(ALL_BACKENDS, launching) {
     assert_said(1, native ? "" : worker);
     assert_balanced();
   }
-  gk_graph_destroy(graph);
-  gk_free(device, x);
 }
 
 TEST_TOLD(ALL_BACKENDS, yielding) {
   int *x = int_on(device, 0), *flag = int_on(device, 1);
-  gk_graph *graph = graph_on(device, &pausing, 0);
-  gk_bind(graph, X, x);
-  gk_bind(graph, FLAG, flag);
+  gk_graph *graph = GRAPH_ON(device, &pausing, 0, {X, x}, {FLAG, flag});
   tool->forget();
   run_to_end(graph, 0);
   assert_some_said("!pausing yielded at HERE[1];}");
@@ -168,16 +157,11 @@ TEST_TOLD(ALL_BACKENDS, yielding) {
   assert_some_said("wait for pausing[2]{}");
   assert_false(some_said("HERE[2];"));
   assert_balanced();
-  gk_graph_destroy(graph);
-  gk_free(device, x);
-  gk_free(device, flag);
 }
 
 TEST_TOLD(ALL_BACKENDS, cancelling) {
   int *x = int_on(device, 0), *flag = int_on(device, 1);
-  gk_graph *graph = graph_on(device, &endless, GK_CANCELLABLE);
-  gk_bind(graph, X, x);
-  gk_bind(graph, FLAG, flag);
+  gk_graph *graph = GRAPH_ON(device, &endless, GK_CANCELLABLE, {X, x}, {FLAG, flag});
   tool->forget();
   assert_ok(gk_launch(graph, 0));
   assert_ok(gk_cancel(graph));
@@ -190,8 +174,6 @@ TEST_TOLD(ALL_BACKENDS, cancelling) {
   assert_some_said("wait for endless[2]{");
   assert_some_said("!endless was cancelled[2];}");
   assert_balanced();
-  gk_free(device, x);
-  gk_free(device, flag);
 }
 
 /* On a busy machine who cancels a loop may come late, and the loop has said much by then. */
@@ -238,8 +220,7 @@ TEST_TOLD(FAKE_BACKENDS, failing_backend) {
     fake_fail(FAKE_ENTRIES, k, GK_ERROR_DEVICE, false);
     gk_result result = gk_graph_create(device, &loop, 0, &graph);
     if (result == GK_OK) {
-      gk_bind(graph, X, x);
-      gk_bind(graph, N, n);
+      BIND(graph, {X, x}, {N, n});
       result = gk_resize(graph, SUM, k + 1);
       if (result == GK_OK) result = gk_launch(graph, 0);
       if (result == GK_OK) result = gk_wait(graph, NULL);
@@ -258,8 +239,6 @@ TEST_TOLD(FAKE_BACKENDS, failing_backend) {
     break;
   }
   assert_true(failed_once);
-  gk_free(device, x);
-  gk_free(device, n);
 }
 
 /* Each piece of gk's own memory in turn isn't there; the last round needs no more than there is. */
@@ -290,21 +269,16 @@ TEST_ON_EACH("openmp", no_memory, setup, teardown) {
 
 TEST_TOLD("openmp fake_batched", isolated) {
   int *x = int_on(device, 0), *n = int_on(device, 2);
-  gk_graph *graph = graph_on(device, &loop, GK_ISOLATE);
-  gk_bind(graph, X, x);
-  gk_bind(graph, N, n);
+  gk_graph *graph = GRAPH_ON(device, &loop, GK_ISOLATE, {X, x}, {N, n});
   tool->forget();
   run_to_end(graph, 0);
-  assert_some_said(is(device, "openmp") ? "run loop[1]{task 0 (add){}task 2 (add){}task 3 (decrease){}"
+  assert_some_said(is_of(device, "openmp") ? "run loop[1]{task 0 (add){}task 2 (add){}task 3 (decrease){}"
                                           "task 2 (add){}task 3 (decrease){}}"
                                         : "run loop[1]{task 0 (add){}task 2 (add){}task 3 (decrease){}"
                                           "flag of task 1 (N){}task 2 (add){}task 3 (decrease){}flag of task 1 (N){}"
                                           "wait for the device{}}");
   assert_int_equal(int_at(device, x), 3);
   assert_balanced();
-  gk_graph_destroy(graph);
-  gk_free(device, x);
-  gk_free(device, n);
 }
 
 enum { THREADS = 6, ROUNDS = 30 };
@@ -325,12 +299,8 @@ static void *launch_often(void *at) {
 /* Jobs are done here and there, by whoever comes along: each thread's ranges are balanced all the same. */
 TEST_TOLD(ALL_BACKENDS, several_threads) {
   pthread_t threads[THREADS];
-  for (int k = 0; k < THREADS; ++k) assert_int_equal(pthread_create(&threads[k], NULL, launch_often, device), 0);
-  for (int k = 0; k < THREADS; ++k) {
-    void *good;
-    pthread_join(threads[k], &good);
-    assert_non_null(good);
-  }
+  for (int k = 0; k < THREADS; ++k) threads[k] = start_thread(launch_often, device);
+  for (int k = 0; k < THREADS; ++k) assert_non_null(join_thread(threads[k]));
   assert_some_said("launch straight[60]{");
   assert_balanced();
 }

@@ -50,18 +50,30 @@ static bool is_kept(const char *text) {
   return true;
 }
 
-/* Files in the folder; the path of the last one. */
-static size_t count_files(char path[PATH_MAX]) {
+static char last_file[PATH_MAX]; /* of each_file */
+
+/* Returns their number. */
+static size_t each_file(void (*visit)(const char *path)) {
   size_t count = 0;
   DIR *listing = opendir(folder);
   assert_non_null(listing);
   for (struct dirent *at; (at = readdir(listing));) {
     if (at->d_name[0] == '.') continue;
-    if (path) snprintf(path, PATH_MAX, "%.2000s/%s", folder, at->d_name);
+    snprintf(last_file, sizeof last_file, "%.2000s/%s", folder, at->d_name);
+    if (visit) visit(last_file);
     ++count;
   }
   closedir(listing);
   return count;
+}
+
+static size_t count_files(void) { return each_file(NULL); }
+
+/* Keeps it in an empty folder, as the file of that path. */
+static void keep_at(char path[PATH_MAX], const char *text) {
+  keep(text);
+  assert_int_equal(count_files(), 1);
+  memcpy(path, last_file, sizeof last_file);
 }
 
 static void remove_all(void) {
@@ -78,6 +90,8 @@ static int begin(void **state) {
   unsetenv("GK_CACHE_LIMIT");
   return 0;
 }
+
+#define IN_FOLDER(test) TEST_WITH(test, begin, NULL)
 
 static int make_base(void **state) {
   (void)state;
@@ -109,7 +123,7 @@ static void write_file(const char *path, const void *bytes, size_t size) {
 
 /* ---- what is kept ------------------------------------------------------------------------------------------------ */
 
-TEST_WITH(gives_back_what_was_kept, begin, NULL) {
+IN_FOLDER(gives_back_what_was_kept) {
   assert_false(is_kept("a"));
   keep("a");
   assert_true(is_kept("a"));
@@ -117,7 +131,7 @@ TEST_WITH(gives_back_what_was_kept, begin, NULL) {
   assert_false(is_kept("b"));
   keep("b");
   keep("a");
-  assert_int_equal(count_files(NULL), 2);
+  assert_int_equal(count_files(), 2);
   const gki_cache_key key = key_of("nothing");
   gki_cache_keep(&key, "", 0);
   void *bytes = NULL;
@@ -127,7 +141,7 @@ TEST_WITH(gives_back_what_was_kept, begin, NULL) {
   gk_host_free(bytes);
 }
 
-TEST_WITH(keys_know_where_parts_end, begin, NULL) {
+IN_FOLDER(keys_know_where_parts_end) {
   const gki_cache_part ab[] = {{"a", 1}, {"b", 1}}, joined[] = {{"ab", 2}}, moved[] = {{"", 0}, {"ab", 2}};
   const gki_cache_key one = gki_cache_key_of(ab, 2), two = gki_cache_key_of(joined, 1),
                       three = gki_cache_key_of(moved, 2), same = gki_cache_key_of(ab, 2);
@@ -136,61 +150,58 @@ TEST_WITH(keys_know_where_parts_end, begin, NULL) {
   assert_memory_equal(&one, &same, sizeof one);
 }
 
-TEST_WITH(folder_is_the_users_alone, begin, NULL) {
-  keep("a");
+IN_FOLDER(folder_is_the_users_alone) {
+  char path[PATH_MAX];
   struct stat status;
+  keep_at(path, "a");
   assert_int_equal(stat(folder, &status), 0);
   assert_int_equal(status.st_mode & 0777, 0700);
-  char path[PATH_MAX];
-  assert_int_equal(count_files(path), 1);
   assert_int_equal(stat(path, &status), 0);
   assert_int_equal(status.st_mode & 0777, 0600);
 }
 
-TEST_WITH(folder_by_environment, begin, NULL) {
-  char at[PATH_MAX], why[512], wanted[PATH_MAX], *home = getenv("HOME") ? strdup(getenv("HOME")) : NULL;
+/* The folder that is used, and why there is none, or isn't yet. */
+static void assert_described(const char *folder_wanted, const char *why_wanted) {
+  char at[PATH_MAX], why[PATH_MAX + 256];
+  gki_cache_describe(at, sizeof at, why, sizeof why);
+  assert_string_equal(at, folder_wanted);
+  if (!strstr(why, why_wanted) || !*why != !*why_wanted) fail_msg("\"%s\" isn't \"%s\"", why, why_wanted);
+}
+
+IN_FOLDER(folder_by_environment) {
+  char wanted[PATH_MAX], *home = getenv("HOME") ? strdup(getenv("HOME")) : NULL;
   const char *const off[] = {"off", "0", ""};
   for (size_t k = 0; k < GK_COUNT(off); ++k) {
     setenv("GK_CACHE", off[k], 1);
     keep("a");
     assert_false(is_kept("a"));
-    gki_cache_describe(at, sizeof at, why, sizeof why);
-    assert_string_equal(at, "");
-    assert_string_equal(why, "$GK_CACHE turns it off");
+    assert_described("", "$GK_CACHE turns it off");
   }
   unsetenv("GK_CACHE");
   setenv("XDG_CACHE_HOME", base, 1);
   setenv("HOME", "/nowhere", 1);
-  gki_cache_describe(at, sizeof at, why, sizeof why);
   snprintf(wanted, sizeof wanted, "%s/gk", base);
-  assert_string_equal(at, wanted);
-  assert_string_equal(why, "it isn't there yet; what is compiled first makes it");
+  assert_described(wanted, "it isn't there yet; what is compiled first makes it");
   assert_int_not_equal(access(wanted, F_OK), 0);
   keep("b");
-  gki_cache_describe(at, sizeof at, why, sizeof why);
-  assert_string_equal(at, wanted);
-  assert_string_equal(why, "");
+  assert_described(wanted, "");
   setenv("XDG_CACHE_HOME", "relative", 1);
   setenv("HOME", base, 1);
-  gki_cache_describe(at, sizeof at, why, sizeof why);
   snprintf(wanted, sizeof wanted, "%s/.cache/gk", base);
-  assert_string_equal(at, wanted);
+  assert_described(wanted, "it isn't there yet");
   unsetenv("XDG_CACHE_HOME");
   unsetenv("HOME");
-  gki_cache_describe(at, sizeof at, why, sizeof why);
-  assert_string_equal(at, "");
-  assert_string_equal(why, "neither $GK_CACHE nor $XDG_CACHE_HOME nor $HOME names a folder");
+  assert_described("", "neither $GK_CACHE nor $XDG_CACHE_HOME nor $HOME names a folder");
   if (home) setenv("HOME", home, 1);
   free(home);
 }
 
 /* ---- damage ------------------------------------------------------------------------------------------------------ */
 
-TEST_WITH(every_damaged_byte_is_seen, begin, NULL) {
+IN_FOLDER(every_damaged_byte_is_seen) {
   unsigned char bytes[512];
   char path[PATH_MAX];
-  keep("a");
-  assert_int_equal(count_files(path), 1);
+  keep_at(path, "a");
   const size_t size = read_file(path, bytes, sizeof bytes);
   assert_true(size > sizeof image && size < sizeof bytes);
   for (size_t k = 0; k < size; ++k)
@@ -198,47 +209,42 @@ TEST_WITH(every_damaged_byte_is_seen, begin, NULL) {
       bytes[k] ^= (unsigned char)(1u << bit);
       write_file(path, bytes, size);
       assert_false(is_kept("a"));
-      assert_int_equal(count_files(NULL), 0); /* removed, so that it is replaced */
+      assert_int_equal(count_files(), 0); /* removed, so that it is replaced */
       bytes[k] ^= (unsigned char)(1u << bit);
     }
   keep("a");
   assert_true(is_kept("a"));
 }
 
-TEST_WITH(every_cut_is_seen, begin, NULL) {
+IN_FOLDER(every_cut_is_seen) {
   unsigned char bytes[512] = {0};
   char path[PATH_MAX];
-  keep("a");
-  count_files(path);
+  keep_at(path, "a");
   const size_t size = read_file(path, bytes, sizeof bytes);
-  for (size_t k = 0; k < size; ++k) {
+  for (size_t k = 0; k <= size + 1; ++k) {
+    if (k == size) continue;
     write_file(path, bytes, k);
     assert_false(is_kept("a"));
   }
-  write_file(path, bytes, size + 1);
-  assert_false(is_kept("a"));
   write_file(path, bytes, size);
   chmod(path, 0600);
   assert_true(is_kept("a"));
 }
 
-TEST_WITH(another_keys_entry_is_none, begin, NULL) {
+IN_FOLDER(another_keys_entry_is_none) {
   unsigned char bytes[512];
   char path[PATH_MAX], other[PATH_MAX];
-  keep("a");
-  count_files(path);
+  keep_at(path, "a");
   const size_t size = read_file(path, bytes, sizeof bytes);
   unlink(path);
-  keep("b");
-  count_files(other);
+  keep_at(other, "b");
   write_file(other, bytes, size);
   assert_false(is_kept("b"));
 }
 
-TEST_WITH(odd_things_in_an_entrys_place, begin, NULL) {
+IN_FOLDER(odd_things_in_an_entrys_place) {
   char path[PATH_MAX], target[PATH_MAX];
-  keep("a");
-  count_files(path);
+  keep_at(path, "a");
   snprintf(target, sizeof target, "%s/elsewhere", base);
   assert_int_equal(rename(path, target), 0);
   assert_int_equal(symlink(target, path), 0);
@@ -263,38 +269,33 @@ TEST_WITH(odd_things_in_an_entrys_place, begin, NULL) {
 
 /* ---- folders that aren't to be trusted --------------------------------------------------------------------------- */
 
-TEST_WITH(folder_of_others_is_left_alone, begin, NULL) {
-  char at[PATH_MAX], why[PATH_MAX + 256];
+IN_FOLDER(folder_of_others_is_left_alone) {
   keep("a");
   for (unsigned mode = 0720; mode >= 0702; mode -= 016) { /* 0720, 0702 */
     chmod(folder, mode);
     assert_false(is_kept("a"));
     keep("b");
-    assert_int_equal(count_files(NULL), 1);
-    gki_cache_describe(at, sizeof at, why, sizeof why);
-    assert_string_equal(at, "");
-    assert_non_null(strstr(why, "can be written to by others; make it yours alone (chmod go-w)"));
+    assert_int_equal(count_files(), 1);
+    assert_described("", "can be written to by others; make it yours alone (chmod go-w)");
   }
   chmod(folder, 0755);
   assert_true(is_kept("a"));
   if (geteuid() != 0) return;
   assert_int_equal(chown(folder, 12345, (gid_t)-1), 0);
   assert_false(is_kept("a"));
-  gki_cache_describe(at, sizeof at, why, sizeof why);
-  assert_non_null(strstr(why, "belongs to another user"));
+  assert_described("", "belongs to another user");
 }
 
-TEST_WITH(entry_of_others_is_none, begin, NULL) {
+IN_FOLDER(entry_of_others_is_none) {
   char path[PATH_MAX];
-  keep("a");
-  count_files(path);
+  keep_at(path, "a");
   chmod(path, 0666);
   assert_false(is_kept("a"));
   keep("a");
   assert_true(is_kept("a"));
 }
 
-TEST_WITH(file_in_the_folders_place, begin, NULL) {
+IN_FOLDER(file_in_the_folders_place) {
   keep("a");
   remove_all();
   write_file(folder, "x", 1);
@@ -305,31 +306,17 @@ TEST_WITH(file_in_the_folders_place, begin, NULL) {
   assert_false(is_kept("a"));
 }
 
-static void *no_memory(void *user, size_t bytes) {
-  (void)user;
-  (void)bytes;
-  return NULL;
-}
+static void *no_memory(void *user, size_t bytes) { return (void)user, (void)bytes, NULL; }
+static void *no_more(void *user, void *memory, size_t bytes) { return (void)user, (void)memory, (void)bytes, NULL; }
+static void free_it(void *user, void *memory) { (void)user, free(memory); }
 
-static void *no_more(void *user, void *memory, size_t bytes) {
-  (void)user;
-  (void)memory;
-  (void)bytes;
-  return NULL;
-}
-
-static void free_it(void *user, void *memory) {
-  (void)user;
-  free(memory);
-}
-
-TEST_WITH(entry_outlasts_a_lack_of_memory, begin, NULL) {
+IN_FOLDER(entry_outlasts_a_lack_of_memory) {
   keep("a");
   const gk_allocator none = {.alloc = no_memory, .resize = no_more, .free = free_it};
-  assert_int_equal(gk_set_allocator(&none), GK_OK);
+  assert_ok(gk_set_allocator(&none));
   assert_false(is_kept("a"));
   keep("b"); /* what is too much then isn't seen to */
-  assert_int_equal(gk_set_allocator(NULL), GK_OK);
+  assert_ok(gk_set_allocator(NULL));
   assert_true(is_kept("a"));
   assert_true(is_kept("b"));
 }
@@ -337,21 +324,16 @@ TEST_WITH(entry_outlasts_a_lack_of_memory, begin, NULL) {
 /* ---- room -------------------------------------------------------------------------------------------------------- */
 
 /* All files are from a second before they were, so that the next one is newer, whatever ticks the system's time has. */
-static void age_all(void) {
-  DIR *listing = opendir(folder);
-  assert_non_null(listing);
-  for (struct dirent *at; (at = readdir(listing));) {
-    struct stat status;
-    if (at->d_name[0] == '.') continue;
-    assert_int_equal(fstatat(dirfd(listing), at->d_name, &status, 0), 0);
-    --status.st_mtim.tv_sec;
-    const struct timespec times[2] = {status.st_atim, status.st_mtim};
-    assert_int_equal(utimensat(dirfd(listing), at->d_name, times, 0), 0);
-  }
-  closedir(listing);
+static void age(const char *path) {
+  struct stat status;
+  assert_int_equal(stat(path, &status), 0);
+  --status.st_mtim.tv_sec;
+  const struct timespec times[2] = {status.st_atim, status.st_mtim};
+  assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
 }
+static void age_all(void) { each_file(age); }
 
-TEST_WITH(oldest_go_first, begin, NULL) {
+IN_FOLDER(oldest_go_first) {
   enum { COUNT = 5, BYTES = 300 * 1024 };
   unsigned char *large = calloc(BYTES, 1);
   assert_non_null(large);
@@ -368,7 +350,7 @@ TEST_WITH(oldest_go_first, begin, NULL) {
     gk_host_free(bytes);
     age_all();
   }
-  assert_int_equal(count_files(NULL), 3);
+  assert_int_equal(count_files(), 3);
   for (int k = 0; k < COUNT; ++k) {
     snprintf(name, sizeof name, "%d", k);
     const gki_cache_key key = key_of(name);
@@ -384,7 +366,7 @@ TEST_WITH(oldest_go_first, begin, NULL) {
 }
 
 /* An entry of 300 MiB, all of it a hole, stays only where a whole number says that there is room. */
-TEST_WITH(limit_is_a_whole_number, begin, NULL) {
+IN_FOLDER(limit_is_a_whole_number) {
   static const struct { const char *limit; bool stays; } cases[] = {
       {"400", true}, {"99999999999999999999999", true}, {"", false}, {" -5", false}, {"-5", false},
       {"+400", false}, {"400x", false}, {" 400", false}, {"400 ", false}, {"256", false}};
@@ -403,7 +385,7 @@ TEST_WITH(limit_is_a_whole_number, begin, NULL) {
   }
 }
 
-TEST_WITH(what_was_left_half_written_goes, begin, NULL) {
+IN_FOLDER(what_was_left_half_written_goes) {
   char path[PATH_MAX], foreign[PATH_MAX];
   keep("a");
   snprintf(path, sizeof path, "%.2000s/0123456789abcdef0123456789abcdef.7.part", folder);
@@ -418,49 +400,61 @@ TEST_WITH(what_was_left_half_written_goes, begin, NULL) {
   keep("c");
   assert_int_equal(access(path, F_OK), -1);
   assert_int_equal(access(foreign, F_OK), 0);
-  assert_int_equal(count_files(NULL), 4);
+  assert_int_equal(count_files(), 4);
+}
+
+static pid_t start_child(int (*body)(void)) {
+  const pid_t child = fork();
+  assert_true(child >= 0);
+  if (!child) _exit(body());
+  return child;
+}
+
+static int code_of(pid_t child) {
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0) assert_int_equal(errno, EINTR);
+  assert_true(WIFEXITED(status)); /* no signal ended it */
+  return WEXITSTATUS(status);
 }
 
 /* In a process of its own; true: it could be tried, and went well. */
 static bool in_child(int (*body)(void)) {
   fflush(NULL);
-  const pid_t child = fork();
-  assert_true(child >= 0);
-  if (!child) _exit(body());
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0) assert_int_equal(errno, EINTR);
-  assert_true(WIFEXITED(status)); /* no signal ended it */
-  if (WEXITSTATUS(status) == SKIPPED) return false;
-  assert_int_equal(WEXITSTATUS(status), 0);
-  return true;
+  const int code = code_of(start_child(body));
+  if (code != SKIPPED) assert_int_equal(code, 0);
+  return code == 0;
 }
 
-TEST_WITH(entry_may_not_get_its_name, begin, NULL) {
+IN_FOLDER(entry_may_not_get_its_name) {
   rename_fails = true;
   keep("a");
   rename_fails = false;
   assert_false(is_kept("a"));
-  assert_int_equal(count_files(NULL), 0); /* nothing half made is left */
+  assert_int_equal(count_files(), 0); /* nothing half made is left */
   keep("a");
   assert_true(is_kept("a"));
 }
 
+static bool is_too_large(size_t bytes) {
+  static char large[64 * 1024];
+  const gki_cache_key key = key_of("large");
+  gki_cache_keep(&key, large, bytes);
+  void *found;
+  return !gki_cache_find(&key, &found, &bytes);
+}
+
 static int fill_beyond_limit(void) {
-  static char large[4096];
   const struct rlimit limit = {1024, 1024};
   sigset_t pending;
   if (setrlimit(RLIMIT_FSIZE, &limit) != 0) return SKIPPED;
-  const gki_cache_key key = key_of("large");
-  gki_cache_keep(&key, large, sizeof large);
+  const bool refused = is_too_large(4096);
   keep("a");
   if (sigpending(&pending) != 0 || sigismember(&pending, SIGXFSZ)) return 2;
-  void *bytes;
-  size_t size;
-  if (gki_cache_find(&key, &bytes, &size) || count_files(NULL) != 1) return 3;
+  if (!refused || count_files() != 1) return 3;
   return is_kept("a") ? 0 : 4;
 }
 
-TEST_WITH(files_may_be_limited, begin, NULL) {
+IN_FOLDER(files_may_be_limited) {
   if (!in_child(fill_beyond_limit)) skip();
 }
 
@@ -471,18 +465,13 @@ static int mount_small(unsigned long flags) {
 }
 
 static int fill_disk(void) {
-  static char large[64 * 1024];
   if (mount_small(0) != 0) return SKIPPED;
   keep("a");
-  const gki_cache_key key = key_of("large");
-  gki_cache_keep(&key, large, sizeof large);
-  void *bytes;
-  size_t size;
-  if (gki_cache_find(&key, &bytes, &size) || count_files(NULL) != 1) return 2;
+  if (!is_too_large(64 * 1024) || count_files() != 1) return 2;
   return is_kept("a") ? 0 : 3;
 }
 
-TEST_WITH(disk_may_be_full, begin, NULL) {
+IN_FOLDER(disk_may_be_full) {
   keep("x");
   remove_all();
   if (!in_child(fill_disk)) skip();
@@ -493,10 +482,10 @@ static int write_to_read_only(void) {
   keep("a");
   if (mount("gk", folder, "tmpfs", MS_REMOUNT | MS_RDONLY, NULL) != 0) return SKIPPED;
   keep("b");
-  return is_kept("a") && !is_kept("b") && count_files(NULL) == 1 ? 0 : 2;
+  return is_kept("a") && !is_kept("b") && count_files() == 1 ? 0 : 2;
 }
 
-TEST_WITH(disk_may_be_read_only, begin, NULL) {
+IN_FOLDER(disk_may_be_read_only) {
   keep("x");
   remove_all();
   if (!in_child(write_to_read_only)) skip();
@@ -526,21 +515,12 @@ static int use_it(void) {
   return 0;
 }
 
-TEST_WITH(fifty_processes_at_once, begin, NULL) {
+IN_FOLDER(fifty_processes_at_once) {
   pid_t children[PROCESSES];
   fflush(NULL);
-  for (int k = 0; k < PROCESSES; ++k) {
-    children[k] = fork();
-    assert_true(children[k] >= 0);
-    if (!children[k]) _exit(use_it());
-  }
-  for (int k = 0; k < PROCESSES; ++k) {
-    int status = 0;
-    while (waitpid(children[k], &status, 0) < 0) assert_int_equal(errno, EINTR);
-    assert_true(WIFEXITED(status));
-    assert_int_equal(WEXITSTATUS(status), 0);
-  }
-  assert_int_equal(count_files(NULL), KEYS); /* and nothing half written */
+  for (int k = 0; k < PROCESSES; ++k) children[k] = start_child(use_it);
+  for (int k = 0; k < PROCESSES; ++k) assert_int_equal(code_of(children[k]), 0);
+  assert_int_equal(count_files(), KEYS); /* and nothing half written */
 }
 
 /* Built without xxHash there is nothing to try: tests/repo/configured.py sees to that. */

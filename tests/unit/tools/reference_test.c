@@ -38,16 +38,16 @@ static reference *r;
 
 static void open_list(const gk_list *list) {
   reference_close(r);
-  gk_result result = gk_check(list, NULL, gk_print, NULL);
-  assert_int_equal(result, GK_OK);
+  assert_ok(gk_check(list, NULL, gk_print, NULL));
   r = reference_open(list);
   assert_non_null(r);
 }
-#define OPEN(tasks) \
-  const gk_list list = GK_LIST(list, tasks, slots); \
-  open_list(&list)
 
 static int32_t *ints(gk_slot slot) { return reference_slot_at(r, reference_find(r, slot))->value.ptr; }
+
+static void set_ints(size_t count, const int (*all)[2]) {
+  for (size_t k = 0; k < count; ++k) ints(all[k][0])[0] = all[k][1];
+}
 
 static void launch_at(int line, int32_t label, gk_state state, int32_t yielded, size_t count, const int (*wanted)[2]) {
   const reference_status *status = reference_last(r);
@@ -59,6 +59,7 @@ static void launch_at(int line, int32_t label, gk_state state, int32_t yielded, 
       fail_msg("line %d: slot %d is %d, not %d", line, wanted[k][0], (int)ints(wanted[k][0])[0], wanted[k][1]);
 }
 #define WANTED(...) GK_COUNT(((const int[][2]){__VA_ARGS__})), (const int[][2]){__VA_ARGS__}
+#define SET(...) set_ints(WANTED(__VA_ARGS__))
 #define FINISHES(label, ...) launch_at(__LINE__, label, GK_FINISHED, 0, WANTED(__VA_ARGS__))
 #define YIELDS(label, at, ...) launch_at(__LINE__, label, GK_YIELDED, at, WANTED(__VA_ARGS__))
 #define CANCELLED(label, ...) launch_at(__LINE__, label, GK_CANCELLED, 0, WANTED(__VA_ARGS__))
@@ -73,13 +74,18 @@ static int close_last(void **state) {
 }
 #define LAST(test) TEST_WITH(test, NULL, close_last)
 
-LAST(test_yield_and_resume) {
-  const gk_task tasks[] = {TICK(A), GK_CHECKPOINT(LB, F), TICK(B), GK_END, TICK(C)};
-  OPEN(tasks);
-  ints(F)[0] = 1;
+/* A test with `r` opened for a list of these tasks. */
+#define LIST_TEST(name, ...) \
+  LIST(name##_list, __VA_ARGS__); \
+  static void name##_opened(void); \
+  LAST(name) { open_list(&name##_list), name##_opened(); } \
+  static void name##_opened(void)
+
+LIST_TEST(test_yield_and_resume, TICK(A), GK_CHECKPOINT(LB, F), TICK(B), GK_END, TICK(C)) {
+  SET({F, 1});
   YIELDS(0, LB, {A, 1}, {B, 1}, {C, 0});
   assert_string_equal(reference_last(r)->yielded_name, "LB");
-  ints(F)[0] = 0;
+  SET({F, 0});
   FINISHES(LB, {A, 1}, {B, 2}, {C, 1});
   assert_string_equal(reference_last(r)->yielded_name, "");
   assert_false(reference_launch(r, 99));
@@ -88,107 +94,85 @@ LAST(test_yield_and_resume) {
   assert_int_equal(reference_lines(r), 5);
 }
 
-LAST(test_yield_in_a_loop) {
-  const gk_task tasks[] = {GK_DO_WHILE(N, .label = LX), TICK(A), GK_CHECKPOINT(LB, F), TICK(B), GK_END, TICK(C),
-                           DROP(N), GK_END};
-  OPEN(tasks);
-  ints(N)[0] = 3;
-  ints(F)[0] = 1;
+LIST_TEST(test_yield_in_a_loop, GK_DO_WHILE(N, .label = LX), TICK(A), GK_CHECKPOINT(LB, F), TICK(B), GK_END, TICK(C),
+                                DROP(N), GK_END) {
+  SET({N, 3}, {F, 1});
   YIELDS(0, LB, {A, 1}, {B, 1}, {C, 0}, {N, 3});
   assert_int_equal(reference_last(r)->loops[0].passes, 0);
   assert_true(reference_last(r)->checkpoints[0].ran);
-  ints(F)[0] = 0;
+  SET({F, 0});
   FINISHES(LB, {A, 3}, {B, 4}, {C, 3}, {N, 0});
   assert_int_equal(reference_last(r)->loops[0].passes, 3);
   assert_string_equal(reference_last(r)->loops[0].name, "LX");
 }
 
-LAST(test_yield_on_the_last_pass) {
-  const gk_task tasks[] = {GK_DO_WHILE(N), DROP(N), GK_CHECKPOINT(LB, F), TICK(B), GK_END, GK_END};
-  OPEN(tasks);
-  ints(N)[0] = ints(F)[0] = 1;
+LIST_TEST(test_yield_on_the_last_pass, GK_DO_WHILE(N), DROP(N), GK_CHECKPOINT(LB, F), TICK(B), GK_END, GK_END) {
+  SET({N, 1}, {F, 1});
   YIELDS(0, LB, {N, 0}, {B, 1});
-  ints(F)[0] = 0;
+  SET({F, 0});
   FINISHES(LB, {N, 0}, {B, 2});
 }
 
-LAST(test_resume_past_a_loop) {
-  const gk_task tasks[] = {GK_DO_WHILE(N), TICK(X), DROP(N), GK_END, TICK(Y), GK_CHECKPOINT(LZ, F), TICK(A), GK_END};
-  OPEN(tasks);
-  ints(N)[0] = 2;
-  ints(F)[0] = 1;
+LIST_TEST(test_resume_past_a_loop, GK_DO_WHILE(N), TICK(X), DROP(N), GK_END, TICK(Y), GK_CHECKPOINT(LZ, F), TICK(A),
+                                   GK_END) {
+  SET({N, 2}, {F, 1});
   YIELDS(0, LZ, {X, 2}, {Y, 1}, {A, 1});
-  ints(F)[0] = 0;
-  ints(N)[0] = 5;
+  SET({F, 0}, {N, 5});
   FINISHES(LZ, {X, 2}, {Y, 1}, {A, 2});
 }
 
-LAST(test_yield_in_nested_loops) {
-  const gk_task tasks[] = {GK_DO_WHILE(M), GK_FILL(N, GK_ONE, 2), TICK(S), GK_DO_WHILE(N), GK_CHECKPOINT(LP, F),
-                           TICK(A), GK_END, DROP(N), GK_END, DROP(M), GK_END};
-  OPEN(tasks);
-  ints(M)[0] = 2;
-  ints(F)[0] = 1;
+LIST_TEST(test_yield_in_nested_loops, GK_DO_WHILE(M), GK_FILL(N, GK_ONE, 2), TICK(S), GK_DO_WHILE(N),
+                                      GK_CHECKPOINT(LP, F), TICK(A), GK_END, DROP(N), GK_END, DROP(M), GK_END) {
+  SET({M, 2}, {F, 1});
   YIELDS(0, LP, {A, 1}, {S, 1});
-  ints(F)[0] = 0;
+  SET({F, 0});
   FINISHES(LP, {A, 5}, {S, 2}, {M, 0});
 }
 
-LAST(test_flags_of_checkpoints) {
-  const gk_task own[] = {GK_CHECKPOINT(LP, A), TICK(A), TICK(B), GK_END, TICK(C)};
-  {
-    OPEN(own); /* read at the true end */
-    YIELDS(0, LP, {A, 1}, {B, 1}, {C, 0});
-  }
-  const gk_task two[] = {GK_CHECKPOINT(LP, F), TICK(A), GK_END, GK_CHECKPOINT(LQ, G), TICK(B), GK_END, GK_TARGET(LZ),
-                         GK_END, TICK(C)};
-  OPEN(two);
-  ints(F)[0] = ints(G)[0] = -1;
+/* Read at the true end. */
+LIST_TEST(test_own_flag_of_a_checkpoint, GK_CHECKPOINT(LP, A), TICK(A), TICK(B), GK_END, TICK(C)) {
+  YIELDS(0, LP, {A, 1}, {B, 1}, {C, 0});
+}
+
+LIST_TEST(test_flags_of_checkpoints, GK_CHECKPOINT(LP, F), TICK(A), GK_END, GK_CHECKPOINT(LQ, G), TICK(B), GK_END,
+          GK_TARGET(LZ), GK_END, TICK(C)) {
+  SET({F, -1}, {G, -1});
   YIELDS(0, LP, {A, 1}, {B, 0});
   assert_true(reference_last(r)->checkpoints[0].ran);
   assert_false(reference_last(r)->checkpoints[1].ran);
-  ints(G)[0] = 0;
+  SET({G, 0});
   FINISHES(LQ, {A, 1}, {B, 1}, {C, 1});
   FINISHES(LZ, {A, 1}, {B, 1}, {C, 2});
 }
 
-LAST(test_joins) {
-  const gk_task tasks[] = {GK_DO_WHILE(N),
-                           GK_PARALLEL, GK_SECTION, TICK(X), GK_END, GK_SECTION, TICK(Y), TICK(Y), GK_END, GK_END,
-                           GK_PARALLEL, GK_SECTION, GK_RUN(move, GK_ONE, A, X), GK_END,
-                           GK_SECTION, GK_RUN(move, GK_ONE, B, Y), GK_END, GK_END,
-                           DROP(N), GK_END};
-  OPEN(tasks);
-  ints(N)[0] = 4;
+LIST_TEST(test_joins, GK_DO_WHILE(N), GK_PARALLEL, GK_SECTION, TICK(X), GK_END, GK_SECTION, TICK(Y), TICK(Y), GK_END,
+                      GK_END, GK_PARALLEL, GK_SECTION, GK_RUN(move, GK_ONE, A, X), GK_END, GK_SECTION,
+                      GK_RUN(move, GK_ONE, B, Y), GK_END, GK_END, DROP(N), GK_END) {
+  SET({N, 4});
   FINISHES(0, {A, 4}, {B, 8});
 }
 
-LAST(test_while_and_always) {
-  const gk_task loop[] = {GK_WHILE(N), TICK(A), DROP(N), GK_END};
-  {
-    OPEN(loop);
-    FINISHES(0, {A, 0});
-    ints(N)[0] = 2;
-    FINISHES(0, {A, 2});
-  }
-  const gk_task tasks[] = {GK_RUN_ALWAYS(tick, GK_ONE, S), TICK(A), GK_CHECKPOINT(LB, F), TICK(B), GK_END, TICK(C),
-                           GK_RUN_ALWAYS(tick, GK_ONE, E)};
-  OPEN(tasks);
-  ints(F)[0] = 1;
+LIST_TEST(test_while, GK_WHILE(N), TICK(A), DROP(N), GK_END) {
+  FINISHES(0, {A, 0});
+  SET({N, 2});
+  FINISHES(0, {A, 2});
+}
+
+LIST_TEST(test_always, GK_RUN_ALWAYS(tick, GK_ONE, S), TICK(A), GK_CHECKPOINT(LB, F), TICK(B), GK_END, TICK(C),
+          GK_RUN_ALWAYS(tick, GK_ONE, E)) {
+  SET({F, 1});
   YIELDS(0, LB, {S, 1}, {A, 1}, {B, 1}, {C, 0}, {E, 1});
-  ints(F)[0] = 0;
+  SET({F, 0});
   FINISHES(LB, {S, 2}, {A, 1}, {B, 2}, {C, 1}, {E, 2});
 }
 
 /* ---- branches ---------------------------------------------------------------------------------------------------- */
 
-LAST(test_branches) {
-  const gk_task tasks[] = {GK_IF(F), GK_TARGET(LP), GK_END, TICK(A), GK_ELSE, GK_TARGET(LQ), GK_END, TICK(B), GK_END,
-                           GK_SWITCH(G, .offset = 4), GK_CASE, TICK(C), GK_END, GK_CASE, GK_TARGET(LZ), GK_END,
-                           TICK(D), GK_END, GK_END};
-  OPEN(tasks);
+LIST_TEST(test_branches, GK_IF(F), GK_TARGET(LP), GK_END, TICK(A), GK_ELSE, GK_TARGET(LQ), GK_END, TICK(B), GK_END,
+                         GK_SWITCH(G, .offset = 4), GK_CASE, TICK(C), GK_END, GK_CASE, GK_TARGET(LZ), GK_END, TICK(D),
+                         GK_END, GK_END) {
   FINISHES(0, {A, 0}, {B, 1}, {C, 1}, {D, 0});
-  ints(F)[0] = -7;
+  SET({F, -7});
   ints(G)[1] = 1;
   FINISHES(0, {A, 1}, {B, 1}, {C, 1}, {D, 1});
   ints(G)[1] = 2;
@@ -200,12 +184,10 @@ LAST(test_branches) {
 
 /* ---- bounds and entries ------------------------------------------------------------------------------------------ */
 
-LAST(test_bounds) {
-  const gk_task tasks[] = {GK_DO_WHILE(N, .label = LX, .max_iterations = 3), GK_CHECKPOINT(LP, F),
-                           GK_RUN(ask, GK_ONE, F, S), GK_END, TICK(A), GK_END,
-                           GK_WHILE(M, .max_iterations = 2), TICK(B), GK_END};
-  OPEN(tasks);
-  ints(N)[0] = ints(M)[0] = 1;
+LIST_TEST(test_bounds, GK_DO_WHILE(N, .label = LX, .max_iterations = 3), GK_CHECKPOINT(LP, F),
+                       GK_RUN(ask, GK_ONE, F, S), GK_END, TICK(A), GK_END, GK_WHILE(M, .max_iterations = 2), TICK(B),
+                       GK_END) {
+  SET({N, 1}, {M, 1});
   const reference_status *status = reference_last(r);
   for (int pass = 1; pass <= 3; ++pass) { /* each pass is interrupted once, and counts once */
     YIELDS(pass == 1 ? 0 : LP, LP, {A, pass - 1}, {B, 0});
@@ -216,7 +198,7 @@ LAST(test_bounds) {
   assert_ptr_equal(status->limit, &status->loops[0]);
   assert_true(status->loops[0].hit_bound && status->loops[1].hit_bound);
   assert_string_equal(status->loops[1].name, "M");
-  ints(M)[0] = 0;
+  SET({M, 0});
   YIELDS(0, LP, {A, 3});
   YIELDS(LP, LP, {A, 4});
   YIELDS(0, LP, {A, 5}); /* a fresh launch forgets the count */
@@ -225,12 +207,10 @@ LAST(test_bounds) {
   assert_false(status->loops[1].hit_bound);
 }
 
-LAST(test_first_bound_of_sections) {
-  const gk_task tasks[] = {GK_PARALLEL, GK_SECTION, GK_DO_WHILE(X), GK_END, GK_END,
-                           GK_SECTION, GK_DO_WHILE(N, .max_iterations = 2), TICK(A), GK_END, GK_END,
-                           GK_SECTION, GK_DO_WHILE(N, .max_iterations = 1), TICK(B), GK_END, GK_END, GK_END};
-  OPEN(tasks);
-  ints(N)[0] = 1;
+LIST_TEST(test_first_bound_of_sections, GK_PARALLEL, GK_SECTION, GK_DO_WHILE(X), GK_END, GK_END, GK_SECTION,
+                                        GK_DO_WHILE(N, .max_iterations = 2), TICK(A), GK_END, GK_END, GK_SECTION,
+                                        GK_DO_WHILE(N, .max_iterations = 1), TICK(B), GK_END, GK_END, GK_END) {
+  SET({N, 1});
   FINISHES(0, {A, 2}, {B, 1});
   assert_ptr_equal(reference_last(r)->limit, &reference_last(r)->loops[1]);
 }
@@ -239,8 +219,7 @@ LAST(test_first_bound_of_sections) {
 
 static long until_cancel;
 static void count_down(void *user, reference *of, size_t line) {
-  (void)user;
-  (void)line;
+  (void)user, (void)line;
   if (--until_cancel == 0) reference_cancel(of);
 }
 static void cancel_after(long tasks_and_passes) {
@@ -248,59 +227,48 @@ static void cancel_after(long tasks_and_passes) {
   reference_watch(r, count_down, NULL);
 }
 
-LAST(test_cancel) {
-  const gk_task tasks[] = {GK_CHECKPOINT(LP, F), TICK(A), GK_END, GK_DO_WHILE(N), TICK(B), TICK(C), GK_END, TICK(D),
-                           GK_RUN_ALWAYS(tick, GK_ONE, E)};
-  OPEN(tasks);
+LIST_TEST(test_cancel, GK_CHECKPOINT(LP, F), TICK(A), GK_END, GK_DO_WHILE(N), TICK(B), TICK(C), GK_END, TICK(D),
+                       GK_RUN_ALWAYS(tick, GK_ONE, E)) {
   cancel_after(1);
   CANCELLED(0, {A, 1}, {B, 0}, {E, 1}); /* at the yield point */
-  ints(F)[0] = 1;
+  SET({F, 1});
   cancel_after(1);
   YIELDS(0, LP, {A, 2}, {B, 0}, {E, 2}); /* a true flag wins */
-  ints(F)[0] = 0;
-  ints(N)[0] = 1;
+  SET({F, 0}, {N, 1});
   cancel_after(9);
   CANCELLED(0, {A, 3}, {B, 3}, {C, 3}, {D, 0}, {E, 3}); /* the pass is completed, and counts */
   assert_int_equal(reference_last(r)->loops[0].passes, 3);
   reference_cancel(r);
   CANCELLED(0, {A, 4}, {B, 3}, {E, 4}); /* one that was queued */
-  ints(N)[0] = 0;
+  SET({N, 0});
   cancel_after(5);
   FINISHES(0, {A, 5}, {B, 4}, {C, 4}, {D, 1}, {E, 5}); /* too late: no loop ends behind it */
 }
 
-LAST(test_cancel_in_sections) {
-  const gk_task tasks[] = {GK_PARALLEL,
-                           GK_SECTION, GK_DO_WHILE(N), TICK(A), GK_END, TICK(B), GK_END,
-                           GK_SECTION, TICK(C), GK_DO_WHILE(N), TICK(D), GK_END, TICK(E), GK_END, GK_END, TICK(X)};
-  OPEN(tasks);
-  ints(N)[0] = 1;
+LIST_TEST(test_cancel_in_sections, GK_PARALLEL, GK_SECTION, GK_DO_WHILE(N), TICK(A), GK_END, TICK(B), GK_END,
+                                   GK_SECTION, TICK(C), GK_DO_WHILE(N), TICK(D), GK_END, TICK(E), GK_END, GK_END,
+                                   TICK(X)) {
+  SET({N, 1});
   cancel_after(4);
   CANCELLED(0, {A, 2}, {B, 0}, {C, 1}, {D, 1}, {E, 0}, {X, 0});
 }
 
 /* ---- tasks ------------------------------------------------------------------------------------------------------- */
 
-static gk_result triple(const gk_value *args, void *native) {
-  (void)native;
+CALLED(triple) {
   *(int32_t *)args[0].ptr *= 3;
   return *(int32_t *)args[0].ptr == 27 ? GK_ERROR_DEVICE : GK_OK;
 }
 
-LAST(test_moves_and_calls) {
-  const gk_task tasks[] = {{.op = GK_OP_FILL, .name = "fill", .items = {N}, .args = {A}, .offset = 4, .pattern = 7},
-                           {.op = GK_OP_COPY, .name = "copy", .items = {M}, .args = {B, A}, .offset = 8,
-                            .from_offset = 4},
-                           GK_CALL(triple, C), TICK(D)};
-  OPEN(tasks);
-  ints(N)[0] = 3;
-  ints(M)[0] = 2;
-  ints(C)[0] = 1;
+LIST_TEST(test_moves_and_calls,
+          {.op = GK_OP_FILL, .name = "fill", .items = {N}, .args = {A}, .offset = 4, .pattern = 7},
+          {.op = GK_OP_COPY, .name = "copy", .items = {M}, .args = {B, A}, .offset = 8, .from_offset = 4},
+          GK_CALL(triple, C), TICK(D)) {
+  SET({N, 3}, {M, 2}, {C, 1});
   FINISHES(0, {A, 0}, {B, 0}, {C, 3}, {D, 1});
   assert_memory_equal(ints(A), ((int32_t[]){0, 7, 7, 7, 0, 0, 0, 0}), 32);
   assert_memory_equal(ints(B), ((int32_t[]){0, 0, 7, 7, 0, 0, 0, 0}), 32);
-  ints(N)[0] = -1;
-  ints(M)[0] = 0;
+  SET({N, -1}, {M, 0});
   ints(A)[1] = 1;
   FINISHES(0, {C, 9}, {D, 2});
   assert_int_equal(ints(A)[1], 1);
@@ -309,10 +277,7 @@ LAST(test_moves_and_calls) {
   assert_int_equal(ints(D)[0], 2);
 }
 
-LAST(test_counts) {
-  const gk_task tasks[] = {{.op = GK_OP_KERNEL, .name = "tick", .kernel = &tick, .items = {N}, .args = {A},
-                            .offset = 8}};
-  OPEN(tasks);
+LIST_TEST(test_counts, {.op = GK_OP_KERNEL, .name = "tick", .kernel = &tick, .items = {N}, .args = {A}, .offset = 8}) {
   ints(N)[2] = 5;
   FINISHES(0, {A, 1});
   assert_int_equal(ints(A)[4], 1);
@@ -331,17 +296,16 @@ static const gk_slot_desc typed[] = {GK_DEFAULT(I32, int, 3), GK_DEFAULT(U32, ui
                                      GK_OWN(OUT, int, 3), GK_OWN(FROM_P, pair, 1)};
 
 LAST(test_types) {
-  static const gk_task tasks[] = {GK_RUN_3D(box, I32, U32, I64, BOX, I32, I32), GK_RUN(add, I32, SA, SB, SC, SD),
-                                  GK_RUN(add, I32, SA, SB, SC, SD), GK_RUN(values, GK_ONE, OUT, P, Q, R32, R64, I64),
-                                  GK_COPY(FROM_P, P, GK_ONE)};
-  const gk_list list = GK_LIST(list, tasks, typed);
+  LIST_OVER(typed, list, GK_RUN_3D(box, I32, U32, I64, BOX, I32, I32), GK_RUN(add, I32, SA, SB, SC, SD),
+            GK_RUN(add, I32, SA, SB, SC, SD), GK_RUN(values, GK_ONE, OUT, P, Q, R32, R64, I64),
+            GK_COPY(FROM_P, P, GK_ONE));
   open_list(&list);
   assert_true(reference_resize(r, reference_find(r, BOX), 3 * 3 * 2));
   reference_bind_bytes(r, reference_find(r, P), &(pair){5, 7});
   reference_bind_bytes(r, reference_find(r, Q), &(pair){1, 2});
   reference_bind_value(r, reference_find(r, R32), (gk_value){.f32 = 1.5f});
   reference_bind_value(r, reference_find(r, R64), (gk_value){.f64 = 0.25});
-  ints(SA)[0] = 100;
+  SET({SA, 100});
   FINISHES(0, {SA, 106}, {SB, 12}, {OUT, -2});
   assert_int_equal(ints(BOX)[2 + 3 * (1 + 3 * 1)], 211);
   assert_int_equal(ints(BOX)[3 * 2], 0); /* ny items along y, of three rows */
@@ -354,10 +318,8 @@ LAST(test_types) {
   assert_false(reference_launch(r, 0));
 }
 
-LAST(test_memory) {
-  const gk_task tasks[] = {TICK(A)};
+LIST_TEST(test_memory, TICK(A)) {
   int32_t mine[2] = {40, 50};
-  OPEN(tasks);
   size_t at = reference_find(r, A);
   const reference_slot *slot = reference_slot_at(r, at);
   assert_true(slot->owned && slot->bytes == 32);
@@ -384,9 +346,7 @@ static const gk_slot_desc middle_slots[] = {GK_BUFFER(TO, int), GK_BUFFER(COUNT,
 LIST_OVER(middle_slots, middle, GK_INCLUDE(inner, 10, TO), GK_INCLUDE_AS(again, inner, 20, TO, COUNT),
                                 GK_DO_WHILE(COUNT, .label = 3), DROP(COUNT), GK_END);
 
-LAST(test_lists_in_lists) {
-  const gk_task tasks[] = {GK_INCLUDE_AS(one, middle, 100, A, N), GK_INCLUDE_AS(two, middle, 200, B, M), TICK(C)};
-  OPEN(tasks);
+LIST_TEST(test_lists_in_lists, GK_INCLUDE_AS(one, middle, 100, A, N), GK_INCLUDE_AS(two, middle, 200, B, M), TICK(C)) {
   const reference_status *status = reference_last(r);
   assert_int_equal(reference_slot_count(r), GK_COUNT(slots) + 2 * 3);
   size_t flag = reference_find_name(r, "two.again.FLAG"), count = reference_find_name(r, "two.inner.COUNT");
