@@ -57,7 +57,7 @@ FIRST = {
     "openmp": ["openmp/backend_test", "openmp/team_test", "openmp/cores_test", "openmp/costs_test",
                "openmp/calls_test", "openmp/chunks_test", "openmp/sections_test", "openmp/split_test",
                "openmp/wake_test", "openmp/few_threads_test"],
-    "cache": ["kernel/cache_test"],
+    "cache": ["kernel/cache_test", "kernel/cache_processes_test"],
     "cuda": ["lower/params_test", "cuda/driver_test", "cuda/device_test", "cuda/answers_test", "cuda/lacks_test",
              "cuda/compile_test", "cuda/image_test", "cuda/tables_test", "cuda/quirks_test", "cuda/transfers_test",
              "cuda/gated_test", "cuda/gated_11_4_test", "cuda/executed_test", "cuda/wait_test", "cuda/disarm_test",

@@ -1,27 +1,7 @@
 /* The cache on disk: whatever has become of its folder, what comes back is what was kept, or nothing. */
-#include "kernel/cache.h"
-#include "unit/support/test.h"
-#include <dirent.h>
-#include <errno.h>
+#include "cache_world.h"
 #include <fcntl.h>
-#include <limits.h>
-#include <sched.h>
-#include <signal.h>
-#include <sys/mount.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
-
-enum { SKIPPED = 77 };
-static char base[] = "/tmp/gk-cache-XXXXXX", folder[PATH_MAX];
-static const char image[] = "an image, not too short to be cut off somewhere";
-
-static gki_cache_key key_of(const char *text) {
-  const gki_cache_part part = {text, strlen(text)};
-  return gki_cache_key_of(&part, 1);
-}
 
 /* In front of libc's. */
 static bool rename_fails;
@@ -33,92 +13,21 @@ int __wrap_renameat(int from_folder, const char *from, int to_folder, const char
   return -1;
 }
 
-static void keep(const char *text) {
-  const gki_cache_key key = key_of(text);
-  gki_cache_keep(&key, image, sizeof image);
-}
-
-static bool is_kept(const char *text) {
-  const gki_cache_key key = key_of(text);
-  void *bytes = NULL;
-  size_t size = 0;
-  if (!gki_cache_find(&key, &bytes, &size)) return false;
-  assert_int_equal(size, sizeof image);
-  assert_memory_equal(bytes, image, sizeof image);
-  assert_int_equal(((char *)bytes)[size], 0);
-  gk_host_free(bytes);
-  return true;
-}
-
-static char last_file[PATH_MAX]; /* of each_file */
-
-/* Returns their number. */
-static size_t each_file(void (*visit)(const char *path)) {
-  size_t count = 0;
-  DIR *listing = opendir(folder);
-  assert_non_null(listing);
-  for (struct dirent *at; (at = readdir(listing));) {
-    if (at->d_name[0] == '.') continue;
-    snprintf(last_file, sizeof last_file, "%.2000s/%s", folder, at->d_name);
-    if (visit) visit(last_file);
-    ++count;
-  }
-  closedir(listing);
-  return count;
-}
-
-static size_t count_files(void) { return each_file(NULL); }
-
-/* Keeps it in an empty folder, as the file of that path. */
-static void keep_at(char path[PATH_MAX], const char *text) {
-  keep(text);
-  assert_int_equal(count_files(), 1);
-  memcpy(path, last_file, sizeof last_file);
-}
-
-static void remove_all(void) {
-  char command[PATH_MAX + 32];
-  snprintf(command, sizeof command, "rm -rf '%.2000s'", folder);
-  assert_int_equal(system(command), 0);
-}
-
-static int begin(void **state) {
-  (void)state;
-  snprintf(folder, sizeof folder, "%s/deep/er", base);
-  remove_all();
-  setenv("GK_CACHE", folder, 1);
-  unsetenv("GK_CACHE_LIMIT");
-  return 0;
-}
-
-#define IN_FOLDER(test) TEST_WITH(test, begin, NULL)
-
-static int make_base(void **state) {
-  (void)state;
-  umask(022);
-  return mkdtemp(base) ? 0 : -1;
-}
-
-static int remove_base(void **state) {
-  (void)state;
-  snprintf(folder, sizeof folder, "%s", base);
-  remove_all();
-  return 0;
-}
-
-static size_t read_file(const char *path, unsigned char *bytes, size_t most) {
+/* Keeps "a" in an empty folder. @return The size of its file, whose bytes and path are given. */
+static size_t keep_and_read(char path[PATH_MAX], unsigned char bytes[512]) {
+  keep_at(path, "a");
   FILE *file = fopen(path, "rb");
   assert_non_null(file);
-  const size_t size = fread(bytes, 1, most, file);
+  const size_t size = fread(bytes, 1, 512, file);
   fclose(file);
+  assert_true(size > sizeof image && size < 512);
   return size;
 }
 
-static void write_file(const char *path, const void *bytes, size_t size) {
-  FILE *file = fopen(path, "wb");
-  assert_non_null(file);
-  assert_int_equal(fwrite(bytes, 1, size, file), size);
-  fclose(file);
+/* A file of that name in the folder, with a byte; its path. */
+static void write_inside(char path[PATH_MAX], const char *name) {
+  snprintf(path, PATH_MAX, "%.2000s/%s", folder, name);
+  write_file(path, "x", 1);
 }
 
 /* ---- what is kept ------------------------------------------------------------------------------------------------ */
@@ -143,8 +52,8 @@ IN_FOLDER(gives_back_what_was_kept) {
 
 IN_FOLDER(keys_know_where_parts_end) {
   const gki_cache_part ab[] = {{"a", 1}, {"b", 1}}, joined[] = {{"ab", 2}}, moved[] = {{"", 0}, {"ab", 2}};
-  const gki_cache_key one = gki_cache_key_of(ab, 2), two = gki_cache_key_of(joined, 1),
-                      three = gki_cache_key_of(moved, 2), same = gki_cache_key_of(ab, 2);
+  const gki_cache_key one = gki_cache_key_of(ab, 2), two = gki_cache_key_of(joined, 1);
+  const gki_cache_key three = gki_cache_key_of(moved, 2), same = gki_cache_key_of(ab, 2);
   assert_memory_not_equal(&one, &two, sizeof one);
   assert_memory_not_equal(&two, &three, sizeof one);
   assert_memory_equal(&one, &same, sizeof one);
@@ -170,7 +79,7 @@ static void assert_described(const char *folder_wanted, const char *why_wanted) 
 
 IN_FOLDER(folder_by_environment) {
   char wanted[PATH_MAX], *home = getenv("HOME") ? strdup(getenv("HOME")) : NULL;
-  const char *const off[] = {"off", "0", ""};
+  static const char *const off[] = {"off", "0", ""};
   for (size_t k = 0; k < GK_COUNT(off); ++k) {
     setenv("GK_CACHE", off[k], 1);
     keep("a");
@@ -201,9 +110,7 @@ IN_FOLDER(folder_by_environment) {
 IN_FOLDER(every_damaged_byte_is_seen) {
   unsigned char bytes[512];
   char path[PATH_MAX];
-  keep_at(path, "a");
-  const size_t size = read_file(path, bytes, sizeof bytes);
-  assert_true(size > sizeof image && size < sizeof bytes);
+  const size_t size = keep_and_read(path, bytes);
   for (size_t k = 0; k < size; ++k)
     for (unsigned bit = 0; bit < 8; ++bit) {
       bytes[k] ^= (unsigned char)(1u << bit);
@@ -219,8 +126,7 @@ IN_FOLDER(every_damaged_byte_is_seen) {
 IN_FOLDER(every_cut_is_seen) {
   unsigned char bytes[512] = {0};
   char path[PATH_MAX];
-  keep_at(path, "a");
-  const size_t size = read_file(path, bytes, sizeof bytes);
+  const size_t size = keep_and_read(path, bytes);
   for (size_t k = 0; k <= size + 1; ++k) {
     if (k == size) continue;
     write_file(path, bytes, k);
@@ -234,8 +140,7 @@ IN_FOLDER(every_cut_is_seen) {
 IN_FOLDER(another_keys_entry_is_none) {
   unsigned char bytes[512];
   char path[PATH_MAX], other[PATH_MAX];
-  keep_at(path, "a");
-  const size_t size = read_file(path, bytes, sizeof bytes);
+  const size_t size = keep_and_read(path, bytes);
   unlink(path);
   keep_at(other, "b");
   write_file(other, bytes, size);
@@ -338,12 +243,10 @@ IN_FOLDER(oldest_go_first) {
   unsigned char *large = calloc(BYTES, 1);
   assert_non_null(large);
   setenv("GK_CACHE_LIMIT", "1", 1); /* three fit */
-  char name[16];
   void *bytes;
   size_t size;
   for (int k = 0; k < COUNT; ++k) {
-    snprintf(name, sizeof name, "%d", k);
-    const gki_cache_key key = key_of(name), first = key_of("0");
+    const gki_cache_key key = key_of_number(k), first = key_of_number(0);
     gki_cache_keep(&key, large, BYTES);
     age_all();
     assert_true(gki_cache_find(&first, &bytes, &size)); /* used, so it stays */
@@ -352,8 +255,7 @@ IN_FOLDER(oldest_go_first) {
   }
   assert_int_equal(count_files(), 3);
   for (int k = 0; k < COUNT; ++k) {
-    snprintf(name, sizeof name, "%d", k);
-    const gki_cache_key key = key_of(name);
+    const gki_cache_key key = key_of_number(k);
     const bool found = gki_cache_find(&key, &bytes, &size);
     assert_int_equal(found, k == 0 || k >= COUNT - 2);
     if (found) gk_host_free(bytes);
@@ -371,10 +273,9 @@ IN_FOLDER(limit_is_a_whole_number) {
       {"400", true}, {"99999999999999999999999", true}, {"", false}, {" -5", false}, {"-5", false},
       {"+400", false}, {"400x", false}, {" 400", false}, {"400 ", false}, {"256", false}};
   char path[PATH_MAX];
-  snprintf(path, sizeof path, "%.2000s/0123456789abcdef0123456789abcdef.gk", folder);
   for (size_t k = 0; k < GK_COUNT(cases); ++k) {
     keep("a"); /* makes the folder */
-    write_file(path, "", 0);
+    write_inside(path, "0123456789abcdef0123456789abcdef.gk");
     assert_int_equal(truncate(path, 300 << 20), 0);
     assert_int_equal(utimensat(AT_FDCWD, path, (struct timespec[2]){{1000, 0}, {1000, 0}}, 0), 0);
     setenv("GK_CACHE_LIMIT", cases[k].limit, 1);
@@ -388,10 +289,8 @@ IN_FOLDER(limit_is_a_whole_number) {
 IN_FOLDER(what_was_left_half_written_goes) {
   char path[PATH_MAX], foreign[PATH_MAX];
   keep("a");
-  snprintf(path, sizeof path, "%.2000s/0123456789abcdef0123456789abcdef.7.part", folder);
-  snprintf(foreign, sizeof foreign, "%.2000s/holiday.part", folder); /* of a browser, say: none of ours */
-  write_file(path, "x", 1);
-  write_file(foreign, "x", 1);
+  write_inside(path, "0123456789abcdef0123456789abcdef.7.part");
+  write_inside(foreign, "holiday.part"); /* of a browser, say: none of ours */
   keep("b");
   assert_int_equal(access(path, F_OK), 0); /* somebody may be at it */
   const struct timespec old[2] = {{.tv_sec = time(NULL) - 4000}, {.tv_sec = time(NULL) - 4000}};
@@ -401,28 +300,6 @@ IN_FOLDER(what_was_left_half_written_goes) {
   assert_int_equal(access(path, F_OK), -1);
   assert_int_equal(access(foreign, F_OK), 0);
   assert_int_equal(count_files(), 4);
-}
-
-static pid_t start_child(int (*body)(void)) {
-  const pid_t child = fork();
-  assert_true(child >= 0);
-  if (!child) _exit(body());
-  return child;
-}
-
-static int code_of(pid_t child) {
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0) assert_int_equal(errno, EINTR);
-  assert_true(WIFEXITED(status)); /* no signal ended it */
-  return WEXITSTATUS(status);
-}
-
-/* In a process of its own; true: it could be tried, and went well. */
-static bool in_child(int (*body)(void)) {
-  fflush(NULL);
-  const int code = code_of(start_child(body));
-  if (code != SKIPPED) assert_int_equal(code, 0);
-  return code == 0;
 }
 
 IN_FOLDER(entry_may_not_get_its_name) {
@@ -435,104 +312,4 @@ IN_FOLDER(entry_may_not_get_its_name) {
   assert_true(is_kept("a"));
 }
 
-static bool is_too_large(size_t bytes) {
-  static char large[64 * 1024];
-  const gki_cache_key key = key_of("large");
-  gki_cache_keep(&key, large, bytes);
-  void *found;
-  return !gki_cache_find(&key, &found, &bytes);
-}
-
-static int fill_beyond_limit(void) {
-  const struct rlimit limit = {1024, 1024};
-  sigset_t pending;
-  if (setrlimit(RLIMIT_FSIZE, &limit) != 0) return SKIPPED;
-  const bool refused = is_too_large(4096);
-  keep("a");
-  if (sigpending(&pending) != 0 || sigismember(&pending, SIGXFSZ)) return 2;
-  if (!refused || count_files() != 1) return 3;
-  return is_kept("a") ? 0 : 4;
-}
-
-IN_FOLDER(files_may_be_limited) {
-  if (!in_child(fill_beyond_limit)) skip();
-}
-
-static int mount_small(unsigned long flags) {
-  if (mkdir(folder, 0700) != 0 && errno != EEXIST) return -1;
-  if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0) return -1;
-  return mount("gk", folder, "tmpfs", flags, "size=16k,mode=700");
-}
-
-static int fill_disk(void) {
-  if (mount_small(0) != 0) return SKIPPED;
-  keep("a");
-  if (!is_too_large(64 * 1024) || count_files() != 1) return 2;
-  return is_kept("a") ? 0 : 3;
-}
-
-IN_FOLDER(disk_may_be_full) {
-  keep("x");
-  remove_all();
-  if (!in_child(fill_disk)) skip();
-}
-
-static int write_to_read_only(void) {
-  if (mount_small(0) != 0) return SKIPPED;
-  keep("a");
-  if (mount("gk", folder, "tmpfs", MS_REMOUNT | MS_RDONLY, NULL) != 0) return SKIPPED;
-  keep("b");
-  return is_kept("a") && !is_kept("b") && count_files() == 1 ? 0 : 2;
-}
-
-IN_FOLDER(disk_may_be_read_only) {
-  keep("x");
-  remove_all();
-  if (!in_child(write_to_read_only)) skip();
-}
-
-/* ---- many at once ------------------------------------------------------------------------------------------------ */
-
-enum { PROCESSES = 50, KEYS = 8, TURNS = 20 };
-
-static int use_it(void) {
-  unsigned char bytes[4096];
-  for (int turn = 0; turn < TURNS; ++turn)
-    for (int k = 0; k < KEYS; ++k) {
-      char name[16];
-      snprintf(name, sizeof name, "%d", k);
-      memset(bytes, k + 1, sizeof bytes);
-      const gki_cache_key key = key_of(name);
-      void *found = NULL;
-      size_t size = 0;
-      if (gki_cache_find(&key, &found, &size)) {
-        const bool right = size == sizeof bytes && memcmp(found, bytes, size) == 0;
-        gk_host_free(found);
-        if (!right) return 2;
-      }
-      if ((turn + k) % 3 == 0) gki_cache_keep(&key, bytes, sizeof bytes);
-    }
-  return 0;
-}
-
-IN_FOLDER(fifty_processes_at_once) {
-  pid_t children[PROCESSES];
-  fflush(NULL);
-  for (int k = 0; k < PROCESSES; ++k) children[k] = start_child(use_it);
-  for (int k = 0; k < PROCESSES; ++k) assert_int_equal(code_of(children[k]), 0);
-  assert_int_equal(count_files(), KEYS); /* and nothing half written */
-}
-
-/* Built without xxHash there is nothing to try: tests/repo/configured.py sees to that. */
-static bool is_there(void) {
-  char at[PATH_MAX], why[512];
-  gki_cache_describe(at, sizeof at, why, sizeof why);
-  if (!strstr(why, "without xxHash")) return true;
-  printf("1..0 # SKIP %s\n", why);
-  return false;
-}
-
-int main(void) {
-  if (!is_there()) return 0;
-  return run_all_tests_with(make_base, remove_base);
-}
+int main(void) { return run_cache_tests(); }
