@@ -27,12 +27,12 @@ TEST(bad_desc_is_refused) {
   gk_device_close(NULL);
 }
 
-typedef struct heard_lines { char all[4000]; } heard_lines;
-static void note_line(void *user, gk_log_level level, const char *line) {
-  heard_lines *lines = user;
-  size_t used = strlen(lines->all);
-  (void)level;
-  snprintf(lines->all + used, sizeof lines->all - used, "%s\n", line);
+typedef struct heard { int errors; char all[4000]; } heard;
+static void listen(void *user, gk_log_level level, const char *line) {
+  heard *h = user;
+  h->errors += level == GK_LOG_ERROR;
+  const size_t used = strlen(h->all);
+  snprintf(h->all + used, sizeof h->all - used, "%s\n", line);
 }
 
 TEST(failing_open_is_closed_and_explained) {
@@ -61,11 +61,16 @@ static void visit(void *user, const gk_device_entry *entry) {
   else ++v->refused;
 }
 
+static visited listed(void) {
+  visited v = {0};
+  assert_ok(gk_device_list(visit, &v));
+  return v;
+}
+
 TEST(list_visits_every_device) {
   fake_register();
   fake_reset();
-  visited v = {0};
-  assert_ok(gk_device_list(visit, &v));
+  visited v = listed();
   for (int mode = 0; mode < FAKE_MODES; ++mode) {
     char line[200];
     snprintf(line, sizeof line, "%s 0 1 first fake \n%s 1 1 second fake \n", fake_names[mode], fake_names[mode]);
@@ -75,18 +80,15 @@ TEST(list_visits_every_device) {
   }
   assert_int_equal(fake_leaks(), 0);
   fake_fail(FAKE_OPEN, 1, GK_ERROR_UNSUPPORTED, false);
-  v = (visited){0};
-  assert_ok(gk_device_list(visit, &v));
+  v = listed();
   if (!strstr(v.all, "fake_batched 0 0  fake: open failed on request\n")) fail_msg("%s", v.all);
   assert_null(strstr(v.all, "fake_batched 1"));
   fake_fail(FAKE_OPEN, 1, GK_ERROR_DEVICE, false); /* of that device, which is there: others may be well */
-  v = (visited){0};
-  assert_ok(gk_device_list(visit, &v));
+  v = listed();
   if (!strstr(v.all, "fake_batched 0 0  fake: open failed on request\nfake_batched 1 1 second fake \n"))
     fail_msg("%s", v.all);
   fake_fail(FAKE_OPEN, 2, GK_ERROR_DEVICE, false);
-  v = (visited){0};
-  assert_ok(gk_device_list(visit, &v));
+  v = listed();
   if (!strstr(v.all, "fake_batched 1 0  fake: open failed on request\n")) fail_msg("%s", v.all);
   assert_int_equal(fake_leaks(), 0);
   assert_invalid("`visit` is NULL", gk_device_list(NULL, NULL));
@@ -97,20 +99,19 @@ TEST(good_open_leaves_no_message) {
   fake_register();
   fake_reset();
   gk_device *device;
-  heard_lines lines = {0};
+  heard lines = {0};
   assert_invalid("ordinal -1", gk_device_open(&(gk_device_desc){.ordinal = -1}, &device));
-  gk_set_log(GK_LOG_DEBUG, note_line, &lines);
+  gk_set_log(GK_LOG_DEBUG, listen, &lines);
   fake_fail(FAKE_OPEN, 1, GK_ERROR_DEVICE, false);
   assert_ok(gk_device_open(NULL, &device));
   assert_says("ordinal -1"); /* the last failure is still that one */
   gk_device_close(device);
-  visited v = {0};
   fake_fail(FAKE_OPEN, 1, GK_ERROR_DEVICE, false);
-  assert_ok(gk_device_list(visit, &v));
+  listed();
   assert_says("ordinal -1");
   if (!strstr(lines.all, " can't start: fake: open failed on request\n")) fail_msg("%s", lines.all);
   assert_null(strstr(strstr(lines.all, "open failed") + 1, "open failed")); /* told once */
-  lines = (heard_lines){0};
+  lines = (heard){0};
   fake_fail(FAKE_OPEN, 1, GK_ERROR_DEVICE, false);
   assert_fails(GK_ERROR_DEVICE, "backend fake_native: fake: open failed on request",
                gk_device_open(&(gk_device_desc){.backend = "fake_native"}, &device));
@@ -179,8 +180,7 @@ TEST_ON(ALL_BACKENDS, nothing_and_nowhere) {
 
 TEST_ON(FAKE_BACKENDS, host_address_is_the_backends_affair) {
   int *memory = int_on(device, 42), *host = gk_host_address(device, memory);
-  bool is_far = strcmp(gk_device_describe(device)->backend, "fake_batched") == 0;
-  if (is_far) assert_null(host);
+  if (is_of(device, "fake_batched")) assert_null(host);
   else assert_int_equal(*host, 42);
 }
 
@@ -190,13 +190,6 @@ TEST_ON(ALL_BACKENDS, foreign_memory_is_taken_at_its_word) {
     assert_ok(gk_copy(device, memory, &foreign, sizeof foreign));
     assert_int_equal(int_at(device, memory), 7);
   }
-}
-
-typedef struct heard { int errors; char last[400]; } heard;
-static void listen(void *user, gk_log_level level, const char *line) {
-  heard *h = user;
-  h->errors += level == GK_LOG_ERROR;
-  snprintf(h->last, sizeof h->last, "%s", line);
 }
 
 TEST_ON(FAKE_BACKENDS, free_of_what_was_not_given_is_logged) {
@@ -273,14 +266,10 @@ static void *use(void *at) {
   return NULL;
 }
 
-TEST(version_is_that_of_the_build) {
-  assert_string_equal(gk_version(), GK_VERSION);
-}
+TEST(version_is_that_of_the_build) { assert_string_equal(gk_version(), GK_VERSION); }
 
 TEST_ON(ALL_BACKENDS, many_threads_share_a_device) {
-  pthread_t threads[4];
-  for (int k = 0; k < 4; ++k) assert_int_equal(pthread_create(&threads[k], NULL, use, device), 0);
-  for (int k = 0; k < 4; ++k) pthread_join(threads[k], NULL);
+  run_threads(use, device, 4, 0);
 }
 
 int main(void) { return run_all_tests(); }

@@ -216,11 +216,11 @@ TEST(child_finds_no_lock_taken) {
 static void free_in_a_child(gk_device *device) {
   gk_graph *graphs[2] = {graph_on(device, &list, GK_CANCELLABLE), graph_on(device, &list, GK_CANCELLABLE)};
   void *memory = gk_alloc(device, 4, GK_DEVICE_MEMORY);
-  const bool is_cuda = strcmp(gk_device_describe(device)->backend, "cuda") == 0;
+  const bool is_cuda = is_of(device, "cuda");
   for (int k = 0; k < 2; ++k) assert_ok(gk_launch(graphs[k], 0));
   const pid_t child = fork_child();
   if (child == 0) {
-    frees_all = strcmp(gk_device_describe(device)->backend, "openmp") == 0;
+    frees_all = is_of(device, "openmp");
     refuse_device(device, memory);
     for (int k = 0; k < 2; ++k) refuse_graph(graphs[k]);
     gk_graph_destroy(graphs[0]);
@@ -252,7 +252,7 @@ static bool is_among(const gk_graph *graph, gk_graph *const *graphs, const int *
 TEST_ON("openmp", child_of_a_changing_list) {
   enum { GRAPHS = 3 };
   static const int orders[][GRAPHS] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
-  const bool is_cuda = strcmp(gk_device_describe(device)->backend, "cuda") == 0;
+  const bool is_cuda = is_of(device, "cuda");
   gk_graph *graphs[GRAPHS];
   for (int k = 0; k < GRAPHS; ++k) graphs[k] = graph_on(device, &list, 0);
   for (size_t o = 0; o < GK_COUNT(orders); ++o)

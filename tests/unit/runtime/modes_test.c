@@ -112,8 +112,7 @@ TEST(native_without_cancel_refuses_it) {
   gk_graph *graph = launched("only_native", GK_MODE_NATIVE, &device);
   assert_fails(GK_ERROR_UNSUPPORTED, "backend only_native can't stop a launch", gk_cancel(graph));
   assert_ok(gk_wait(graph, NULL));
-  gk_graph_destroy(graph);
-  gk_device_close(device);
+  end_fake(device);
 }
 
 TEST(cancel_that_fails_silently_is_told) {
@@ -121,8 +120,7 @@ TEST(cancel_that_fails_silently_is_told) {
   gk_graph *graph = launched("no_words", GK_MODE_NATIVE, &device);
   assert_fails(GK_ERROR_DEVICE, "backend no_words couldn't cancel and didn't say why", gk_cancel(graph));
   assert_ok(gk_wait(graph, NULL));
-  gk_graph_destroy(graph);
-  gk_device_close(device);
+  end_fake(device);
 }
 
 /* In DOT there is the plan or what was made of it, since two graphs don't fit into one file. */
@@ -136,8 +134,7 @@ TEST(lowered_dot_stands_alone) {
   assert_null(strstr(text, "on only_runs"));
   gk_free_text(dot);
   gk_free_text(text);
-  gk_graph_destroy(graph);
-  gk_device_close(device);
+  end_fake(device);
 }
 
 int main(void) { return run_all_tests_with(register_all, NULL); }

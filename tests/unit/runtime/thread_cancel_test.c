@@ -38,10 +38,7 @@ static void *wait_cancelled(void *at) {
 }
 
 static void run_thread(void *(*work)(void *), cancelled *c) {
-  pthread_t thread;
-  void *answer;
-  assert_int_equal(pthread_create(&thread, NULL, work, c), 0);
-  assert_int_equal(pthread_join(thread, &answer), 0);
+  const void *answer = join_thread(start_thread(work, c));
   assert_true(c->is_done);
   assert_ptr_equal(answer, PTHREAD_CANCELED);
 }
@@ -58,34 +55,15 @@ TEST_ON("openmp fake_in_process fake_batched", wait_is_finished) {
 
 /* ---- every call -------------------------------------------------------------------------------------------------- */
 
-static void *take(void *user, size_t bytes) {
-  (void)user;
-  pthread_testcancel();
-  return malloc(bytes);
-}
+static void *take(void *user, size_t bytes) { return (void)user, pthread_testcancel(), malloc(bytes); }
 static void *resize(void *user, void *memory, size_t bytes) {
-  (void)user;
-  pthread_testcancel();
-  return realloc(memory, bytes);
+  return (void)user, pthread_testcancel(), realloc(memory, bytes);
 }
-static void give_back(void *user, void *memory) {
-  (void)user;
-  pthread_testcancel();
-  free(memory);
-}
-
-static void visit_fact(void *user, const gk_fact *fact) {
-  (void)user, (void)fact;
-  pthread_testcancel();
-}
-static void visit_device(void *user, const gk_device_entry *entry) {
-  (void)user, (void)entry;
-  pthread_testcancel();
-}
-
+static void give_back(void *user, void *memory) { (void)user, pthread_testcancel(), free(memory); }
+static void visit_fact(void *user, const gk_fact *fact) { (void)user, (void)fact, pthread_testcancel(); }
+static void visit_device(void *user, const gk_device_entry *entry) { (void)user, (void)entry, pthread_testcancel(); }
 static void sink_that_may_end_here(void *user, gk_log_level level, const char *said) {
-  (void)user, (void)level, (void)said;
-  pthread_testcancel();
+  (void)user, (void)level, (void)said, pthread_testcancel();
 }
 
 /* A function by itself, as the thread that ends leaves its frame, which AddressSanitizer has to see. */
@@ -136,17 +114,14 @@ static void *call_all_cancelled(void *at) {
 
 TEST_ON_EACH(ALL_BACKENDS " cuda", call_is_finished, NULL, NULL) {
   cancelled c = {.backend = *state};
-  fake_register();
-  fake_reset();
-  awkward_register();
+  begin_backends();
   assert_ok(gk_set_allocator(&(gk_allocator){NULL, take, resize, give_back}));
   gk_set_log(GK_LOG_DEBUG, sink_that_may_end_here, NULL);
   run_thread(call_all_cancelled, &c);
   gk_set_log(GK_LOG_NONE, NULL, NULL);
   assert_ok(gk_set_allocator(NULL));
   if (c.result != GK_OK) fail_msg("%s: %s", c.backend, gk_result_name(c.result));
-  assert_string_equal(fake_broken(), "");
-  assert_int_equal(fake_leaks(), 0);
+  assert_nothing_left();
 }
 
 /* ---- a module ---------------------------------------------------------------------------------------------------- */
@@ -169,7 +144,6 @@ TEST(load_is_finished) {
   run_thread(load_cancelled, &c);
   assert_int_equal(c.result, GK_OK);
 }
-
 
 /* ---- in graphs of the caller's ----------------------------------------------------------------------------------- */
 

@@ -81,13 +81,18 @@ static int end(void **state) {
 
 #define CASE(test) TEST_WITH(test, begin, end)
 
+/* Waits for the job, and opens the gate once this thread sleeps. */
+static void wait_watched(held *h, uint64_t takes_ns) {
+  watch(takes_ns);
+  when_sleeping = open_gate;
+  gki_worker_wait(&worker, &h->job);
+}
+
 /* Until it has waited for as long as waking takes. */
 CASE(sleeps_after_a_while) {
   held h;
   post_held(&h);
-  watch(YIELD_NS);
-  when_sleeping = open_gate;
-  gki_worker_wait(&worker, &h.job);
+  wait_watched(&h, YIELD_NS);
   assert_int_equal(yields, AWAKE_NS / YIELD_NS);
   assert_true(sleeps > 0);
   assert_int_equal(atomic_load(&worker.contended_until), 0);
@@ -119,18 +124,14 @@ CASE(long_yields_are_a_crowd) {
   for (size_t k = 0; k < GK_COUNT(cases); ++k) {
     held h;
     post_held(&h);
-    watch(cases[k].yield_ns);
-    when_sleeping = open_gate;
-    gki_worker_wait(&worker, &h.job);
+    wait_watched(&h, cases[k].yield_ns);
     assert_int_equal(yields, 1);
     const uint64_t until = atomic_load(&worker.contended_until), now = gki_now_ns();
     assert_int_equal(until - now, cases[k].penalty_ns);
     for (int crowded = 1; crowded >= 0; --crowded) {
       post_held(&h);
       let_pass_here(until - (uint64_t)crowded - gki_now_ns());
-      watch(YIELD_NS);
-      when_sleeping = open_gate;
-      gki_worker_wait(&worker, &h.job);
+      wait_watched(&h, YIELD_NS);
       assert_int_equal(yields, crowded ? 0 : AWAKE_NS / YIELD_NS);
     }
   }
@@ -140,9 +141,7 @@ CASE(long_yields_are_a_crowd) {
 CASE(short_yields_are_no_crowd) {
   held h;
   post_held(&h);
-  watch(19999);
-  when_sleeping = open_gate;
-  gki_worker_wait(&worker, &h.job);
+  wait_watched(&h, 19999);
   assert_int_equal(yields, 3);
   assert_int_equal(atomic_load(&worker.contended_until), 0);
 }
@@ -170,9 +169,8 @@ static void *wait_for_job(void *at) {
 
 /* Once it sleeps. */
 static pthread_t begin_waiting(gki_job *job) {
-  pthread_t thread;
   const int before = atomic_load(&waiting);
-  assert_int_equal(pthread_create(&thread, NULL, wait_for_job, job), 0);
+  const pthread_t thread = start_thread(wait_for_job, job);
   await(atomic_load(&waiting) > before);
   pthread_mutex_lock(&worker.lock); /* which it had until it slept */
   pthread_mutex_unlock(&worker.lock);
@@ -197,14 +195,8 @@ static void run_held_here(gki_job *job) {
   atomic_store(&runs_here, true);
   run_held(job);
 }
-static void *run_on_own_thread(void *at) {
-  gki_worker_run(at, &(held){.job.run = run_held_here}.job);
-  return NULL;
-}
-static void *stop_worker(void *at) {
-  gki_worker_stop(at);
-  return NULL;
-}
+static void *run_on_own_thread(void *at) { return gki_worker_run(at, &(held){.job.run = run_held_here}.job), NULL; }
+static void *stop_worker(void *at) { return gki_worker_stop(at), NULL; }
 static bool is_ending(gki_worker *one) {
   pthread_mutex_lock(&one->lock);
   const bool ending = one->ending;
@@ -215,17 +207,16 @@ static bool is_ending(gki_worker *one) {
 /* One that is told to end while a job runs on a caller's thread ends after that. */
 CASE(ends_behind_a_callers_job) {
   gki_worker one;
-  pthread_t runs, stops;
   assert_ok(gki_worker_start(&one));
   atomic_store(&gate, false);
   atomic_store(&runs_here, false);
-  assert_int_equal(pthread_create(&runs, NULL, run_on_own_thread, &one), 0);
+  const pthread_t runs = start_thread(run_on_own_thread, &one);
   await(atomic_load(&runs_here));
-  assert_int_equal(pthread_create(&stops, NULL, stop_worker, &one), 0);
+  const pthread_t stops = start_thread(stop_worker, &one);
   await(is_ending(&one));
   open_gate();
-  pthread_join(runs, NULL);
-  pthread_join(stops, NULL);
+  join_thread(runs);
+  join_thread(stops);
 }
 
 /* ---- the worker's own thread ------------------------------------------------------------------------------------- */

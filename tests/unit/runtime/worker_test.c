@@ -23,6 +23,13 @@ static void run_step(gki_job *job) {
   atomic_fetch_sub(&at_once, 1);
 }
 
+static void post_steps(gki_worker *worker, step *steps, int count) {
+  for (int k = 0; k < count; ++k) {
+    steps[k] = (step){.job.run = run_step, .number = k};
+    gki_worker_post(worker, &steps[k].job);
+  }
+}
+
 static int start(void **state) {
   static gki_worker worker;
   atomic_store(&order_count, 0);
@@ -35,19 +42,18 @@ static int stop(void **state) {
   return 0;
 }
 
-TEST_WITH(jobs_run_in_their_order, start, stop) {
+#define ON_WORKER(test) TEST_WITH(test, start, stop)
+
+ON_WORKER(jobs_run_in_their_order) {
   gki_worker *worker = *state;
   step steps[100];
-  for (int k = 0; k < 100; ++k) {
-    steps[k] = (step){.job.run = run_step, .number = k};
-    gki_worker_post(worker, &steps[k].job);
-  }
+  post_steps(worker, steps, 100);
   for (int k = 99; k >= 0; --k) gki_worker_wait(worker, &steps[k].job);
   for (int k = 0; k < 100; ++k) assert_int_equal(order[k], k);
   assert_false(pthread_equal(steps[0].where, pthread_self()));
 }
 
-TEST_WITH(job_runs_here_if_nothing_is_under_way, start, stop) {
+ON_WORKER(job_runs_here_if_nothing_is_under_way) {
   gki_worker *worker = *state;
   step ran = {.job.run = run_step, .number = 1}, handed = {.job.run = run_step, .number = 2};
   gki_worker_run(worker, &ran.job);
@@ -57,7 +63,7 @@ TEST_WITH(job_runs_here_if_nothing_is_under_way, start, stop) {
   assert_true(pthread_equal(handed.where, pthread_self()));
 }
 
-TEST_WITH(job_queues_behind_what_is_under_way, start, stop) {
+ON_WORKER(job_queues_behind_what_is_under_way) {
   gki_worker *worker = *state;
   atomic_bool gate = false;
   step held = {.job.run = run_step, .number = 1, .gate = &gate}, handed = {.job.run = run_step, .number = 2};
@@ -78,19 +84,18 @@ static void *run_held(void *at) {
 }
 
 /* While a job runs on one caller's thread, the worker and other callers wait their turn. */
-TEST_WITH(posted_waits_for_a_callers_thread, start, stop) {
+ON_WORKER(posted_waits_for_a_callers_thread) {
   gki_worker *worker = *state;
   atomic_bool gate = false;
   step held = {.job.run = run_step, .number = 1, .gate = &gate}, posted = {.job.run = run_step, .number = 2};
-  pthread_t thread;
-  assert_int_equal(pthread_create(&thread, NULL, run_held, (void *[]){worker, &held.job}), 0);
+  const pthread_t thread = start_thread(run_held, (void *[]){worker, &held.job});
   while (!atomic_load(&at_once)) sched_yield();
   gki_worker_post(worker, &posted.job);
   for (int k = 0; k < 1000; ++k) sched_yield();
   assert_int_equal(atomic_load(&order_count), 0);
   atomic_store(&gate, true);
   gki_worker_wait(worker, &posted.job);
-  pthread_join(thread, NULL);
+  join_thread(thread);
   assert_int_equal(order[0], 1);
   assert_int_equal(order[1], 2);
 }
@@ -108,7 +113,7 @@ static void run_nap(gki_job *job) {
 }
 
 /* Whether the thread, or who waits for it, is awake, about to sleep, or sleeps when something comes. */
-TEST_WITH(whoever_sleeps_is_woken, start, stop) {
+ON_WORKER(whoever_sleeps_is_woken) {
   gki_worker *worker = *state;
   static const long pauses[] = {0, 20000, 45000, 50000, 60000, 2000000};
   enum { PAUSES = sizeof pauses / sizeof *pauses, ROUNDS = 5 };
@@ -128,10 +133,7 @@ TEST(stop_carries_out_what_was_posted) {
   atomic_store(&order_count, 0);
   assert_ok(gki_worker_start(&worker));
   step steps[50];
-  for (int k = 0; k < 50; ++k) {
-    steps[k] = (step){.job.run = run_step, .number = k};
-    gki_worker_post(&worker, &steps[k].job);
-  }
+  post_steps(&worker, steps, 50);
   gki_worker_stop(&worker);
   assert_int_equal(atomic_load(&order_count), 50);
   for (int k = 0; k < 50; ++k) assert_true(atomic_load(&steps[k].job.done));
@@ -139,9 +141,11 @@ TEST(stop_carries_out_what_was_posted) {
 
 enum { THREADS = 6, JOBS = 300 };
 
+typedef struct user { gki_worker *worker; int number; } user;
+
 static void *use(void *at) {
-  gki_worker *worker = ((void **)at)[0];
-  int number = *(int *)((void **)at)[1];
+  gki_worker *worker = ((user *)at)->worker;
+  const int number = ((user *)at)->number;
   step posted[3];
   for (int k = 0; k < JOBS / 3; ++k) {
     for (int j = 0; j < 3; ++j) {
@@ -155,17 +159,10 @@ static void *use(void *at) {
   return NULL;
 }
 
-TEST_WITH(many_threads_share_one_line, start, stop) {
-  pthread_t threads[THREADS];
-  int numbers[THREADS];
-  void *both[THREADS][2];
-  for (int k = 0; k < THREADS; ++k) {
-    numbers[k] = k;
-    both[k][0] = *state;
-    both[k][1] = &numbers[k];
-    assert_int_equal(pthread_create(&threads[k], NULL, use, both[k]), 0);
-  }
-  for (int k = 0; k < THREADS; ++k) pthread_join(threads[k], NULL);
+ON_WORKER(many_threads_share_one_line) {
+  user users[THREADS];
+  for (int k = 0; k < THREADS; ++k) users[k] = (user){*state, k};
+  RUN_THREADS(use, users);
   assert_int_equal(atomic_load(&order_count), THREADS * JOBS);
   int last[THREADS];
   for (int k = 0; k < THREADS; ++k) last[k] = -1;
