@@ -123,8 +123,6 @@ TEST(variable_sets_the_level) {
   }
 }
 
-/* ---- gk_set_log and sinks that are at work ----------------------------------------------------------------------- */
-
 enum { NOT_YET, IN_SINK, WAITED_FOR, SET };
 static atomic_int change;
 

@@ -1,30 +1,10 @@
 /* The smallest backend outside of gk, as a shared library that registry_test loads. It uses nothing of gk's, but with
  * OPENS, which opens a device as it is loaded, and REGISTERS, which puts itself in place then. */
-#include "gk_backend.h"
+#include "unit/support/spare_backend.h"
 #include <pthread.h>
 
 static gk_result open_device(void *device, const gk_device_desc *desc) {
   return device && desc ? GK_ERROR_NO_DEVICE : GK_ERROR_DEVICE;
-}
-static void close_device(void *device) { (void)device; }
-static void describe(void *device, gk_device_info *info) { (void)device, (void)info; }
-static gk_result alloc(void *device, size_t bytes, gk_memory kind, void **memory) {
-  (void)device, (void)bytes, (void)kind, (void)memory;
-  return GK_ERROR_MEMORY;
-}
-static void release(void *device, void *memory) { (void)device, (void)memory; }
-static gk_result copy(void *device, gk_direction direction, void *to, const void *from, size_t bytes) {
-  (void)device, (void)direction, (void)to, (void)from, (void)bytes;
-  return GK_ERROR_DEVICE;
-}
-static gk_result lower(void *device, void *graph, const gk_plan *plan, void *const *code, gk_mode *mode) {
-  (void)device, (void)graph, (void)plan, (void)code, (void)mode;
-  return GK_ERROR_UNSUPPORTED;
-}
-static void drop(void *graph) { (void)graph; }
-static gk_result run(void *graph, const gk_launch_args *launch, gk_launch_result *record) {
-  (void)graph, (void)launch, (void)record;
-  return GK_ERROR_DEVICE;
 }
 
 #if defined(OPENS)
@@ -34,20 +14,7 @@ static gk_result run(void *graph, const gk_launch_args *launch, gk_launch_result
 #else
 #define NAME "module"
 #endif
-static const gk_backend module = {.abi = GK_BACKEND_ABI,
-                                  .bytes = sizeof(gk_backend),
-                                  .name = NAME,
-                                  .device_bytes = 8,
-                                  .graph_bytes = 8,
-                                  .open = open_device,
-                                  .close = close_device,
-                                  .describe = describe,
-                                  .alloc = alloc,
-                                  .free = release,
-                                  .copy = copy,
-                                  .lower = lower,
-                                  .drop = drop,
-                                  .run = run};
+static const gk_backend module = SPARE(open_device, .name = NAME, .run = spare_run);
 
 #if defined(__GNUC__)
 __attribute__((visibility("default")))

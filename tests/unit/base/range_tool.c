@@ -51,8 +51,6 @@ __attribute__((format(printf, 1, 2))) static void write_down(const char *format,
   if (length < 0 || (size_t)length >= TEXT - used) complain("too long a name");
 }
 
-/* ---- what NVTX calls --------------------------------------------------------------------------------------------- */
-
 static void judge(nvtxDomainHandle_t given, const nvtxEventAttributes_t *event) {
   if ((const char *)given != domain) complain("another domain's");
   if (event->version != NVTX_VERSION || event->size != sizeof *event) complain("event of another version");
@@ -117,8 +115,6 @@ int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t get) {
   *table[NVTX_CBID_CORE2_DomainMarkEx] = (NvtxFunctionPointer)mark;
   return 1;
 }
-
-/* ---- what tests call --------------------------------------------------------------------------------------------- */
 
 static void forget(void) {
   pthread_mutex_lock(&lock);

@@ -1,4 +1,5 @@
 #include "unit/support/runtime.h"
+#include "unit/support/spare_backend.h"
 #include "base/registry.h"
 #include <unistd.h>
 
@@ -8,33 +9,12 @@ static gk_result refuse_open(void *device, const gk_device_desc *desc) {
   (void)device;
   return gk_fail(GK_ERROR_NO_DEVICE, "no %s in this machine", desc->backend);
 }
-static void close_it(void *device) { (void)device; }
-static void describe_it(void *device, gk_device_info *info) { (void)device, (void)info; }
-static gk_result alloc_it(void *device, size_t bytes, gk_memory kind, void **memory) {
-  return (void)device, (void)bytes, (void)kind, (void)memory, GK_ERROR_MEMORY;
-}
-static void free_it(void *device, void *memory) { (void)device, (void)memory; }
-static gk_result copy_it(void *device, gk_direction direction, void *to, const void *from, size_t bytes) {
-  return (void)device, (void)direction, (void)to, (void)from, (void)bytes, GK_ERROR_DEVICE;
-}
-static gk_result lower_it(void *device, void *graph, const gk_plan *plan, void *const *code, gk_mode *mode) {
-  return (void)device, (void)graph, (void)plan, (void)code, (void)mode, GK_ERROR_UNSUPPORTED;
-}
-static void drop_it(void *graph) { (void)graph; }
 static gk_result load_it(void *device, const gk_kernel *kernel, void **code) {
   return (void)device, (void)kernel, (void)code, GK_OK;
 }
-static gk_result run_it(void *graph, const gk_launch_args *launch, gk_launch_result *record) {
-  return (void)graph, (void)launch, (void)record, GK_OK;
-}
-static gk_result launch_it(void *graph, const gk_launch_args *launch) { return (void)graph, (void)launch, GK_OK; }
-static gk_result submit_it(void *graph, uint32_t run) { return (void)graph, (void)run, GK_OK; }
 
 static gk_backend backend_named(const char *name) {
-  return (gk_backend){.abi = GK_BACKEND_ABI, .bytes = sizeof(gk_backend), .name = name, .device_bytes = 1,
-                      .graph_bytes = 1, .open = refuse_open, .close = close_it, .describe = describe_it,
-                      .alloc = alloc_it, .free = free_it, .copy = copy_it, .lower = lower_it, .drop = drop_it,
-                      .run = run_it};
+  return (gk_backend)SPARE(refuse_open, .name = name, .run = spare_run);
 }
 
 static size_t backend_count(void) {
@@ -93,8 +73,8 @@ TEST(lacking_entry_is_named) {
   refuse_without(b.load = load_it, "unload");
   refuse_without(b.own = own_it, "disown");
   refuse_without(b.run = NULL, "run, or launch");
-  refuse_without((b.run = NULL, b.launch = launch_it), "wait, or submit");
-  refuse_without((b.run = NULL, b.launch = launch_it, b.submit = submit_it), "read_flag");
+  refuse_without((b.run = NULL, b.launch = spare_launch), "wait, or submit");
+  refuse_without((b.run = NULL, b.launch = spare_launch, b.submit = spare_submit), "read_flag");
 }
 
 /* A module that was built when the struct was shorter: what it doesn't have is NULL, whatever lies behind. */
@@ -108,7 +88,7 @@ TEST(shorter_struct_is_completed) {
   assert_non_null(known);
   assert_null(known->dump);
   assert_null(known->query);
-  assert_ptr_equal(known->run, run_it);
+  assert_ptr_equal(known->run, spare_run);
   gk_backend older_yet = backend_named("older yet");
   older_yet.bytes = offsetof(gk_backend, lower);
   assert_invalid("lacks the entry lower", gk_backend_register(&older_yet));
@@ -265,8 +245,6 @@ static char names[NAMES][32];
 static gk_backend racing[NAMES];
 static atomic_int registered, ready[NAMES];
 
-static gk_result open_anything(void *device, const gk_device_desc *desc) { return (void)device, (void)desc, GK_OK; }
-
 static void count_devices(void *user, const gk_device_entry *entry) {
   if (strcmp(entry->backend, "everywhere") == 0) ++*(int *)user;
 }
@@ -275,7 +253,7 @@ static void count_devices(void *user, const gk_device_entry *entry) {
 TEST(list_ends) {
   static gk_backend everywhere;
   everywhere = backend_named("everywhere");
-  everywhere.open = open_anything;
+  everywhere.open = spare_open;
   assert_ok(gk_backend_register(&everywhere));
   int devices = 0;
   assert_ok(gk_device_list(count_devices, &devices));

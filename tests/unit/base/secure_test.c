@@ -19,8 +19,6 @@ static char folder[PATH_MAX]; /* of this program and of the libraries that the e
 char *secure_getenv(const char *name);
 char *secure_getenv(const char *name) { return is_faked || getauxval(AT_SECURE) ? NULL : getenv(name); }
 
-/* ---- in the process of a case: what was loaded and followed, in a line ------------------------------------------- */
-
 static int note_library(struct dl_phdr_info *info, size_t size, void *user) {
   (void)size, (void)user;
   if (strncmp(info->dlpi_name, folder, strlen(folder)) == 0)
@@ -48,8 +46,6 @@ static int tell(bool secure) {
   printf("%s\n", gki_trace_enabled() ? " heard" : "");
   return 0;
 }
-
-/* ---- the cases --------------------------------------------------------------------------------------------------- */
 
 static void find_folder(void) {
   ssize_t length = readlink("/proc/self/exe", folder, sizeof folder - 1);

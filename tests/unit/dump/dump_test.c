@@ -185,8 +185,6 @@ TEST(test_unknown_format) {
   assert_null(dump_of(&sample, 0, NULL));
 }
 
-/* ---- out of memory, each time at another place ------------------------------------------------------------------- */
-
 TEST(test_out_of_memory) {
   static const char *const formats[] = {"text", "dot", "json"};
   planned_list planned;

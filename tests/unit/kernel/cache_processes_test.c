@@ -81,8 +81,6 @@ IN_CHILD(files_may_be_limited, fill_beyond_limit)
 IN_CHILD(disk_may_be_full, fill_disk)
 IN_CHILD(disk_may_be_read_only, write_to_read_only)
 
-/* ---- many at once ------------------------------------------------------------------------------------------------ */
-
 enum { PROCESSES = 50, KEYS = 8, TURNS = 20 };
 
 static int use_it(void) {

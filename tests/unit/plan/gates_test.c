@@ -212,9 +212,7 @@ static void run_generated(uint64_t seed, uint64_t mixed, uint32_t budget, void (
   run_list(tasks, g.count, seed, g.random);
 }
 
-static void random_list(uint64_t seed) {
-  run_generated(seed, seed, 24, put_some);
-}
+static void random_list(uint64_t seed) { run_generated(seed, seed, 24, put_some); }
 
 TEST(test_contract) {
   memset(&sum, 0, sizeof sum);
@@ -251,9 +249,7 @@ static void add_checkpoint(sheet *l, int32_t label, uint32_t tasks) {
   add_tasks(l, tasks);
   add(l, (gk_task)GK_END);
 }
-static const gk_plan *plan_of(sheet *l) {
-  return plan_tasks(&l->planned, l->tasks, l->count, slots, GK_COUNT(slots));
-}
+static const gk_plan *plan_of(sheet *l) { return plan_tasks(&l->planned, l->tasks, l->count, slots, GK_COUNT(slots)); }
 
 static void add_ten_passes(sheet *l) {
   add_tasks(l, 1);

@@ -4,8 +4,6 @@
 #include "unit/support/oracle.h"
 #include "walk_world.h"
 
-/* ---- side by side ------------------------------------------------------------------------------------------------ */
-
 static void trace_execute(world *w, uint32_t node) { trace_run(w->user, w->plan->nodes[node].source); }
 static int64_t trace_flag(world *w, uint32_t node) { return trace_read(w->user, w->plan->nodes[node].source); }
 
@@ -129,8 +127,6 @@ static void one_list(uint64_t seed) {
   shrink(tasks, g.count, seed);
   fail_msg("GK_SEED=%llu: %s; above, as short as it could be made", (unsigned long long)seed, wrong);
 }
-
-/* ---- the guarantee: an interrupted run is the same as an uninterrupted one --------------------------------------- */
 
 /* Memory decides here. Every loop has a counter and a limit, set by a task in front of it and counted by the last task
  * of its body; every branch has a value, set in front of it. What is set depends on the counters of the loops around. A

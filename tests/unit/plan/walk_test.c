@@ -1,8 +1,6 @@
 /* The walker, on the golden traces of docs/contract.md, and on loops and branches. */
 #include "unit/support/cells.h"
 
-/* ---- golden traces ----------------------------------------------------------------------------------------------- */
-
 WALK(test_yield_and_resume, DO(tick, A), GK_CHECKPOINT(LB, F), DO(tick, B), GK_END, DO(tick, C)) {
   CELL_OF(F) = 1;
   LAUNCH(0, GK_YIELDED, {A, 1}, {B, 1}, {C, 0}, {F, 1}); /* the flag is the host's to clear */
@@ -88,8 +86,6 @@ WALK(test_always, GK_RUN_ALWAYS(tick, GK_ONE, P), DO(tick, A), GK_CHECKPOINT(LB,
   LAUNCH(LB, GK_FINISHED, {P, 2}, {A, 1}, {B, 2}, {D, 2}, {C, 1}, {E, 2});
   LAUNCH(0, GK_FINISHED, {P, 3}, {A, 2}, {B, 3}, {D, 3}, {C, 2}, {E, 3});
 }
-
-/* ---- loops ------------------------------------------------------------------------------------------------------- */
 
 WALK(test_counter_loops, DO(tick, A), GK_DO_WHILE(N), DO(tick, B), DO(drop, N), GK_END, DO(tick, C), GK_WHILE(M),
                          DO(tick, D), DO(tick, M), GK_END, DO(tick, E)) {

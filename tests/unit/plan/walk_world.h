@@ -47,8 +47,6 @@ static void world_end(world *w) {
   free(w->entries);
 }
 
-/* ---- the device -------------------------------------------------------------------------------------------------- */
-
 static bool device_blocks(world *w, uint32_t at, uint32_t end);
 
 static bool device_cancelled(world *w) {
@@ -125,8 +123,6 @@ static bool device_blocks(world *w, uint32_t at, uint32_t end) {
     if (device_block(w, at)) return true;
   return false;
 }
-
-/* ---- the backend around the walker ------------------------------------------------------------------------------- */
 
 static int64_t do_step(world *w, gk_walk *walk, gk_step step);
 

@@ -308,8 +308,7 @@ TEST_ON(ALL_BACKENDS, rebinding_leaves_the_old_alone) {
   assert_ok(gk_bind_int(graph, COUNT, 1000));
   assert_int_equal(run_to_end(graph, 0)->applied, GK_BY_TABLE);
   assert_int_equal(run_to_end(graph, 0)->applied, GK_UNCHANGED);
-  assert_int_equal(int_at(device, small), 1);
-  assert_int_equal(int_at(device, large + 999), 2);
+  ASSERT_VALUES({small, 1}, {large + 999, 2});
 }
 
 TEST_ON(ALL_BACKENDS, structs_are_copied_per_launch) {
@@ -358,9 +357,7 @@ TEST_ON(ALL_BACKENDS, slots_of_included_lists_are_found) {
   assert_invalid("(again.IN_LINE) is not bound, and task 2 (again.apply)", gk_launch(graph, 0));
   assert_ok(gk_bind_bytes(graph, gk_find_slot(graph, "again.IN_LINE"), &(line){0, 7}, sizeof l));
   run(graph);
-  assert_int_equal(int_at(device, x), 24);
-  assert_int_equal(int_at(device, gk_bound(graph, own)), 23);
-  assert_int_equal(int_at(device, gk_bound(graph, own_again)), 7);
+  ASSERT_VALUES({x, 24}, {gk_bound(graph, own), 23}, {gk_bound(graph, own_again), 7});
 }
 
 int main(void) { return run_all_tests(); }

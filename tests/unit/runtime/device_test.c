@@ -2,8 +2,6 @@
 #include "runtime/device.h"
 #include "unit/support/runtime.h"
 
-/* ---- opening ----------------------------------------------------------------------------------------------------- */
-
 TEST(opens_the_backend_that_was_asked_for) {
   for (int mode = 0; mode < FAKE_MODES; ++mode) {
     gk_device *device = open_fake((fake_mode)mode);
@@ -118,8 +116,6 @@ TEST(good_open_leaves_no_message) {
   assert_string_equal(lines.all, "backend fake_native: fake: open failed on request\n");
   gk_set_log(GK_LOG_NONE, NULL, NULL);
 }
-
-/* ---- memory ------------------------------------------------------------------------------------------------------ */
 
 TEST_ON(ALL_BACKENDS, memory_is_zeroed_aligned_and_copied) {
   unsigned char bytes[700], back[700];
@@ -268,8 +264,6 @@ static void *use(void *at) {
 
 TEST(version_is_that_of_the_build) { assert_string_equal(gk_version(), GK_VERSION); }
 
-TEST_ON(ALL_BACKENDS, many_threads_share_a_device) {
-  run_threads(use, device, 4, 0);
-}
+TEST_ON(ALL_BACKENDS, many_threads_share_a_device) { run_threads(use, device, 4, 0); }
 
 int main(void) { return run_all_tests(); }

@@ -118,8 +118,6 @@ TEST_ON_CUDA(test_libraries) {
   assert_string_equal(w.value, "");
 }
 
-/* ---- of a device that is what the test says ---------------------------------------------------------------------- */
-
 static gki_cuda_device made;
 static gki_cuda_driver driver_of_made = {.version = 13000};
 

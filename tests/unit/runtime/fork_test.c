@@ -102,8 +102,6 @@ static void assert_child_is_fine(pid_t child) {
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) fail_msg("the child's status is 0x%x", (unsigned)status);
 }
 
-/* ---- in the middle of something ---------------------------------------------------------------------------------- */
-
 enum { PLACES = 64 };
 extern char __data_start, end; /* of what isn't on the heap nor a stack */
 
@@ -209,8 +207,6 @@ TEST(child_finds_no_lock_taken) {
   }
   assert_true(stop_at > 8);
 }
-
-/* ---- afterwards -------------------------------------------------------------------------------------------------- */
 
 /* One graph is destroyed before the device is closed, one after it; both were launched. */
 static void free_in_a_child(gk_device *device) {

@@ -195,8 +195,6 @@ TEST_ON("fake_native", ends_are_alike_however_many_there_are) {
   assert_true(many < 1.5 * few);
 }
 
-/* ---- direct access: what a backend with calls of its own uses ---------------------------------------------------- */
-
 static gk_result note_state(void *at, void *data) { return *(void **)data = at, GK_OK; }
 static gk_result refuse_state(void *at, void *data) {
   (void)at, (void)data;

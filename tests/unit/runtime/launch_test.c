@@ -33,8 +33,7 @@ TEST_ON(ALL_BACKENDS, launches_and_waits) {
   const gk_status *status = run_to_end(graph, 0);
   assert_int_equal(status->state, GK_FINISHED);
   assert_int_equal(gk_passes(status, LOOP), 7);
-  assert_int_equal(int_at(device, gk_bound(graph, SUM)), 999 * 500 + 7000);
-  assert_int_equal(int_at(device, x + 999), 1006);
+  ASSERT_VALUES({gk_bound(graph, SUM), 999 * 500 + 7000}, {x + 999, 1006});
   set_int(device, n, -48); /* it never gets to 0: the bound ends it */
   status = run_to_end(graph, 0);
   assert_int_equal(gk_passes(status, LOOP), 50);
@@ -113,8 +112,7 @@ TEST_ON(ALL_BACKENDS, uploads_and_launches_keep_their_order) {
     assert_ok(gk_launch(graph, 0));
     assert_ok(gk_copy(device, saved, x, sizeof *x));
     assert_ok(gk_launch(graph, 0));
-    assert_int_equal(int_at(device, saved), 10 * k + 2);
-    assert_int_equal(int_at(device, x), 10 * k + 3);
+    ASSERT_VALUES({saved, 10 * k + 2}, {x, 10 * k + 3});
   }
   assert_ok(gk_wait(graph, NULL));
 }

@@ -203,15 +203,13 @@ ON_BOTH(nothing_where_something_must_be) {
   assert_invalid("gk_device_list: `visit` is NULL", gk_device_list(NULL, NULL));
   assert_gives_null("gk_device_describe", gk_device_describe(NULL));
   assert_gives_null("gk_alloc", gk_alloc(NULL, 1, GK_DEVICE_MEMORY));
-  assert_invalid("gk_upload", gk_upload(NULL, &byte, &byte, 1));
-  assert_invalid("gk_upload", gk_upload(device, NULL, &byte, 1));
-  assert_invalid("gk_upload", gk_upload(device, &byte, NULL, 1));
-  assert_invalid("gk_download", gk_download(NULL, &byte, &byte, 1));
-  assert_invalid("gk_download", gk_download(device, NULL, &byte, 1));
-  assert_invalid("gk_download", gk_download(device, &byte, NULL, 1));
-  assert_invalid("gk_copy", gk_copy(NULL, &byte, &byte, 1));
-  assert_invalid("gk_copy", gk_copy(device, NULL, &byte, 1));
-  assert_invalid("gk_copy", gk_copy(device, &byte, NULL, 1));
+  for (int missing = 0; missing < 3; ++missing) {
+    gk_device *on = missing == 0 ? NULL : device;
+    char *to = missing == 1 ? NULL : &byte, *from = missing == 2 ? NULL : &byte;
+    assert_invalid("gk_upload", gk_upload(on, to, from, 1));
+    assert_invalid("gk_download", gk_download(on, to, from, 1));
+    assert_invalid("gk_copy", gk_copy(on, to, from, 1));
+  }
   assert_gives_null("gk_host_address", gk_host_address(NULL, &byte));
   assert_invalid("", gk_check(NULL, NULL, NULL, NULL));
   assert_invalid("gk_graph_create: nowhere", gk_graph_create(device, &turning, 0, NULL));

@@ -1,66 +1,31 @@
 /* Backends that lack what the mode they choose needs, or leave out what is optional. */
 #include "unit/support/runtime.h"
 #include "unit/support/runtime_kernels.h"
+#include "unit/support/spare_backend.h"
 
 enum { X = 1, FLAG };
 static const gk_slot_desc slots[] = {GK_OWN(X, int, 1), GK_OWN(FLAG, int, 1)};
 LIST(list, GK_DO_WHILE(FLAG), GK_RUN(decrease, GK_ONE, X), GK_END);
 
-/* ---- backends that run nothing ----------------------------------------------------------------------------------- */
-
-static gk_mode chosen;
-
-static gk_result open_it(void *device, const gk_device_desc *desc) { return (void)device, (void)desc, GK_OK; }
-static void close_it(void *device) { (void)device; }
-static void describe_it(void *device, gk_device_info *info) { (void)device, (void)info; }
-static gk_result alloc_it(void *device, size_t bytes, gk_memory kind, void **memory) {
-  (void)device, (void)kind;
-  *memory = aligned_alloc(256, (bytes + 255) / 256 * 256);
-  return *memory ? GK_OK : GK_ERROR_MEMORY;
-}
-static void free_it(void *device, void *memory) { (void)device, free(memory); }
-static gk_result copy_it(void *device, gk_direction direction, void *to, const void *from, size_t bytes) {
-  (void)device;
-  if (direction == GK_ZERO) memset(to, 0, bytes);
-  else memmove(to, from, bytes);
-  return GK_OK;
-}
-static bool takes_it(const gk_kernel *kernel) { return (void)kernel, true; }
-static gk_result lower_it(void *device, void *graph, const gk_plan *plan, void *const *code, gk_mode *mode) {
-  (void)device, (void)graph, (void)plan, (void)code;
-  *mode = chosen;
-  return GK_OK;
-}
-static void drop_it(void *graph) { (void)graph; }
-static gk_result launch_it(void *graph, const gk_launch_args *launch) { return (void)graph, (void)launch, GK_OK; }
 static gk_result wait_it(void *graph, bool block, gk_launch_result *record) {
   return (void)graph, (void)block, (void)record, GK_OK;
 }
 static gk_result cancel_silently(void *graph) { return (void)graph, GK_ERROR_DEVICE; }
-static gk_result submit_it(void *graph, uint32_t run) { return (void)graph, (void)run, GK_OK; }
 static gk_result read_flag_it(void *graph, uint32_t node, int32_t *flag) {
   (void)graph, (void)node;
   *flag = 0;
   return GK_OK;
-}
-static gk_result run_it(void *graph, const gk_launch_args *launch, gk_launch_result *record) {
-  return (void)graph, (void)launch, (void)record, GK_OK;
 }
 static char *dump_it(void *graph, const char *format) {
   (void)graph;
   return strcmp(format, "dot") == 0 ? strdup("digraph lowered {}\n") : NULL;
 }
 
-#define SPARE(...) \
-  {.abi = GK_BACKEND_ABI, .bytes = sizeof(gk_backend), .device_bytes = 1, .graph_bytes = 1, .open = open_it, \
-   .close = close_it, .describe = describe_it, .alloc = alloc_it, .free = free_it, .copy = copy_it, \
-   .takes = takes_it, .lower = lower_it, .drop = drop_it, __VA_ARGS__}
-
-static const gk_backend only_runs = SPARE(.name = "only_runs", .run = run_it, .dump = dump_it);
-static const gk_backend only_native = SPARE(.name = "only_native", .launch = launch_it, .wait = wait_it);
-static const gk_backend only_batched = SPARE(.name = "only_batched", .launch = launch_it, .submit = submit_it,
-                                             .read_flag = read_flag_it);
-static const gk_backend no_words = SPARE(.name = "no_words", .launch = launch_it, .wait = wait_it,
+static const gk_backend only_runs = SPARE(spare_open, .name = "only_runs", .run = spare_run, .dump = dump_it);
+static const gk_backend only_native = SPARE(spare_open, .name = "only_native", .launch = spare_launch, .wait = wait_it);
+static const gk_backend only_batched = SPARE(spare_open, .name = "only_batched", .launch = spare_launch,
+                                             .submit = spare_submit, .read_flag = read_flag_it);
+static const gk_backend no_words = SPARE(spare_open, .name = "no_words", .launch = spare_launch, .wait = wait_it,
                                          .cancel = cancel_silently);
 
 static int register_all(void **state) {
@@ -71,8 +36,6 @@ static int register_all(void **state) {
   return 0;
 }
 
-/* ---- tests ------------------------------------------------------------------------------------------------------- */
-
 /* Each backend in each mode, and in one that isn't any; the graph is there only where all entries are. */
 TEST(mode_needs_its_entries) {
   static const struct { const char *backend; gk_mode mode; } complete[] = {
@@ -82,8 +45,8 @@ TEST(mode_needs_its_entries) {
     gk_device *device = open_named(complete[b].backend);
     for (int mode = 0; mode < 4; ++mode) {
       gk_graph *graph = (gk_graph *)state;
-      chosen = (gk_mode)mode;
-      if (chosen == complete[b].mode) {
+      spare_mode = (gk_mode)mode;
+      if (spare_mode == complete[b].mode) {
         graph = graph_on(device, &list, 0);
         run_to_end(graph, 0);
         gk_graph_destroy(graph);
@@ -99,7 +62,7 @@ TEST(mode_needs_its_entries) {
 }
 
 static gk_graph *launched(const char *backend, gk_mode mode, gk_device **device) {
-  chosen = mode;
+  spare_mode = mode;
   *device = open_named(backend);
   gk_graph *graph = graph_on(*device, &list, GK_CANCELLABLE);
   assert_ok(gk_cancel(graph)); /* nothing is under way yet */

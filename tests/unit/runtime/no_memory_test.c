@@ -175,8 +175,6 @@ TEST_ON_EACH(ALL_BACKENDS, with_a_graph, setup, end_counted_backends) {
   assert_false(own_memory_failed());
 }
 
-/* ---- launching asks for none ------------------------------------------------------------------------------------- */
-
 static void launch_warm(gk_graph *graph, int *n, int *other, int *x, int rounds) {
   for (int k = 0; k < rounds; ++k) {
     BIND(graph, {N, n}, {X, k % 2 ? other : x});

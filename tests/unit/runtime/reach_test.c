@@ -160,8 +160,6 @@ TEST_ON_OPENMP(bound_counts_of_every_type) {
   launch_counted(graph_on(device, &list, 0), cases, GK_COUNT(cases));
 }
 
-/* ---- memory that was freed while a slot was bound to it ---------------------------------------------------------- */
-
 static void *kept; /* freed last: the next allocation gets it, whatever its size */
 static gk_backend recycling;
 static const gk_backend *recycled;

@@ -59,8 +59,7 @@ TEST_ON(ALL_BACKENDS, yield_is_named_and_gone_with_the_next_launch) {
   assert_int_equal(gk_passes(s, 0), 0); /* the pass was not completed */
   assert_true(s->checkpoints[0].ran);
   assert_false(s->checkpoints[1].ran);
-  set_int(device, b.flag, 0);
-  set_int(device, b.m, 1);
+  SET_VALUES({b.flag, 0}, {b.m, 1});
   s = run(&b, PAUSE);
   assert_state(s, 2, GK_FINISHED, 0, "");
   assert_int_equal(gk_passes(s, OUTER), 3); /* the interrupted pass counts once */
@@ -81,8 +80,7 @@ TEST_ON(ALL_BACKENDS, first_bound_that_was_hit_is_named) {
   assert_int_equal(s->limit->passes, 5);
   assert_true(s->loops[0].hit_bound && s->loops[1].hit_bound && !s->loops[2].hit_bound);
   assert_int_equal(gk_passes(s, 0), 5 + 3 + 2);
-  set_int(device, b.n, 1);
-  set_int(device, b.m, 5);
+  SET_VALUES({b.n, 1}, {b.m, 5});
   s = run(&b, 0); /* 1, 3 and 2 passes */
   assert_ptr_equal(s->limit, &s->loops[1]);
   assert_false(s->loops[0].hit_bound);

@@ -77,8 +77,6 @@ static int end(void **state) {
   return 0;
 }
 
-/* ---- threads that wait for a job --------------------------------------------------------------------------------- */
-
 #define CASE(test) TEST_WITH(test, begin, end)
 
 /* Waits for the job, and opens the gate once this thread sleeps. */
@@ -218,8 +216,6 @@ CASE(ends_behind_a_callers_job) {
   join_thread(runs);
   join_thread(stops);
 }
-
-/* ---- the worker's own thread ------------------------------------------------------------------------------------- */
 
 static atomic_int worker_yields, worker_sleeps;
 static atomic_bool pauses, paused; /* at its fifth yield, until the test has posted something */

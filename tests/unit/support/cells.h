@@ -12,8 +12,6 @@ enum { LB = 101, LC, LP, LQ, LX, LY };
 static const gk_slot_desc slots[] = {CELL(A), CELL(B), CELL(C), CELL(D), CELL(E), CELL(F), CELL(G), CELL(H),
                                      CELL(N), CELL(M), CELL(K), CELL(X), CELL(Y), CELL(P), CELL(Q)};
 
-/* ---- kernels: they get slots' memory and do one thing ------------------------------------------------------------ */
-
 static void run_tick(const gk_value *a, gk_range r) { (void)r; ++*(int32_t *)a[0].ptr; }
 static void run_drop(const gk_value *a, gk_range r) { (void)r; --*(int32_t *)a[0].ptr; }
 static void run_one(const gk_value *a, gk_range r) { (void)r; *(int32_t *)a[0].ptr = 1; }
@@ -30,8 +28,6 @@ KERNEL(halt);
 static void run_ask(const gk_value *a, gk_range r) { (void)r; *(int32_t *)a[0].ptr = ++*(int32_t *)a[1].ptr & 1; }
 KERNEL(ask);
 #define DO(k, ...) GK_RUN(k, GK_ONE, __VA_ARGS__)
-
-/* ---- a memory of cells, one per slot ----------------------------------------------------------------------------- */
 
 typedef struct cells {
   int32_t at[CELLS][2];
