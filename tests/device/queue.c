@@ -239,7 +239,7 @@ static void flush(device *d) {
   if (d->slow) pthread_cond_signal(&d->posted);
 }
 
-/* Until something was done; a device that isn't slow has no thread of its own to do it. Under the lock. */
+/* Until something was done; the work of a device that isn't slow is done here. Under the lock. */
 static void wait_on(device *d) {
   if (d->slow || d->busy) pthread_cond_wait(&d->finished, &d->lock);
   else carry_out_batch(d);

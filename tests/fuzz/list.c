@@ -92,6 +92,8 @@ static void check_dot(const char *s) {
   REQUIRE(depth == 0);
 }
 
+static const char *const formats[] = {"text", "dot", "json"};
+
 static void dump(const gk_list *list, const gk_graph *graph, const char *format) {
   char *text = gk_dump(list, graph, format);
   REQUIRE(text && *text);
@@ -168,7 +170,6 @@ static void make_graph(const world *w, const gk_list *list, gk_result wanted) {
   REQUIRE(result == (plenty ? wanted : GK_ERROR_MEMORY));
   REQUIRE((result == GK_OK) == (graph != NULL));
   if (!graph) return;
-  static const char *const formats[] = {"text", "dot", "json"};
   dump(NULL, graph, formats[w->graph_bits % GK_COUNT(formats)]);
   host_run(graph, w);
   gk_graph_destroy(graph);
@@ -176,7 +177,6 @@ static void make_graph(const world *w, const gk_list *list, gk_result wanted) {
 
 /* The same with an allocation that fails: said, and nothing kept. */
 static void run_out(const world *w, const gk_list *list, gk_result wanted) {
-  static const char *const formats[] = {"text", "dot", "json"};
   gk_graph *graph = NULL;
   bool plenty = true;
   memory_fails_at(1 + w->fail_at % 8);
@@ -227,7 +227,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   REQUIRE(any == GK_OK || wanted != GK_OK);
   REQUIRE(check(list, w.bits & RESUMABLE ? "" : "none such") == GK_ERROR_INVALID);
   if (any == GK_OK) {
-    static const char *const formats[] = {"text", "dot", "json"};
     for (size_t k = 0; k < GK_COUNT(formats); ++k) dump(list, NULL, formats[k]);
     check_plan(list, w.graph_bits & 7u);
   } else REQUIRE(!gk_dump(list, NULL, "text"));
