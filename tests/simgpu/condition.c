@@ -37,12 +37,11 @@ static CUresult check_size(CUgraphConditionalNodeType type, unsigned size) {
   return sim_invalid("a conditional node of unknown type %d", (int)type);
 }
 
-static CUresult check_handle(const sim_graph *graph, CUgraphConditionalHandle handle, sim_condition **condition) {
-  *condition = SIM_OF(sim_condition, handle, SIM_CONDITION);
-  if (!*condition) return sim_invalid("no such conditional handle");
-  while (graph != (*condition)->of && graph->owner) graph = graph->owner->graph; /* it is also for bodies in `of` */
-  if (graph != (*condition)->of) return sim_invalid("the conditional handle was made for another graph");
-  if (!(*condition)->node) return CUDA_SUCCESS;
+static CUresult check_handle(const sim_graph *graph, const sim_condition *condition) {
+  if (!condition) return sim_invalid("no such conditional handle");
+  while (graph != condition->of && graph->owner) graph = graph->owner->graph; /* it is also for bodies in `of` */
+  if (graph != condition->of) return sim_invalid("the conditional handle was made for another graph");
+  if (!condition->node) return CUDA_SUCCESS;
   return sim_breaks(CUDA_ERROR_INVALID_VALUE, "shared", "a conditional handle was given to a second node");
 }
 
@@ -53,19 +52,22 @@ static CUresult check_context(CUcontext asked, const sim_condition *condition) {
   return sim_breaks(CUDA_ERROR_INVALID_VALUE, "foreign", "a conditional node is of another context than its handle");
 }
 
-CUresult sim_condition_add(sim_graph *graph, const CUgraphNode *after, size_t count, CUgraphNodeParams *all,
-                           sim_node **out) {
-  CUDA_CONDITIONAL_NODE_PARAMS *asked = &all->conditional;
-  sim_condition *condition;
+CUresult sim_condition_ask(const sim_graph *graph, const CUgraphNodeParams *all, sim_work *work) {
+  const CUDA_CONDITIONAL_NODE_PARAMS *asked = &all->conditional;
+  (void)work;
   if (sim_version < 12030) return sim_invalid("conditional nodes: from 12.3 on");
   if (graph->root->exec && sim_is_alive(graph->root->exec, SIM_EXEC))
     return sim_invalid("the graph has conditional nodes and an instantiation");
   SIM_TRY(check_size(asked->type, asked->size));
-  SIM_TRY(check_handle(graph, asked->handle, &condition));
-  SIM_TRY(check_context(asked->ctx, condition));
-  SIM_TRY(sim_node_add(graph, (sim_work){.type = all->type}, after, count, out));
-  sim_node *node = condition->node = *out;
-  node->condition = condition;
+  const sim_condition *condition = SIM_OF(sim_condition, asked->handle, SIM_CONDITION);
+  SIM_TRY(check_handle(graph, condition));
+  return check_context(asked->ctx, condition);
+}
+
+void sim_condition_make(sim_node *node, CUgraphNodeParams *all) {
+  CUDA_CONDITIONAL_NODE_PARAMS *asked = &all->conditional;
+  node->condition = SIM_OF(sim_condition, asked->handle, SIM_CONDITION);
+  node->condition->node = node;
   node->condition_type = asked->type;
   node->size = asked->size;
   node->bodies = sim_obtain(asked->size * sizeof(sim_graph *));
@@ -76,5 +78,4 @@ CUresult sim_condition_add(sim_graph *graph, const CUgraphNode *after, size_t co
     node->body_handles[k] = SIM_HANDLE(CUgraph, node->bodies[k]);
   }
   asked->phGraph_out = node->body_handles;
-  return CUDA_SUCCESS;
 }

@@ -273,8 +273,10 @@ static CUresult change(CUgraphExec handle, CUgraphNode node, const CUgraphNodePa
   FIND_EXEC(exec, handle);
   SIM_TRY(check_update(exec, node, asked));
   if (asked->type == CU_GRAPH_NODE_TYPE_KERNEL) return change_kernel(exec, node, &asked->kernel);
+  CUDA_MEMSET_NODE_PARAMS_v2 params;
   sim_copy fill;
-  SIM_TRY(sim_fill_of(asked, false, exec->base.context, &fill));
+  memcpy(&params, asked->reserved1, sizeof params);
+  SIM_TRY(sim_fill_of(&params, exec->base.context, &fill));
   work_to_change(exec, node)->copy = fill;
   return CUDA_SUCCESS;
 }

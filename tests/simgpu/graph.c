@@ -159,13 +159,11 @@ static CUresult graph_destroy(CUgraph handle) {
 
 SIM_DEFINE_BACK(cuGraphDestroy, (CUgraph graph), graph_destroy(graph))
 
-/* ---- adding nodes, by type ---- */
+/* ---- adding nodes: what is asked for, and what is made once the node is there ---- */
 
-static CUresult add_kernel(sim_graph *graph, const CUgraphNode *after, size_t count, CUgraphNodeParams *asked,
-                           sim_node **node) {
-  sim_work work = {.type = asked->type};
-  SIM_TRY(sim_call_make(&asked->kernel, SIM_NODE_BYTES, &work.call));
-  return sim_node_add(graph, work, after, count, node);
+static CUresult ask_kernel(const sim_graph *graph, const CUgraphNodeParams *asked, sim_work *work) {
+  (void)graph;
+  return sim_call_make(&asked->kernel, SIM_NODE_BYTES, &work->call);
 }
 
 static CUresult check_types(const sim_graph *graph, const sim_graph *child) {
@@ -176,63 +174,56 @@ static CUresult check_types(const sim_graph *graph, const sim_graph *child) {
   return CUDA_SUCCESS;
 }
 
-static CUresult add_child(sim_graph *graph, const CUgraphNode *after, size_t count, CUgraphNodeParams *asked,
-                          sim_node **node) {
+static CUresult ask_child(const sim_graph *graph, const CUgraphNodeParams *asked, sim_work *work) {
+  (void)work;
   SIM_FIND_GRAPH(child, asked->graph.graph);
   if (sim_graph_conditional(child))
     return sim_unsupported("a graph with conditional nodes can't be the graph of a child node");
   if (child->root == graph->root) return sim_invalid("a graph can't be its own child");
-  SIM_TRY(check_types(graph, child));
-  SIM_TRY(sim_node_add(graph, (sim_work){.type = asked->type}, after, count, node));
-  (*node)->child = graph_copy(*node, child);
-  return CUDA_SUCCESS;
+  return check_types(graph, child);
 }
 
-static CUresult add_empty(sim_graph *graph, const CUgraphNode *after, size_t count, CUgraphNodeParams *asked,
-                          sim_node **node) {
-  return sim_node_add(graph, (sim_work){.type = asked->type}, after, count, node);
+static void make_child(sim_node *node, CUgraphNodeParams *asked) {
+  node->child = graph_copy(node, SIM_OF(sim_graph, asked->graph.graph, SIM_GRAPH));
 }
 
-/* Rows of bytes are enough here. any_context: that of the parameters counts, if they have one. */
-CUresult sim_fill_of(const CUgraphNodeParams *all, bool any_context, const sim_context *context, sim_copy *fill) {
-  CUDA_MEMSET_NODE_PARAMS_v2 asked;
-  memcpy(&asked, all->reserved1, sizeof asked);
-  if (any_context && asked.ctx) context = SIM_OF(sim_context, asked.ctx, SIM_CONTEXT);
+/* Rows of bytes are enough here. */
+CUresult sim_fill_of(const CUDA_MEMSET_NODE_PARAMS_v2 *asked, const sim_context *context, sim_copy *fill) {
   if (!context) return sim_refuse(CUDA_ERROR_INVALID_CONTEXT, "a fill node: no such context");
-  if (asked.elementSize != 1 || asked.height != 1 || asked.value > UINT8_MAX)
+  if (asked->elementSize != 1 || asked->height != 1 || asked->value > UINT8_MAX)
     return sim_unsupported("fills but of one row of bytes aren't simulated");
-  if (!sim_block_of(context, (uintptr_t)asked.dst, asked.width))
+  if (!sim_block_of(context, (uintptr_t)asked->dst, asked->width))
     return sim_invalid("a fill of what isn't within one block of its context's memory");
-  *fill = (sim_copy){(unsigned char *)(uintptr_t)asked.dst, NULL, asked.width, (unsigned char)asked.value};
+  *fill = (sim_copy){(unsigned char *)(uintptr_t)asked->dst, NULL, asked->width, (unsigned char)asked->value};
   return CUDA_SUCCESS;
 }
 
-static CUresult add_fill(sim_graph *graph, const CUgraphNode *after, size_t count, CUgraphNodeParams *asked,
-                         sim_node **node) {
-  sim_work work = {.type = asked->type};
+static CUresult ask_fill(const sim_graph *graph, const CUgraphNodeParams *asked, sim_work *work) {
+  CUDA_MEMSET_NODE_PARAMS_v2 fill;
+  (void)graph;
+  memcpy(&fill, asked->reserved1, sizeof fill);
   SIM_FIND_CONTEXT(context);
-  SIM_TRY(sim_fill_of(asked, true, context, &work.copy));
-  return sim_node_add(graph, work, after, count, node);
+  return sim_fill_of(&fill, fill.ctx ? SIM_OF(sim_context, fill.ctx, SIM_CONTEXT) : context, &work->copy);
 }
 
-static CUresult add_host(sim_graph *graph, const CUgraphNode *after, size_t count, CUgraphNodeParams *asked,
-                         sim_node **node) {
-  sim_work work = {.type = asked->type};
-  memcpy(&work.host, asked->reserved1, sizeof work.host);
-  return work.host.fn ? sim_node_add(graph, work, after, count, node) : sim_invalid("a host node: no function");
+static CUresult ask_host(const sim_graph *graph, const CUgraphNodeParams *asked, sim_work *work) {
+  (void)graph;
+  memcpy(&work->host, asked->reserved1, sizeof work->host);
+  return work->host.fn ? CUDA_SUCCESS : sim_invalid("a host node: no function");
 }
 
 static const struct {
-  CUresult (*add)(sim_graph *graph, const CUgraphNode *after, size_t count, CUgraphNodeParams *asked, sim_node **node);
-  size_t bytes; /* of its parameters; 0: as many as there may be */
+  size_t bytes; /* of its parameters */
+  CUresult (*ask)(const sim_graph *graph, const CUgraphNodeParams *asked, sim_work *work);
+  void (*make)(sim_node *node, CUgraphNodeParams *asked);
 } types[] = {
-  [CU_GRAPH_NODE_TYPE_KERNEL] = {add_kernel, sizeof(CUDA_KERNEL_NODE_PARAMS_v3)},
-  [CU_GRAPH_NODE_TYPE_MEMSET] = {add_fill, sizeof(CUDA_MEMSET_NODE_PARAMS_v2)},
-  [CU_GRAPH_NODE_TYPE_HOST] = {add_host, sizeof(CUDA_HOST_NODE_PARAMS)},
-  [CU_GRAPH_NODE_TYPE_GRAPH] = {add_child, sizeof(CUDA_CHILD_GRAPH_NODE_PARAMS)},
-  [CU_GRAPH_NODE_TYPE_EMPTY] = {add_empty, 0},
-  [CU_GRAPH_NODE_TYPE_CONDITIONAL] = {sim_condition_add, sizeof(CUDA_CONDITIONAL_NODE_PARAMS)},
+  [CU_GRAPH_NODE_TYPE_KERNEL] = {sizeof(CUDA_KERNEL_NODE_PARAMS_v3), ask_kernel, NULL},
+  [CU_GRAPH_NODE_TYPE_MEMSET] = {sizeof(CUDA_MEMSET_NODE_PARAMS_v2), ask_fill, NULL},
+  [CU_GRAPH_NODE_TYPE_HOST] = {sizeof(CUDA_HOST_NODE_PARAMS), ask_host, NULL},
+  [CU_GRAPH_NODE_TYPE_GRAPH] = {sizeof(CUDA_CHILD_GRAPH_NODE_PARAMS), ask_child, make_child},
+  [CU_GRAPH_NODE_TYPE_CONDITIONAL] = {sizeof(CUDA_CONDITIONAL_NODE_PARAMS), sim_condition_ask, sim_condition_make},
 };
+enum { TYPES = sizeof types / sizeof *types };
 
 bool sim_edge_full(const CUgraphEdgeData *edge) {
   static const CUgraphEdgeData full;
@@ -255,7 +246,7 @@ static CUresult check_edges(const CUgraphNode *after, const CUgraphEdgeData *edg
 
 /* The part of the union that the type doesn't use must be zero. */
 CUresult sim_check_reserved(const CUgraphNodeParams *asked) {
-  size_t used = (unsigned)asked->type < sizeof types / sizeof *types ? types[asked->type].bytes : 0;
+  size_t used = (unsigned)asked->type < TYPES ? types[asked->type].bytes : 0;
   unsigned char all[sizeof asked->reserved1];
   memcpy(all, asked->reserved1, sizeof all);
   bool zero = asked->reserved2 == 0;
@@ -272,8 +263,11 @@ static CUresult add(CUgraphNode *node, CUgraph handle, const CUgraphNode *after,
   SIM_TRY(sim_check_reserved(asked));
   SIM_TRY(check_edges(after, edges, count, asked->type));
   SIM_TRY(check_type(graph, asked->type));
-  if (!types[asked->type].add) return sim_unsupported("%s nodes aren't simulated here", sim_node_name(asked->type));
-  SIM_TRY(types[asked->type].add(graph, after, count, asked, &made));
+  sim_work work = {.type = asked->type};
+  if (types[work.type].ask) SIM_TRY(types[work.type].ask(graph, asked, &work));
+  else if (work.type != CU_GRAPH_NODE_TYPE_EMPTY) return sim_unsupported("copy nodes are simulated in captures only");
+  SIM_TRY(sim_node_add(graph, work, after, count, &made));
+  if (types[work.type].make) types[work.type].make(made, asked);
   *node = SIM_HANDLE(CUgraphNode, made);
   return CUDA_SUCCESS;
 }

@@ -34,6 +34,8 @@ static CUresult refuse(const reader *r, CUresult code, const char *format, ...) 
   return code;
 }
 
+static CUresult no_memory(const reader *r) { return refuse(r, CUDA_ERROR_OUT_OF_MEMORY, "no memory for the module"); }
+
 uint64_t sim_hash(const void *at, size_t bytes, uint64_t seed) {
   uint64_t hash = seed ^ 0xcbf29ce484222325u;
   const unsigned char *s = at, *end = s + bytes;
@@ -71,9 +73,18 @@ static bool cubin_runs(sim_arch made, int arch) {
 }
 
 static bool ptx_runs(sim_arch made, int arch) {
-  if (made.feature == 'a') return made.number == arch;
-  if (made.feature == 'f') return cubin_runs((sim_arch){made.number, 0}, arch);
-  return made.number <= arch;
+  if (made.feature == 0) return made.number <= arch;
+  return cubin_runs((sim_arch){made.number, made.feature == 'a' ? 'a' : 0}, arch);
+}
+
+/* The eighth form of cubins came with toolkit 13. */
+static bool driver_knows(const reader *r, int abi) { return abi < 8 || r->driver >= 13000; }
+
+static CUresult check_cubin(const reader *r, bool is_known, sim_arch arch) {
+  if (!is_known)
+    return refuse(r, CUDA_ERROR_INVALID_IMAGE, "the cubin was made by a newer toolkit than driver %d knows", r->driver);
+  if (cubin_runs(arch, r->arch)) return CUDA_SUCCESS;
+  return refuse(r, CUDA_ERROR_NO_BINARY_FOR_GPU, "the cubin is for sm_%d, the device is sm_%d", arch.number, r->arch);
 }
 
 /* ---- images of the simulated NVRTC ------------------------------------------------------------------------------- */
@@ -130,18 +141,14 @@ void *sim_image_ptx(int toolkit, sim_arch arch, const void *code, size_t code_by
 static CUresult read_own_cubin(const reader *r, const unsigned char *image, sim_image *read) {
   cubin_head head;
   memcpy(&head, image, sizeof head);
-  sim_arch arch = {(int)head.arch, (char)head.feature};
-  if (head.check != check_of(head))
-    return refuse(r, CUDA_ERROR_INVALID_IMAGE, "the cubin's header is damaged");
-  if ((int)head.toolkit / 1000 > r->driver / 1000)
-    return refuse(r, CUDA_ERROR_INVALID_IMAGE, "the cubin was made by a newer toolkit, %u, than the driver knows, %d",
-                  head.toolkit, r->driver);
-  if (!cubin_runs(arch, r->arch))
-    return refuse(r, CUDA_ERROR_NO_BINARY_FOR_GPU, "the cubin is for sm_%d, the device is sm_%d", arch.number, r->arch);
+  if (head.check != check_of(head)) return refuse(r, CUDA_ERROR_INVALID_IMAGE, "the cubin's header is damaged");
+  CUresult result = check_cubin(r, (int)head.toolkit / 1000 <= r->driver / 1000,
+                                (sim_arch){(int)head.arch, (char)head.feature});
+  if (result != CUDA_SUCCESS) return result;
   if (sim_hash(image + sizeof head, head.bytes, 0) != head.hash)
     return refuse(r, CUDA_ERROR_INVALID_IMAGE, "the cubin is damaged");
   read->code = malloc(head.bytes);
-  if (!read->code) return refuse(r, CUDA_ERROR_OUT_OF_MEMORY, "no memory for the module");
+  if (!read->code) return no_memory(r);
   memcpy(read->code, image + sizeof head, head.bytes);
   read->code_bytes = head.bytes;
   return CUDA_SUCCESS;
@@ -153,8 +160,8 @@ static CUresult read_ptx_code(const reader *r, const char *s, sim_image *read) {
   size_t bytes = 0, have = 0;
   if (sscanf(s, "%zu %llx", &bytes, &hash) != 2 || bytes == 0 || bytes > 1u << 30)
     return refuse(r, CUDA_ERROR_INVALID_PTX, "the code in the PTX is damaged");
-  unsigned char *code = malloc(bytes + 3);
-  if (!code) return refuse(r, CUDA_ERROR_OUT_OF_MEMORY, "no memory for the module");
+  unsigned char *code = read->code = malloc(bytes + 3);
+  if (!code) return no_memory(r);
   unsigned word = 0, digits = 0;
   for (s += strcspn(s, "\n"); *s && have < bytes; ++s) {
     if (*s == '\n' || *s == '/' || *s == ' ') continue;
@@ -162,17 +169,11 @@ static CUresult read_ptx_code(const reader *r, const char *s, sim_image *read) {
     if (!digit) break;
     word = word << 6 | (unsigned)(digit - DIGITS);
     if (++digits % 4 != 0) continue;
-    code[have++] = (unsigned char)(word >> 16);
-    code[have++] = (unsigned char)(word >> 8);
-    code[have++] = (unsigned char)word;
+    for (int shift = 16; shift >= 0; shift -= 8) code[have++] = (unsigned char)(word >> shift);
   }
-  if (have < bytes || sim_hash(code, bytes, 0) != hash) {
-    free(code);
-    return refuse(r, CUDA_ERROR_INVALID_PTX, "the code in the PTX is damaged");
-  }
-  read->code = code;
   read->code_bytes = bytes;
-  return CUDA_SUCCESS;
+  if (have >= bytes && sim_hash(code, bytes, 0) == hash) return CUDA_SUCCESS;
+  return refuse(r, CUDA_ERROR_INVALID_PTX, "the code in the PTX is damaged");
 }
 
 /* ---- PTX --------------------------------------------------------------------------------------------------------- */
@@ -281,19 +282,12 @@ static bool read_elf(const unsigned char *image, size_t bytes, cubin *read) {
   return fclose(out) == 0;
 }
 
-/* The eighth form of cubins came with toolkit 13. */
-static bool driver_knows(const reader *r, int abi) { return abi < 8 || r->driver >= 13000; }
-
 static CUresult read_cubin(const reader *r, const unsigned char *image, sim_image *read) {
   cubin found = {0};
   const bool right = read_elf(image, 0, &found);
   read->entries = found.entries;
   if (!right) return refuse(r, CUDA_ERROR_INVALID_IMAGE, "the ELF file is no cubin, or damaged");
-  if (!driver_knows(r, found.abi))
-    return refuse(r, CUDA_ERROR_INVALID_IMAGE, "the cubin was made by a newer toolkit than the driver knows");
-  if (cubin_runs(found.arch, r->arch)) return CUDA_SUCCESS;
-  return refuse(r, CUDA_ERROR_NO_BINARY_FOR_GPU, "the cubin is for sm_%d, the device is sm_%d", found.arch.number,
-                r->arch);
+  return check_cubin(r, driver_knows(r, found.abi), found.arch);
 }
 
 /* ---- fatbins ----------------------------------------------------------------------------------------------------- */
@@ -340,7 +334,7 @@ static CUresult read_chosen(const reader *r, const choice *best, sim_image *read
     return right ? CUDA_SUCCESS : refuse(r, CUDA_ERROR_INVALID_IMAGE, "a cubin in the fatbin is damaged");
   }
   char *text = strndup((const char *)best->at, best->entry.bytes);
-  if (!text) return refuse(r, CUDA_ERROR_OUT_OF_MEMORY, "no memory for the module");
+  if (!text) return no_memory(r);
   CUresult result = read_ptx(r, text, read);
   free(text);
   return result;

@@ -20,9 +20,7 @@ typedef struct lane {
   sim_fiber *fiber;
 } lane;
 
-typedef struct warp { /* what its last meetings brought, by lane */
-  unsigned long long results[WARP];
-} warp;
+typedef struct warp { unsigned long long results[WARP]; } warp; /* what its last meetings brought, by lane */
 
 typedef struct sim_grid {
   const sim_kernel *kernel;
@@ -178,22 +176,26 @@ static unsigned barrier(int brought) {
   return m->result;
 }
 
-static void set_conditional(unsigned long long handle, unsigned value) { sim_set_conditional(handle, value); }
+typedef struct place_text { char text[48]; } place_text;
+static place_text text_of(sim_index at) {
+  place_text place;
+  snprintf(place.text, sizeof place.text, "(%u, %u, %u)", at.x, at.y, at.z);
+  return place;
+}
 
-static void place_text(char *text, size_t bytes, sim_index at) {
-  snprintf(text, bytes, "(%u, %u, %u)", at.x, at.y, at.z);
+/* The thread waits for ever. */
+static _Noreturn void give_up(machine *m) {
+  m->stopped = true;
+  m->lanes[m->current].state = WAITING;
+  go(m, m->outside);
+  abort();
 }
 
 static void stop(const char *why) {
-  machine *m = own;
-  char block[48], thread[48];
-  place_text(block, sizeof block, m->block_at);
-  place_text(thread, sizeof thread, place_of(m->current, m->block));
-  sim_broken("kernel", "kernel %s, block %s, thread %s: %s", m->kernel->name, block, thread, why);
-  m->stopped = true;
-  m->lanes[m->current].state = WAITING; /* for ever */
-  go(m, m->outside);
-  abort();
+  const machine *m = own;
+  sim_broken("kernel", "kernel %s, block %s, thread %s: %s", m->kernel->name, text_of(m->block_at).text,
+             text_of(place_of(m->current, m->block)).text, why);
+  give_up(own);
 }
 
 static void pause_now_and_then(void) {
@@ -207,19 +209,17 @@ static void pause_now_and_then(void) {
 
 static void touch(unsigned long long at, unsigned long long bytes);
 
-static const sim_services services = {meet, barrier, set_conditional, stop, pause_now_and_then, touch};
+static const sim_services services = {meet, barrier, sim_set_conditional, stop, pause_now_and_then, touch};
 
 /* Parameters, what meetings bring and this table aren't the GPU's memory, and kernels look at them all the same. */
 static void touch(unsigned long long at, unsigned long long bytes) {
   if (at - (uintptr_t)own < sizeof *own || at - (uintptr_t)&services < sizeof services) return;
   if (sim_touch(at, bytes)) return;
-  own->faulted = own->stopped = true;
-  own->lanes[own->current].state = WAITING; /* for ever */
-  go(own, own->outside);
-  abort();
+  own->faulted = true;
+  give_up(own);
 }
 
-/* Nobody can go on, and somebody waits. */
+/* No thread can go on, and some wait. */
 static void say_stuck(machine *m) {
   static const char *const meetings[] = {"", "a shuffle", "a vote", "__syncwarp", "__syncthreads"};
   unsigned waits = 0, thread = 0;
@@ -229,12 +229,10 @@ static void say_stuck(machine *m) {
       thread = k;
     }
   const lane *self = &m->lanes[thread];
-  char block[48], place[48];
-  place_text(block, sizeof block, m->block_at);
-  place_text(place, sizeof place, place_of(thread, m->block));
+  const place_text block = text_of(m->block_at), place = text_of(place_of(thread, m->block));
   if (self->what == SIM_MEET_BLOCK)
     sim_broken("barrier", "kernel %s, block %s: thread %s waits at __syncthreads, where %u of %u threads have come; %u "
-               "have left", m->kernel->name, block, place, m->waiting_for_block, m->threads, m->left);
+               "have left", m->kernel->name, block.text, place.text, m->waiting_for_block, m->threads, m->left);
   else {
     unsigned missing = 0, first = thread / WARP * WARP;
     for (unsigned k = 0; k < WARP; ++k) {
@@ -243,19 +241,16 @@ static void say_stuck(machine *m) {
                                     other->mask != self->mask)) missing |= 1u << k;
     }
     sim_broken("lanes", "kernel %s, block %s: thread %s waits at %s of mask 0x%08x, to which these lanes don't come: "
-               "0x%08x (%u threads wait, %u of %u have left)", m->kernel->name, block, place, meetings[self->what],
-               self->mask, missing, waits, m->left, m->threads);
+               "0x%08x (%u threads wait, %u of %u have left)", m->kernel->name, block.text, place.text,
+               meetings[self->what], self->mask, missing, waits, m->left, m->threads);
   }
 }
 
 /* ---- blocks ------------------------------------------------------------------------------------------------------ */
 
 static sim_fiber *take_spare(machine *m) {
-  if (m->spares == 0) {
-    m->all[m->fibers++] = sim_fiber_make(run_threads, m);
-    return m->all[m->fibers - 1];
-  }
-  return m->spare[--m->spares];
+  if (m->spares > 0) return m->spare[--m->spares];
+  return m->all[m->fibers++] = sim_fiber_make(run_threads, m);
 }
 
 /* The one before the first, as it is when a kernel begins, is over. */

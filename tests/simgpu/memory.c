@@ -77,54 +77,48 @@ static void protect(const sim_block *block, int how) {
 static void set_apart(const sim_block *block, int advice) { (void)madvise(block->pages, block->page_bytes, advice); }
 
 /* P13 answered with no: the host sees what the device writes when an item of work ends, no sooner. */
-static void take_shadows(const sim_block *blocks) {
-  for (; blocks; blocks = blocks->next)
-    for (size_t k = 0; blocks->shadow && k < blocks->bytes; k += 8) {
-      uint64_t word = __atomic_load_n((uint64_t *)(void *)(blocks->at + k), __ATOMIC_RELAXED);
-      memcpy(blocks->shadow + k, &word, sizeof word);
-      memcpy(blocks->before + k, &word, sizeof word);
-    }
-}
-
-void sim_memory_refresh(sim_device *device) {
-  for (const sim_block *block = device->running->base.context->hosts; block; block = block->next)
+static void take_shadows(const sim_device *device, bool all) {
+  for (const sim_block *block = device->running->base.context->blocks; block; block = block->next)
     for (size_t k = 0; block->shadow && k < block->bytes; k += 8) {
       uint64_t word = __atomic_load_n((uint64_t *)(void *)(block->at + k), __ATOMIC_RELAXED);
-      if (memcmp(block->before + k, &word, sizeof word) == 0) continue;
+      if (!all && memcmp(block->before + k, &word, sizeof word) == 0) continue;
       memcpy(block->shadow + k, &word, sizeof word);
       memcpy(block->before + k, &word, sizeof word);
     }
 }
 
+void sim_memory_refresh(sim_device *device) { take_shadows(device, false); }
+
 /* From the end on, as what says that the rest is there stands at the beginning. */
-static void show_shadows(const sim_block *blocks) {
-  for (; blocks; blocks = blocks->next)
-    for (size_t k = blocks->shadow ? (blocks->bytes + 7) / 8 * 8 : 0; k > 0; k -= 8) {
+void sim_memory_show(sim_device *device) {
+  for (const sim_block *block = device->running->base.context->blocks; block; block = block->next)
+    for (size_t k = block->shadow ? (block->bytes + 7) / 8 * 8 : 0; k > 0; k -= 8) {
       uint64_t word;
-      memcpy(&word, blocks->shadow + k - 8, sizeof word);
-      if (memcmp(blocks->before + k - 8, &word, sizeof word) != 0)
-        __atomic_store_n((uint64_t *)(void *)(blocks->at + k - 8), word, __ATOMIC_RELEASE);
+      memcpy(&word, block->shadow + k - 8, sizeof word);
+      if (memcmp(block->before + k - 8, &word, sizeof word) != 0)
+        __atomic_store_n((uint64_t *)(void *)(block->at + k - 8), word, __ATOMIC_RELEASE);
     }
+}
+
+static void protect_all(const sim_context *context, int how) {
+  for (const sim_block *each = context->blocks; each; each = each->next)
+    if (each->kind == SIMGPU_MEMORY) protect(each, how);
 }
 
 void sim_memory_open(sim_device *device) {
   const sim_context *context = device->running->base.context; /* which sees no other one's memory */
-  take_shadows(context->hosts);
+  take_shadows(device, true);
   watch(SIGSEGV, &before_segv); /* others take the signals for themselves now and then */
   watch(SIGBUS, &before_bus);
   if (device->open == context) return;
   sim_memory_close(device);
   device->open = context;
-  for (const sim_block *each = device->blocks; each; each = each->next)
-    if (each->context == context) protect(each, PROT_READ | PROT_WRITE);
+  protect_all(context, PROT_READ | PROT_WRITE);
 }
 
-void sim_memory_show(sim_device *device) { show_shadows(device->running->base.context->hosts); }
-
 void sim_memory_close(sim_device *device) {
-  if (!device->open) return;
+  if (device->open) protect_all(device->open, PROT_NONE);
   device->open = NULL;
-  for (const sim_block *each = device->blocks; each; each = each->next) protect(each, PROT_NONE);
 }
 
 /* ---- finding ---- */
@@ -134,17 +128,11 @@ static bool is_within(uintptr_t at, size_t bytes, const unsigned char *from, siz
   return from && at >= (uintptr_t)from && offset <= size && bytes <= size - offset;
 }
 
-static const sim_block *find_in(const sim_context *context, const sim_block *blocks, uintptr_t at, size_t bytes) {
-  for (; blocks; blocks = blocks->next)
-    if (blocks->context == context &&
-        (is_within(at, bytes, blocks->at, blocks->bytes) || is_within(at, bytes, blocks->shadow, blocks->bytes)))
-      return blocks;
-  return NULL;
-}
-
 const sim_block *sim_block_of(const sim_context *context, uintptr_t at, size_t bytes) {
-  const sim_block *block = find_in(context, context->device->blocks, at, bytes);
-  return block ? block : find_in(context, context->hosts, at, bytes);
+  const sim_block *block = context->blocks;
+  while (block && !is_within(at, bytes, block->at, block->bytes) && !is_within(at, bytes, block->shadow, block->bytes))
+    block = block->next;
+  return block;
 }
 
 void sim_memory_describe(const sim_device *device, uintptr_t at, char *text, size_t bytes) {
@@ -157,12 +145,14 @@ void sim_memory_describe(const sim_device *device, uintptr_t at, char *text, siz
     }
   }
   snprintf(text, bytes, "%#llx, which is no memory of this device", place);
-  for (const sim_block *each = device->blocks; each; each = each->next) {
-    const size_t into = at - (uintptr_t)each->at, all = each->bytes;
-    if (into < all) snprintf(text, bytes, "%#llx, %zu bytes into %zu bytes of another context", place, into, all);
-    else if (into - all < PAGE)
-      snprintf(text, bytes, "%#llx, %zu bytes behind %zu bytes of device memory", place, into - all, all);
-  }
+  for (const sim_context *context = device->contexts; context; context = context->next)
+    for (const sim_block *each = context->blocks; each; each = each->next) {
+      const size_t into = at - (uintptr_t)each->at, all = each->bytes;
+      if (each->kind != SIMGPU_MEMORY) continue;
+      if (into < all) snprintf(text, bytes, "%#llx, %zu bytes into %zu bytes of another context", place, into, all);
+      else if (into - all < PAGE)
+        snprintf(text, bytes, "%#llx, %zu bytes behind %zu bytes of device memory", place, into - all, all);
+    }
 }
 
 void sim_torn_note(sim_device *device, const unsigned char *to, size_t bytes) {
@@ -198,9 +188,8 @@ bool sim_touch(unsigned long long at, unsigned long long bytes) {
   if (!leave || !guarded) return true;
   if (guarded->device->torn_count) check_torn(guarded->device, at, bytes);
   if (is_device_memory(at)) return true;
-  pthread_mutex_lock(&sim_lock);
-  const bool known = find_in(guarded, guarded->hosts, at, bytes) != NULL;
-  pthread_mutex_unlock(&sim_lock);
+  SIM_HOLD(sim_lock);
+  const bool known = sim_block_of(guarded, at, bytes) != NULL;
   if (!known) touched = at;
   return known;
 }
@@ -214,7 +203,8 @@ static sim_block *block_make(sim_context *context, simgpu_kind kind, size_t byte
   block->kind = kind;
   block->context = context;
   block->bytes = bytes;
-  return block;
+  block->next = context->blocks;
+  return context->blocks = block;
 }
 
 static void fill_with_rubbish(const sim_block *block) {
@@ -244,8 +234,6 @@ static CUresult take_device(sim_context *context, size_t bytes, sim_block **out)
   block->at = block->pages + (pages - rounded);
   device->used += pages + PAGE;
   device->taken += bytes;
-  block->next = device->blocks;
-  device->blocks = block;
   set_apart(block, MADV_DONTDUMP);
   protect(block, PROT_READ | PROT_WRITE);
   fill_with_rubbish(block);
@@ -254,34 +242,31 @@ static CUresult take_device(sim_context *context, size_t bytes, sim_block **out)
   return CUDA_SUCCESS;
 }
 
-static void add_host(sim_context *context, sim_block *block) {
-  const size_t bytes = block->bytes;
-  if (block->kind == SIMGPU_PINNED && sim_says_no("P13")) {
+static sim_block *add_host(sim_context *context, simgpu_kind kind, size_t bytes, void *at) {
+  sim_block *block = block_make(context, kind, bytes);
+  block->at = at;
+  if (kind == SIMGPU_PINNED && sim_says_no("P13")) {
     block->shadow = sim_obtain(bytes + 8);
     block->before = sim_obtain(bytes + 8);
-    if (context->device->open) memcpy(block->shadow, block->at, bytes);
-    if (context->device->open) memcpy(block->before, block->at, bytes);
+    if (context->device->open) memcpy(block->shadow, at, bytes);
+    if (context->device->open) memcpy(block->before, at, bytes);
   }
-  block->next = context->hosts;
-  context->hosts = block;
+  return block;
 }
 
 static CUresult take_host(sim_context *context, simgpu_kind kind, size_t bytes, sim_block **out) {
-  sim_block *block = block_make(context, kind, bytes);
   void *memory = NULL;
-  if (bytes > sim_memory_bytes || posix_memalign(&memory, ALIGNMENT, (bytes + 7) / 8 * 8) != 0) {
-    free(block);
+  if (bytes > sim_memory_bytes || posix_memalign(&memory, ALIGNMENT, (bytes + 7) / 8 * 8) != 0)
     return sim_refuse(CUDA_ERROR_OUT_OF_MEMORY, "%zu bytes of host memory", bytes);
-  }
-  block->at = memory;
-  memset(block->at, RUBBISH, (bytes + 7) / 8 * 8);
-  add_host(context, block);
-  *out = block;
+  *out = add_host(context, kind, bytes, memset(memory, RUBBISH, (bytes + 7) / 8 * 8));
   return CUDA_SUCCESS;
 }
 
 static void block_end(sim_block *block) {
   sim_device *device = block->context->device;
+  sim_block **link = &block->context->blocks;
+  while (*link != block) link = &(*link)->next;
+  *link = block->next;
   if (block->kind == SIMGPU_MEMORY) {
     device->taken -= block->bytes;
     madvise(block->pages, block->page_bytes, MADV_DONTNEED);
@@ -305,31 +290,18 @@ static CUresult give_back(const void *at, simgpu_kind kind, simgpu_kind other, b
   CUresult state = sim_current(&context);
   if (!context) return state;
   SIM_TRY(sim_capture_unsafe());
-  sim_block **lists[] = {&context->device->blocks, &context->hosts};
-  for (int k = 0; k < 2; ++k) {
-    sim_block *block = *lists[k], **link = lists[k];
-    while (block && (block->at != at || block->context != context || block->registered != registered ||
-                     (block->kind != kind && block->kind != other))) block = block->next;
-    if (!block) continue;
-    sim_wait_idle(context);
-    while (*link != block) link = &(*link)->next; /* others came while it waited */
-    *link = block->next;
-    block_end(block);
-    return state;
-  }
-  return sim_breaks(CUDA_ERROR_INVALID_VALUE, "free", "%p is no such memory of the current context (any more)", at);
+  sim_block *block = context->blocks;
+  while (block && (block->at != at || block->registered != registered || (block->kind != kind && block->kind != other)))
+    block = block->next;
+  if (!block)
+    return sim_breaks(CUDA_ERROR_INVALID_VALUE, "free", "%p is no such memory of the current context (any more)", at);
+  sim_wait_idle(context);
+  block_end(block);
+  return state;
 }
 
 void sim_memory_end(sim_context *context) {
-  sim_block **lists[] = {&context->device->blocks, &context->hosts};
-  for (int k = 0; k < 2; ++k)
-    for (sim_block **link = lists[k], *block; (block = *link);)
-      if (block->context == context) {
-        *link = block->next;
-        block_end(block);
-      } else {
-        link = &block->next;
-      }
+  while (context->blocks) block_end(context->blocks);
 }
 
 static CUresult take(simgpu_kind kind, size_t bytes, unsigned char **at) {
@@ -413,14 +385,11 @@ CUresult sim_cuMemHostRegister(void *memory, size_t bytes, unsigned int flags) {
   SIM_TRY(sim_capture_unsafe());
   if (!memory || bytes == 0 || flags > 3 || (uintptr_t)memory % PAGE || bytes % PAGE)
     return sim_invalid("whole pages, and known flags");
-  for (const sim_block *each = context->hosts; each; each = each->next)
+  for (const sim_block *each = context->blocks; each; each = each->next)
     if ((uintptr_t)each->at < (uintptr_t)memory + bytes && (uintptr_t)memory < (uintptr_t)each->at + each->bytes)
       return sim_refuse((CUresult)SIM_ERROR_REGISTERED, "it is registered, or page-locked anyhow");
   if (bytes > sim_memory_bytes) return sim_refuse(CUDA_ERROR_OUT_OF_MEMORY, "%zu bytes of host memory", bytes);
-  sim_block *block = block_make(context, SIMGPU_PINNED, bytes);
-  block->at = memory;
-  block->registered = true;
-  add_host(context, block);
+  add_host(context, SIMGPU_PINNED, bytes, memory)->registered = true;
   return CUDA_SUCCESS;
 }
 

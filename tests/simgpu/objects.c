@@ -122,9 +122,9 @@ static const sim_kind kinds[SIMGPU_KINDS] = {
   [SIMGPU_STREAMS] = SIM_STREAM, [SIMGPU_EVENTS] = SIM_EVENT, [SIMGPU_MODULES] = SIM_MODULE,
   [SIMGPU_GRAPHS] = SIM_GRAPH, [SIMGPU_EXECS] = SIM_EXEC, [SIMGPU_CONTEXTS] = SIM_CONTEXT};
 
-static size_t alive_blocks(const sim_context *context, const sim_block *blocks, simgpu_kind kind) {
+static size_t alive_blocks(const sim_context *context, simgpu_kind kind) {
   size_t count = 0;
-  for (; blocks; blocks = blocks->next) count += blocks->kind == kind && blocks->context == context;
+  for (const sim_block *each = context->blocks; each; each = each->next) count += each->kind == kind;
   return count;
 }
 
@@ -137,17 +137,14 @@ size_t sim_alive(simgpu_kind kind) {
   if (kind >= SIMGPU_KINDS) return 0;
   if (kinds[kind]) return alive[kinds[kind]];
   SIM_EACH_DEVICE(device)
-    for (const sim_context *each = device->contexts; each; each = each->next) {
-      if (kind == SIMGPU_RETAINS) count += each->retains;
-      count += alive_blocks(each, device->blocks, kind) + alive_blocks(each, each->hosts, kind);
-    }
+    for (const sim_context *each = device->contexts; each; each = each->next)
+      count += kind == SIMGPU_RETAINS ? each->retains : alive_blocks(each, kind);
   return count;
 }
 
 size_t sim_alive_in(const sim_context *context, simgpu_kind kind) {
   size_t count = 0;
-  if (!kinds[kind])
-    return alive_blocks(context, context->device->blocks, kind) + alive_blocks(context, context->hosts, kind);
+  if (!kinds[kind]) return alive_blocks(context, kind);
   for (size_t k = 0; k < entry_count; ++k) {
     const entry *each = &entries[k];
     count += each->object && each->kind == kinds[kind] && each->object->context == context && !each->object->inner;

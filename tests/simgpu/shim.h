@@ -39,16 +39,10 @@ struct dim3 {
 #define SIM_VECTOR(type, name, align2, align4) \
   struct name##3 { type x, y, z; }; \
   SIM_VECTOR_BUT_3(type, name, align2, align4)
-SIM_VECTOR(signed char, char, 2, 4)
-SIM_VECTOR(unsigned char, uchar, 2, 4)
-SIM_VECTOR(short, short, 4, 8)
-SIM_VECTOR(unsigned short, ushort, 4, 8)
-SIM_VECTOR(int, int, 8, 16)
-SIM_VECTOR_BUT_3(unsigned, uint, 8, 16)
-SIM_VECTOR(long long, longlong, 16, 16)
-SIM_VECTOR(unsigned long long, ulonglong, 16, 16)
-SIM_VECTOR(float, float, 8, 16)
-SIM_VECTOR(double, double, 16, 16)
+SIM_VECTOR(signed char, char, 2, 4) SIM_VECTOR(unsigned char, uchar, 2, 4) SIM_VECTOR(short, short, 4, 8)
+SIM_VECTOR(unsigned short, ushort, 4, 8) SIM_VECTOR(int, int, 8, 16) SIM_VECTOR_BUT_3(unsigned, uint, 8, 16)
+SIM_VECTOR(long long, longlong, 16, 16) SIM_VECTOR(unsigned long long, ulonglong, 16, 16)
+SIM_VECTOR(float, float, 8, 16) SIM_VECTOR(double, double, 16, 16)
 
 // ---- where a thread is ---------------------------------------------------------------------------------------------
 
@@ -177,45 +171,40 @@ void sim_condition(unsigned long long handle, unsigned value) {
   SIM_ATOMIC(type, atomicExch, v) SIM_ATOMIC(type, atomicMin, old < v ? old : v) \
   SIM_ATOMIC(type, atomicMax, old > v ? old : v) SIM_ATOMIC(type, atomicAnd, old & v) \
   SIM_ATOMIC(type, atomicOr, old | v) SIM_ATOMIC(type, atomicXor, old ^ v) SIM_ATOMIC_CAS(type)
-SIM_ATOMICS(int)
-SIM_ATOMICS(unsigned)
-SIM_ATOMICS(unsigned long long)
-SIM_ATOMIC(long long, atomicMin, old < v ? old : v)
-SIM_ATOMIC(long long, atomicMax, old > v ? old : v)
+SIM_ATOMICS(int) SIM_ATOMICS(unsigned) SIM_ATOMICS(unsigned long long)
+SIM_ATOMIC(long long, atomicMin, old < v ? old : v) SIM_ATOMIC(long long, atomicMax, old > v ? old : v)
 SIM_ATOMIC_CAS(unsigned short)
 SIM_ATOMIC(float, atomicExch, v)
 SIM_ATOMIC(int, atomicAdd, (int)((unsigned)old + (unsigned)v))
 SIM_ATOMIC(int, atomicSub, (int)((unsigned)old - (unsigned)v))
-SIM_ATOMIC(unsigned, atomicAdd, old + v)
-SIM_ATOMIC(unsigned, atomicSub, old - v)
+SIM_ATOMIC(unsigned, atomicAdd, old + v) SIM_ATOMIC(unsigned, atomicSub, old - v)
 SIM_ATOMIC(unsigned, atomicInc, old >= v ? 0 : old + 1)
 SIM_ATOMIC(unsigned, atomicDec, old == 0 || old > v ? v : old - 1)
 SIM_ATOMIC(unsigned long long, atomicAdd, old + v)
-SIM_ATOMIC(float, atomicAdd, old + v)
-SIM_ATOMIC(double, atomicAdd, old + v)
+SIM_ATOMIC(float, atomicAdd, old + v) SIM_ATOMIC(double, atomicAdd, old + v)
 
 // ---- bits, loads ---------------------------------------------------------------------------------------------------
 
 #define SIM_BITS(to, name, from) \
   SIM_INLINE to name(from v) { to u; __builtin_memcpy(&u, &v, sizeof u); return u; }
-SIM_BITS(unsigned, __float_as_uint, float)
-SIM_BITS(int, __float_as_int, float)
-SIM_BITS(float, __uint_as_float, unsigned)
-SIM_BITS(float, __int_as_float, int)
-SIM_BITS(long long, __double_as_longlong, double)
-SIM_BITS(double, __longlong_as_double, long long)
-SIM_INLINE int __popc(unsigned v) { return __builtin_popcount(v); }
-SIM_INLINE int __popcll(unsigned long long v) { return __builtin_popcountll(v); }
-SIM_INLINE int __clz(int v) { return v == 0 ? 32 : __builtin_clz((unsigned)v); }
-SIM_INLINE int __clzll(long long v) { return v == 0 ? 64 : __builtin_clzll((unsigned long long)v); }
-SIM_INLINE int __ffs(int v) { return __builtin_ffs(v); }
-SIM_INLINE int __ffsll(long long v) { return __builtin_ffsll(v); }
+SIM_BITS(unsigned, __float_as_uint, float) SIM_BITS(int, __float_as_int, float)
+SIM_BITS(float, __uint_as_float, unsigned) SIM_BITS(float, __int_as_float, int)
+SIM_BITS(long long, __double_as_longlong, double) SIM_BITS(double, __longlong_as_double, long long)
+#define SIM_OF_ONE(to, name, from, expression) \
+  SIM_INLINE to name(from v) { return expression; }
+#define SIM_OF_TWO(type, name, expression) \
+  SIM_INLINE type name(type a, type b) { return expression; }
+SIM_OF_ONE(int, __popc, unsigned, __builtin_popcount(v))
+SIM_OF_ONE(int, __popcll, unsigned long long, __builtin_popcountll(v))
+SIM_OF_ONE(int, __clz, int, v == 0 ? 32 : __builtin_clz((unsigned)v))
+SIM_OF_ONE(int, __clzll, long long, v == 0 ? 64 : __builtin_clzll((unsigned long long)v))
+SIM_OF_ONE(int, __ffs, int, __builtin_ffs(v)) SIM_OF_ONE(int, __ffsll, long long, __builtin_ffsll(v))
+SIM_OF_TWO(unsigned, __umulhi, (unsigned)((unsigned long long)a * b >> 32))
 SIM_INLINE unsigned __brev(unsigned v) {
   unsigned to = 0;
   for (int k = 0; k < 32; ++k) to |= (v >> k & 1) << (31 - k);
   return to;
 }
-SIM_INLINE unsigned __umulhi(unsigned a, unsigned b) { return (unsigned)((unsigned long long)a * b >> 32); }
 #define SIM_LOAD(name) \
   template <typename T> static inline T name(const T *at) { return *at; }
 SIM_LOAD(__ldg) SIM_LOAD(__ldcg) SIM_LOAD(__ldca) SIM_LOAD(__ldcs) SIM_LOAD(__ldlu)
@@ -258,34 +247,30 @@ int printf(const char *, ...);
 void *memcpy(void *__restrict__, const void *__restrict__, size_t) noexcept;
 void *memset(void *, int, size_t) noexcept;
 }
-#define SIM_OF_1(type, name, result) SIM_INLINE type name(type v) { return result; }
-#define SIM_OF_2(type, name, result) SIM_INLINE type name(type a, type b) { return result; }
-SIM_OF_1(float, rsqrtf, 1.0f / __builtin_sqrtf(v)) SIM_OF_1(double, rsqrt, 1.0 / __builtin_sqrt(v))
-SIM_OF_1(float, __saturatef, v >= 1.0f ? 1.0f : v > 0.0f ? v : 0.0f)
-SIM_OF_2(float, __fadd_rn, a + b) SIM_OF_2(float, __fsub_rn, a - b) SIM_OF_2(float, __fmul_rn, a * b)
-SIM_OF_2(float, __fdiv_rn, a / b) SIM_OF_2(float, __fdividef, a / b)
-SIM_OF_2(double, __dadd_rn, a + b) SIM_OF_2(double, __dmul_rn, a * b)
-SIM_OF_1(float, __fsqrt_rn, __builtin_sqrtf(v)) SIM_OF_1(float, __frcp_rn, 1.0f / v)
-SIM_OF_1(float, __expf, __builtin_expf(v)) SIM_OF_1(float, __logf, __builtin_logf(v))
-SIM_OF_1(float, __sinf, __builtin_sinf(v)) SIM_OF_1(float, __cosf, __builtin_cosf(v))
-SIM_OF_2(float, __powf, __builtin_powf(a, b))
+SIM_OF_ONE(float, rsqrtf, float, 1.0f / __builtin_sqrtf(v)) SIM_OF_ONE(double, rsqrt, double, 1.0 / __builtin_sqrt(v))
+SIM_OF_ONE(float, __saturatef, float, v >= 1.0f ? 1.0f : v > 0.0f ? v : 0.0f)
+SIM_OF_ONE(float, __fsqrt_rn, float, __builtin_sqrtf(v)) SIM_OF_ONE(float, __frcp_rn, float, 1.0f / v)
+SIM_OF_ONE(float, __expf, float, __builtin_expf(v)) SIM_OF_ONE(float, __logf, float, __builtin_logf(v))
+SIM_OF_ONE(float, __sinf, float, __builtin_sinf(v)) SIM_OF_ONE(float, __cosf, float, __builtin_cosf(v))
+SIM_OF_ONE(int, __float2int_rn, float, (int)__builtin_lrintf(v)) SIM_OF_ONE(float, __int2float_rn, int, (float)v)
+SIM_OF_TWO(float, __fadd_rn, a + b) SIM_OF_TWO(float, __fsub_rn, a - b) SIM_OF_TWO(float, __fmul_rn, a * b)
+SIM_OF_TWO(float, __fdiv_rn, a / b) SIM_OF_TWO(float, __fdividef, a / b)
+SIM_OF_TWO(float, __powf, __builtin_powf(a, b))
+SIM_OF_TWO(double, __dadd_rn, a + b) SIM_OF_TWO(double, __dmul_rn, a * b)
 SIM_INLINE float __fmaf_rn(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
-SIM_INLINE int __float2int_rn(float v) { return (int)__builtin_lrintf(v); }
-SIM_INLINE float __int2float_rn(int v) { return (float)v; }
 
 #ifdef __CUDACC_RTC__
-#define SIM_OVERLOAD_1(name) SIM_OF_1(float, name, name##f(v))
-#define SIM_OVERLOAD_2(name) SIM_OF_2(float, name, name##f(a, b))
+#define SIM_OVERLOAD_1(name) SIM_OF_ONE(float, name, float, name##f(v))
+#define SIM_OVERLOAD_2(name) SIM_OF_TWO(float, name, name##f(a, b))
 SIM_MATH_1(SIM_OVERLOAD_1)
 SIM_MATH_2(SIM_OVERLOAD_2)
 SIM_INLINE float fma(float a, float b, float c) { return fmaf(a, b, c); }
-SIM_OF_1(long, abs, labs(v)) SIM_OF_1(long long, abs, llabs(v)) SIM_OF_1(float, abs, fabsf(v))
-SIM_OF_1(double, abs, fabs(v))
-#define SIM_KIND(name) \
-  SIM_INLINE bool name(float v) { return __builtin_##name(v); } \
-  SIM_INLINE bool name(double v) { return __builtin_##name(v); }
-SIM_KIND(isnan) SIM_KIND(isinf) SIM_KIND(isfinite) SIM_KIND(signbit)
-#define SIM_MIN_MAX(type) SIM_OF_2(type, min, a < b ? a : b) SIM_OF_2(type, max, a > b ? a : b)
+SIM_OF_ONE(long, abs, long, labs(v)) SIM_OF_ONE(long long, abs, long long, llabs(v))
+SIM_OF_ONE(float, abs, float, fabsf(v)) SIM_OF_ONE(double, abs, double, fabs(v))
+#define SIM_IS(name) \
+  SIM_OF_ONE(bool, name, float, __builtin_##name(v)) SIM_OF_ONE(bool, name, double, __builtin_##name(v))
+SIM_IS(isnan) SIM_IS(isinf) SIM_IS(isfinite) SIM_IS(signbit)
+#define SIM_MIN_MAX(type) SIM_OF_TWO(type, min, a < b ? a : b) SIM_OF_TWO(type, max, a > b ? a : b)
 SIM_MIN_MAX(int) SIM_MIN_MAX(unsigned) SIM_MIN_MAX(long) SIM_MIN_MAX(unsigned long) SIM_MIN_MAX(long long)
 SIM_MIN_MAX(unsigned long long) SIM_MIN_MAX(float) SIM_MIN_MAX(double)
 #define assert(condition) ((condition) ? (void)0 : sim_services_at->stop("assert(" #condition ")"))

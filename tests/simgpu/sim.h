@@ -7,8 +7,8 @@
 #include <stdbool.h>
 
 /* Error codes that gk doesn't tell apart. */
-enum { SIM_ERROR_CAPTURE_MERGE = 902, SIM_ERROR_CAPTURE_UNMATCHED = 903, SIM_ERROR_CAPTURE_ISOLATION = 905,
-       SIM_ERROR_CAPTURE_WRONG_THREAD = 908, SIM_ERROR_REGISTERED = 712 };
+enum { SIM_ERROR_REGISTERED = 712, SIM_ERROR_CAPTURE_MERGE = 902, SIM_ERROR_CAPTURE_UNMATCHED = 903,
+       SIM_ERROR_CAPTURE_ISOLATION = 905, SIM_ERROR_CAPTURE_WRONG_THREAD = 908 };
 
 /* Larger parameters crash drivers when a node gets them. */
 enum { SIM_NODE_BYTES = 4096, SIM_LAUNCH_BYTES = 32764, SIM_BLOCK = 1024, SIM_SHARED = 49152 };
@@ -35,14 +35,10 @@ bool sim_says_no(const char *probe);
 bool sim_allows(const char *rule);
 bool sim_lacks(const char *entry);
 void sim_rules_read(void); /* the environment */
-/* For simgpu_control; see simgpu.h. */
-void sim_answer_no(const char *probes);
-void sim_allow(const char *rules);
-void sim_lack(const char *entries);
+/* Members of simgpu_control. */
+void sim_answer_no(const char *probes), sim_allow(const char *rules), sim_lack(const char *entries), sim_forgive(void);
 unsigned sim_broken_count(void);
-const char *sim_first_broken(void);
-void sim_forgive(void);
-const char *sim_last_refused(void);
+const char *sim_first_broken(void), *sim_last_refused(void);
 
 /* ---- control (control.c) ----------------------------------------------------------------------------------------- */
 
@@ -164,7 +160,6 @@ typedef struct sim_device {
   _Atomic bool hung; /* something on it didn't end for a while */
   unsigned char *range; /* reserved addresses: [range, range + used) were given out, and never are again */
   size_t used, taken; /* taken: bytes of live blocks */
-  sim_block *blocks;
   sim_freed *freed;
   size_t freed_count;
   const struct sim_context *open; /* whose memory may be touched, as the device is at work; NULL: none's */
@@ -190,7 +185,7 @@ typedef struct sim_context {
   CUresult sticky, late;
   char *why; /* of sticky */
   struct sim_stream *default_stream;
-  sim_block *hosts; /* pinned and managed */
+  sim_block *blocks;
 } sim_context;
 
 extern sim_device sim_devices[];
@@ -385,9 +380,9 @@ sim_node *sim_node_in(const sim_graph *graph, CUgraphNode handle); /* NULL: it i
 bool sim_node_is_behind(const sim_node *node, const sim_node *other); /* or the same */
 bool sim_edge_full(const CUgraphEdgeData *edge); /* all zero */
 bool sim_graph_conditional(const sim_graph *graph); /* holds conditional nodes, at any depth */
-CUresult sim_condition_add(sim_graph *graph, const CUgraphNode *after, size_t count, CUgraphNodeParams *all,
-                           sim_node **node);
-CUresult sim_fill_of(const CUgraphNodeParams *all, bool any_context, const sim_context *context, sim_copy *fill);
+CUresult sim_condition_ask(const sim_graph *graph, const CUgraphNodeParams *all, sim_work *work);
+void sim_condition_make(sim_node *node, CUgraphNodeParams *all);
+CUresult sim_fill_of(const CUDA_MEMSET_NODE_PARAMS_v2 *asked, const sim_context *context, sim_copy *fill);
 const char *sim_node_name(CUgraphNodeType type);
 
 /* ---- graphs ready to run (program.c, exec.c, run.c) -------------------------------------------------------------- */
