@@ -34,17 +34,12 @@ CUstreamCaptureStatus sim_capture_status(const sim_stream *stream) {
   return stream->capture->invalid ? CU_STREAM_CAPTURE_STATUS_INVALIDATED : CU_STREAM_CAPTURE_STATUS_ACTIVE;
 }
 
-static sim_stream *next_captured(const sim_capture *capture, sim_stream *stream) {
-  while (stream && stream->capture != capture) stream = stream->next;
-  return stream;
-}
-
-static sim_stream *first_captured(const sim_capture *capture) {
-  return next_captured(capture, capture->origin->base.context->device->streams);
-}
+#define EACH_CAPTURED(each, by) \
+  for (sim_stream *each = (by)->origin->base.context->device->streams; each; each = each->next) \
+    if (each->capture == (by))
 
 static bool is_blocking(const sim_capture *capture) {
-  for (const sim_stream *each = first_captured(capture); each; each = next_captured(capture, each->next))
+  EACH_CAPTURED(each, capture)
     if (each->blocking) return true;
   return false;
 }
@@ -142,11 +137,10 @@ static CUresult wait_captured(sim_stream *stream, const sim_event *event) {
   sim_capture *from = capture_by(event->capture), *here = stream->capture;
   if (here && here != from) here->invalid = true;
   if (!from)
-    return sim_refuse(here ? (CUresult)SIM_ERROR_CAPTURE_ISOLATION : CUDA_ERROR_CAPTURED_EVENT,
+    return sim_refuse(here ? SIM_ERROR_CAPTURE_ISOLATION : CUDA_ERROR_CAPTURED_EVENT,
                       "the event is of a capture that is over");
   if (stream->is_default || (here && here != from))
-    return invalidate(from, stream->is_default ? CUDA_ERROR_STREAM_CAPTURE_IMPLICIT
-                                               : (CUresult)SIM_ERROR_CAPTURE_MERGE,
+    return invalidate(from, stream->is_default ? CUDA_ERROR_STREAM_CAPTURE_IMPLICIT : SIM_ERROR_CAPTURE_MERGE,
                       "this stream can't take part in the event's capture");
   if (from->invalid) return sim_refuse(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, "the capture is invalid");
   stream->capture = from;
@@ -156,8 +150,7 @@ static CUresult wait_captured(sim_stream *stream, const sim_event *event) {
 
 CUresult sim_capture_wait(sim_stream *stream, const sim_event *event) {
   if (event->capture) return wait_captured(stream, event);
-  return invalidate(stream->capture, (CUresult)SIM_ERROR_CAPTURE_ISOLATION,
-                    "the event wasn't recorded in the capture");
+  return invalidate(stream->capture, SIM_ERROR_CAPTURE_ISOLATION, "the event wasn't recorded in the capture");
 }
 
 static bool is_joined(const sim_stream *origin, CUgraphNode handle) {
@@ -169,7 +162,7 @@ static bool is_joined(const sim_stream *origin, CUgraphNode handle) {
 
 /* Whether the origin comes behind all that the streams did that were drawn in. */
 static bool all_joined(const sim_capture *capture) {
-  for (const sim_stream *each = first_captured(capture); each; each = next_captured(capture, each->next))
+  EACH_CAPTURED(each, capture)
     for (size_t k = 0; each != capture->origin && k < each->last_count; ++k)
       if (!is_joined(capture->origin, each->last_nodes[k])) return false;
   return true;
@@ -200,7 +193,7 @@ static void end(sim_capture *capture) {
   while (*link != capture) link = &(*link)->next;
   *link = capture->next;
   --capture->graph->root->captures;
-  for (sim_stream *each; (each = first_captured(capture));) leave_capture(each);
+  EACH_CAPTURED(each, capture) leave_capture(each);
   free(capture);
 }
 
@@ -288,9 +281,9 @@ static CUresult end_capture(CUstream handle, CUgraph *graph, bool fails) {
   sim_capture *capture = stream->capture;
   if (!graph || !capture) return sim_refuse(CUDA_ERROR_ILLEGAL_STATE, "no capture is under way");
   if (capture->origin != stream)
-    return sim_refuse((CUresult)SIM_ERROR_CAPTURE_UNMATCHED, "the capture began on another stream");
+    return sim_refuse(SIM_ERROR_CAPTURE_UNMATCHED, "the capture began on another stream");
   if (capture->mode != CU_STREAM_CAPTURE_MODE_RELAXED && !pthread_equal(capture->thread, pthread_self()))
-    return sim_refuse((CUresult)SIM_ERROR_CAPTURE_WRONG_THREAD, "another thread began it");
+    return sim_refuse(SIM_ERROR_CAPTURE_WRONG_THREAD, "another thread began it");
   const bool invalid = capture->invalid || fails;
   if (invalid || !all_joined(capture)) {
     end_invalid(capture);

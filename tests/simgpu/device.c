@@ -66,10 +66,10 @@ CUresult sim_cuInit(unsigned int flags) {
   return CUDA_SUCCESS;
 }
 
-SIM_ANSWERS(cuDriverGetVersion, (int *version), version, CUDA_SUCCESS, sim_version)
-SIM_ANSWERS(cuDeviceGetCount, (int *count), count, CUDA_SUCCESS, sim_device_count)
-SIM_ANSWERS(cuDeviceGet, (CUdevice *device, int ordinal), device, check_device(ordinal), ordinal)
-SIM_ANSWERS(cuDeviceTotalMem, (size_t *bytes, CUdevice device), bytes, check_device(device), sim_memory_bytes)
+SIM_ANSWERS(cuDriverGetVersion, (int *version), version, , sim_version)
+SIM_ANSWERS(cuDeviceGetCount, (int *count), count, , sim_device_count)
+SIM_ANSWERS(cuDeviceGet, (CUdevice *device, int ordinal), device, SIM_TRY(check_device(ordinal)), ordinal)
+SIM_ANSWERS(cuDeviceTotalMem, (size_t *bytes, CUdevice device), bytes, SIM_TRY(check_device(device)), sim_memory_bytes)
 
 CUresult sim_cuDeviceGetName(char *name, int length, CUdevice device) {
   SIM_ENTER(cuDeviceGetName);
@@ -262,13 +262,7 @@ static CUresult destroy(CUcontext handle) {
 
 SIM_DEFINE_BACK(cuCtxDestroy, (CUcontext context), destroy(context))
 
-CUresult sim_cuCtxGetDevice(CUdevice *device) {
-  SIM_ENTER(cuCtxGetDevice);
-  if (!device) return CUDA_ERROR_INVALID_VALUE;
-  SIM_FIND_CONTEXT(context);
-  *device = context->device->ordinal;
-  return CUDA_SUCCESS;
-}
+SIM_ANSWERS(cuCtxGetDevice, (CUdevice *device), device, SIM_FIND_CONTEXT(context), context->device->ordinal)
 
 CUresult sim_cuCtxPushCurrent(CUcontext context) {
   SIM_ENTER(cuCtxPushCurrent);
@@ -284,7 +278,7 @@ static CUresult pop(CUcontext *context) {
 }
 
 SIM_DEFINE_BACK(cuCtxPopCurrent, (CUcontext *context), pop(context))
-SIM_ANSWERS(cuCtxGetCurrent, (CUcontext *context), context, CUDA_SUCCESS,
+SIM_ANSWERS(cuCtxGetCurrent, (CUcontext *context), context, ,
             depth ? (CUcontext)(uintptr_t)stack[depth - 1] : NULL)
 
 CUresult sim_cuCtxSynchronize(void) {
@@ -300,28 +294,20 @@ CUresult sim_cuCtxSynchronize(void) {
 
 static const struct { CUresult code; const char *name, *text; } errors[] = {
 #define ERROR(name, text) {CUDA_##name, "CUDA_" #name, text},
-  ERROR(SUCCESS, "no error")
-  ERROR(ERROR_INVALID_VALUE, "invalid argument")
-  ERROR(ERROR_OUT_OF_MEMORY, "out of memory")
-  ERROR(ERROR_NOT_INITIALIZED, "initialization error")
-  ERROR(ERROR_DEINITIALIZED, "driver shutting down")
+  ERROR(SUCCESS, "no error") ERROR(ERROR_INVALID_VALUE, "invalid argument") ERROR(ERROR_OUT_OF_MEMORY, "out of memory")
+  ERROR(ERROR_NOT_INITIALIZED, "initialization error") ERROR(ERROR_DEINITIALIZED, "driver shutting down")
   ERROR(ERROR_STUB_LIBRARY, "CUDA driver is a stub library")
-  ERROR(ERROR_NO_DEVICE, "no CUDA-capable device is detected")
-  ERROR(ERROR_INVALID_DEVICE, "invalid device ordinal")
-  ERROR(ERROR_INVALID_IMAGE, "device kernel image is invalid")
-  ERROR(ERROR_INVALID_CONTEXT, "invalid device context")
+  ERROR(ERROR_NO_DEVICE, "no CUDA-capable device is detected") ERROR(ERROR_INVALID_DEVICE, "invalid device ordinal")
+  ERROR(ERROR_INVALID_IMAGE, "device kernel image is invalid") ERROR(ERROR_INVALID_CONTEXT, "invalid device context")
   ERROR(ERROR_NO_BINARY_FOR_GPU, "no kernel image is available for execution on the device")
   ERROR(ERROR_INVALID_PTX, "a PTX JIT compilation failed")
   ERROR(ERROR_UNSUPPORTED_PTX_VERSION, "the provided PTX was compiled with an unsupported toolchain.")
   ERROR(ERROR_INVALID_HANDLE, "invalid resource handle")
   ERROR(ERROR_ILLEGAL_STATE, "the operation cannot be performed in the present state")
-  ERROR(ERROR_NOT_FOUND, "named symbol not found")
-  ERROR(ERROR_NOT_READY, "device not ready")
+  ERROR(ERROR_NOT_FOUND, "named symbol not found") ERROR(ERROR_NOT_READY, "device not ready")
   ERROR(ERROR_ILLEGAL_ADDRESS, "an illegal memory access was encountered")
-  ERROR(ERROR_CONTEXT_IS_DESTROYED, "context is destroyed")
-  ERROR(ERROR_LAUNCH_FAILED, "unspecified launch failure")
-  ERROR(ERROR_NOT_PERMITTED, "operation not permitted")
-  ERROR(ERROR_NOT_SUPPORTED, "operation not supported")
+  ERROR(ERROR_CONTEXT_IS_DESTROYED, "context is destroyed") ERROR(ERROR_LAUNCH_FAILED, "unspecified launch failure")
+  ERROR(ERROR_NOT_PERMITTED, "operation not permitted") ERROR(ERROR_NOT_SUPPORTED, "operation not supported")
   ERROR(ERROR_SYSTEM_DRIVER_MISMATCH, "system has unsupported display driver / cuda driver combination")
   ERROR(ERROR_STREAM_CAPTURE_UNSUPPORTED, "operation not permitted when stream is capturing")
   ERROR(ERROR_STREAM_CAPTURE_INVALIDATED, "operation failed due to a previous error during capture")

@@ -1,6 +1,5 @@
-/* What cuGraphDebugDotPrint writes. Of kernels, copies and fills it has the form that drivers of 12.x were seen to
- * give with all flags: records, and handles as 16 hexadecimal digits. Nobody has shown conditional nodes; theirs is a
- * guess in the same manner. */
+/* What cuGraphDebugDotPrint writes. Kernels, copies and fills have the form that drivers of 12.x were seen to give with
+ * all flags: records, and handles as 16 hexadecimal digits. No report shows conditional nodes: a guess. */
 #include "sim.h"
 #include <ctype.h>
 #include <stdio.h>

@@ -87,6 +87,6 @@ CUresult cuGetProcAddress(const char *name, void **entry, int version, cuuint64_
   return cuGetProcAddress_v2(name, entry, version, flags, NULL);
 }
 
-/* For those who ask before anything else. */
+/* For programs that ask for the version before anything else. */
 EXPORT CUresult cuDriverGetVersion(int *version);
 CUresult cuDriverGetVersion(int *version) { return sim_cuDriverGetVersion(version); }

@@ -8,14 +8,19 @@
 #ifndef __has_feature
 #define __has_feature(name) 0
 #endif
+/* Lines for AddressSanitizer and for ThreadSanitizer. */
 #if defined(__SANITIZE_ADDRESS__) || __has_feature(address_sanitizer)
-#define WITH_ASAN
 #include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
+#define ASAN(...) __VA_ARGS__
+#else
+#define ASAN(...)
 #endif
 #if defined(__SANITIZE_THREAD__) || __has_feature(thread_sanitizer)
-#define WITH_TSAN
 #include <sanitizer/tsan_interface.h>
+#define TSAN(...) __VA_ARGS__
+#else
+#define TSAN(...)
 #endif
 #ifndef __x86_64__
 #include <ucontext.h>
@@ -33,14 +38,8 @@ struct sim_fiber {
 #else
   ucontext_t context;
 #endif
-#ifdef WITH_ASAN
-  void *fake_stack;
-  const void *bottom;
-  size_t bytes;
-#endif
-#ifdef WITH_TSAN
-  void *tsan;
-#endif
+  ASAN(void *fake_stack; const void *bottom; size_t bytes;)
+  TSAN(void *tsan;)
 };
 
 _Noreturn void sim_die(const char *why) {
@@ -109,21 +108,15 @@ static void swap(sim_fiber *from, sim_fiber *to) { swapcontext(&from->context, &
 
 /* On the new stack, first of all. */
 static sim_fiber *arriving(sim_fiber *self) {
-#ifdef WITH_ASAN
-  sim_fiber *before = self->came_from;
-  __sanitizer_finish_switch_fiber(self->fake_stack, &before->bottom, &before->bytes);
-#endif
+  ASAN(sim_fiber *before = self->came_from;
+       __sanitizer_finish_switch_fiber(self->fake_stack, &before->bottom, &before->bytes);)
   return self;
 }
 
 static void leaving(sim_fiber *from, sim_fiber *to, __attribute__((unused)) int for_good) {
   to->came_from = from;
-#ifdef WITH_ASAN
-  __sanitizer_start_switch_fiber(for_good ? NULL : &from->fake_stack, to->bottom, to->bytes);
-#endif
-#ifdef WITH_TSAN
-  __tsan_switch_to_fiber(to->tsan, 0);
-#endif
+  ASAN(__sanitizer_start_switch_fiber(for_good ? NULL : &from->fake_stack, to->bottom, to->bytes);)
+  TSAN(__tsan_switch_to_fiber(to->tsan, 0);)
 }
 
 void sim_fiber_go(sim_fiber *from, sim_fiber *to) {
@@ -138,15 +131,11 @@ void sim_fiber_leave(sim_fiber *from, sim_fiber *to) {
 }
 
 void sim_fiber_jumped(__attribute__((unused)) sim_fiber *from, __attribute__((unused)) sim_fiber *to) {
-#ifdef WITH_ASAN
-  const void *bottom;
-  size_t bytes;
-  __sanitizer_start_switch_fiber(&from->fake_stack, to->bottom, to->bytes);
-  __sanitizer_finish_switch_fiber(to->fake_stack, &bottom, &bytes);
-#endif
-#ifdef WITH_TSAN
-  __tsan_switch_to_fiber(to->tsan, 0);
-#endif
+  ASAN(const void *bottom;
+       size_t bytes;
+       __sanitizer_start_switch_fiber(&from->fake_stack, to->bottom, to->bytes);
+       __sanitizer_finish_switch_fiber(to->fake_stack, &bottom, &bytes);)
+  TSAN(__tsan_switch_to_fiber(to->tsan, 0);)
 }
 
 /* ---- life -------------------------------------------------------------------------------------------------------- */
@@ -159,9 +148,7 @@ static sim_fiber *obtain(void) {
 
 sim_fiber *sim_fiber_of_thread(void) {
   sim_fiber *fiber = obtain();
-#ifdef WITH_TSAN
-  fiber->tsan = __tsan_get_current_fiber();
-#endif
+  TSAN(fiber->tsan = __tsan_get_current_fiber();)
   return fiber;
 }
 
@@ -175,35 +162,25 @@ sim_fiber *sim_fiber_make(void (*run)(void *data), void *data) {
   fiber->run = run;
   fiber->data = data;
   fiber->stack = memory + page;
-#ifdef WITH_ASAN
-  fiber->bottom = fiber->stack;
-  fiber->bytes = STACK_BYTES;
-#endif
-#ifdef WITH_TSAN
-  fiber->tsan = __tsan_create_fiber(0);
-#endif
+  ASAN(fiber->bottom = fiber->stack;
+       fiber->bytes = STACK_BYTES;)
+  TSAN(fiber->tsan = __tsan_create_fiber(0);)
   prepare(fiber);
   return fiber;
 }
 
 void sim_fiber_reset(sim_fiber *fiber) {
-#ifdef WITH_ASAN
-  __asan_unpoison_memory_region(fiber->stack, STACK_BYTES);
-  fiber->fake_stack = NULL; /* the old one is lost: that's for errors only */
-#endif
+  ASAN(__asan_unpoison_memory_region(fiber->stack, STACK_BYTES);
+       fiber->fake_stack = NULL; /* the old one is lost: that's for errors only */)
   prepare(fiber);
 }
 
 void sim_fiber_drop(sim_fiber *fiber) {
   if (!fiber) return;
-#ifdef WITH_TSAN
-  if (fiber->stack) __tsan_destroy_fiber(fiber->tsan);
-#endif
+  TSAN(if (fiber->stack) __tsan_destroy_fiber(fiber->tsan);)
   if (fiber->stack) {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
-#ifdef WITH_ASAN
-    __asan_unpoison_memory_region(fiber->stack, STACK_BYTES);
-#endif
+    ASAN(__asan_unpoison_memory_region(fiber->stack, STACK_BYTES);)
     munmap(fiber->stack - page, page + STACK_BYTES);
   }
   free(fiber);

@@ -375,17 +375,13 @@ CUresult sim_cuGraphNodeGetDependencies(CUgraphNode handle, CUgraphNode *after, 
   return list_nodes(node->after, node->after_count, after, count);
 }
 
-static CUresult check_node(const sim_node *node) { return node ? CUDA_SUCCESS : sim_invalid("no such node"); }
-SIM_ANSWERS(cuGraphNodeGetType, (CUgraphNode node, CUgraphNodeType *type), type,
-            check_node(SIM_OF(sim_node, node, SIM_NODE)), SIM_OF(sim_node, node, SIM_NODE)->work.type)
-
-CUresult sim_cuGraphChildGraphNodeGetGraph(CUgraphNode handle, CUgraph *child) {
-  SIM_ENTER(cuGraphChildGraphNodeGetGraph);
-  const sim_node *node = SIM_OF(sim_node, handle, SIM_NODE);
-  if (!node || !node->child || !child) return sim_invalid("no child graph node");
-  *child = SIM_HANDLE(CUgraph, node->child);
-  return CUDA_SUCCESS;
-}
+#define FIND_NODE(node, handle, condition) \
+  const sim_node *node = SIM_OF(sim_node, handle, SIM_NODE); \
+  if (!node || !(condition)) return sim_invalid("no such node")
+SIM_ANSWERS(cuGraphNodeGetType, (CUgraphNode handle, CUgraphNodeType *type), type, FIND_NODE(node, handle, true),
+            node->work.type)
+SIM_ANSWERS(cuGraphChildGraphNodeGetGraph, (CUgraphNode handle, CUgraph *child), child,
+            FIND_NODE(node, handle, node->child), SIM_HANDLE(CUgraph, node->child))
 
 /* What the parameters point to lives as long as the node. */
 CUresult sim_cuGraphKernelNodeGetParams(CUgraphNode handle, CUDA_KERNEL_NODE_PARAMS_v1 *asked) {

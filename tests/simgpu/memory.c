@@ -41,7 +41,7 @@ static void on_fault(int number, siginfo_t *info, void *state) {
     ssize_t written = write(STDERR_FILENO, text, sizeof text - 1);
     (void)written;
   }
-  /* Whoever had this signal gets it when the instruction is tried again. */
+  /* The handler before this one is called when the instruction is tried again. */
   sigaction(number, number == SIGSEGV ? &before_segv : &before_bus, NULL);
 }
 
@@ -387,7 +387,7 @@ CUresult sim_cuMemHostRegister(void *memory, size_t bytes, unsigned int flags) {
     return sim_invalid("whole pages, and known flags");
   for (const sim_block *each = context->blocks; each; each = each->next)
     if ((uintptr_t)each->at < (uintptr_t)memory + bytes && (uintptr_t)memory < (uintptr_t)each->at + each->bytes)
-      return sim_refuse((CUresult)SIM_ERROR_REGISTERED, "it is registered, or page-locked anyhow");
+      return sim_refuse(SIM_ERROR_REGISTERED, "it is registered, or page-locked anyhow");
   if (bytes > sim_memory_bytes) return sim_refuse(CUDA_ERROR_OUT_OF_MEMORY, "%zu bytes of host memory", bytes);
   add_host(context, SIMGPU_PINNED, bytes, memory)->registered = true;
   return CUDA_SUCCESS;

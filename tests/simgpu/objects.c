@@ -1,5 +1,5 @@
 /* What callers hold: numbers that are never given out twice, so that a use after the end is always seen. Streams are
- * the exception: drivers give a new one the handle of one that was destroyed, and so it is here. */
+ * the exception: a new stream gets the handle of a destroyed one, as drivers do. */
 #include "sim.h"
 #include <stdlib.h>
 #include <string.h>

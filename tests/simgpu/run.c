@@ -70,7 +70,7 @@ typedef struct run {
   uint64_t frames, kernels;
   flight flights[MOST_FLIGHTS], *now; /* the kernel that runs */
   unsigned flight_count;
-  setter *before[REMEMBERED]; /* those before it, if anybody asks */
+  setter *before[REMEMBERED]; /* those before it, for P4e and P4f */
   unsigned before_count;
   uint64_t random, pauses;
   frame *all;

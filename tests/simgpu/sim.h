@@ -7,8 +7,11 @@
 #include <stdbool.h>
 
 /* Error codes that gk doesn't tell apart. */
-enum { SIM_ERROR_REGISTERED = 712, SIM_ERROR_CAPTURE_MERGE = 902, SIM_ERROR_CAPTURE_UNMATCHED = 903,
-       SIM_ERROR_CAPTURE_ISOLATION = 905, SIM_ERROR_CAPTURE_WRONG_THREAD = 908 };
+#define SIM_ERROR_REGISTERED ((CUresult)712)
+#define SIM_ERROR_CAPTURE_MERGE ((CUresult)902)
+#define SIM_ERROR_CAPTURE_UNMATCHED ((CUresult)903)
+#define SIM_ERROR_CAPTURE_ISOLATION ((CUresult)905)
+#define SIM_ERROR_CAPTURE_WRONG_THREAD ((CUresult)908)
 
 /* Larger parameters crash drivers when a node gets them. */
 enum { SIM_NODE_BYTES = 4096, SIM_LAUNCH_BYTES = 32764, SIM_BLOCK = 1024, SIM_SHARED = 49152 };
@@ -85,12 +88,12 @@ CUresult sim_enter(sim_entry entry);
     return sim_asked != CUDA_SUCCESS ? sim_asked : sim_answer; \
   }
 CUresult sim_enter_back(sim_entry entry);
-/* An entry that answers a value in *to, if `check` finds nothing against it. */
-#define SIM_ANSWERS(name, parameters, to, check, value) \
+/* An entry that answers a value in *to after statements that find nothing against it. */
+#define SIM_ANSWERS(name, parameters, to, statements, value) \
   CUresult sim_##name parameters { \
     SIM_ENTER(name); \
     if (!(to)) return CUDA_ERROR_INVALID_VALUE; \
-    SIM_TRY(check); \
+    statements; \
     *(to) = value; \
     return CUDA_SUCCESS; \
   }
@@ -201,7 +204,7 @@ sim_context *sim_current_or_null(void);
 CUresult sim_check_context(const sim_object *object);
 void sim_fail_context(sim_context *context, CUresult code, const char *why);
 bool sim_is_initialised(void);
-/* Ends what is in it, whoever holds it. */
+/* Ends all objects in it that callers hold. */
 void sim_objects_reset(const sim_context *context);
 CUresult sim_unload(CUmodule module);
 CUresult sim_event_end(CUevent event);
@@ -456,7 +459,7 @@ bool sim_run_copy(sim_device *device, const sim_copy *copy);
 bool sim_go_on_call(sim_device *device, const sim_call *call, sim_grid *grid, uint64_t *random, bool *over);
 sim_grid *sim_begin_call(const sim_call *call);
 /* Where a copy went whose source was changed before it ran, so that it may have brought either; by the device's thread.
- * Who reads there breaks a rule, until another copy has replaced it. */
+ * A kernel that reads there breaks a rule, until another copy has replaced it. */
 void sim_torn_note(sim_device *device, const unsigned char *to, size_t bytes);
 void sim_torn_forget(sim_device *device, const unsigned char *to, size_t bytes);
 uint64_t sim_source_hash(const unsigned char *bytes, size_t count); /* never 0 */

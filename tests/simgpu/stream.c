@@ -139,7 +139,7 @@ static void *work(void *data) {
   pthread_mutex_lock(&sim_lock);
   for (;;) {
     sim_stream *stream = pick(device);
-    /* Only now, as the next item's memory may be the same; and before others wake, who need the lock. */
+    /* Only now, as the next item's memory may be the same; and before other threads wake, which need the lock. */
     if (!stream) sim_memory_close(device);
     pthread_cond_broadcast(&device->done);
     if (stream) work_on(device, stream);
@@ -270,12 +270,6 @@ CUresult sim_stream_find(CUstream handle, sim_stream **stream) {
   return sim_capture_unusable(*stream);
 }
 
-/* Of any context, but not captured. */
-static CUresult find_uncaptured(CUstream handle, sim_stream **stream) {
-  SIM_TRY(find(handle, stream));
-  return sim_capture_refuses(*stream);
-}
-
 CUresult sim_cuStreamCreate(CUstream *stream, unsigned int flags) {
   SIM_ENTER(cuStreamCreate);
   SIM_FIND_CONTEXT(context);
@@ -321,32 +315,19 @@ CUresult sim_cuStreamQuery(CUstream handle) {
   return CUDA_ERROR_NOT_READY;
 }
 
-CUresult sim_cuStreamGetCtx(CUstream handle, CUcontext *context) {
-  sim_stream *stream;
-  SIM_ENTER(cuStreamGetCtx);
-  if (!context) return CUDA_ERROR_INVALID_VALUE;
-  SIM_TRY(find_uncaptured(handle, &stream));
-  *context = SIM_HANDLE(CUcontext, stream->base.context);
-  return CUDA_SUCCESS;
-}
-
-CUresult sim_cuStreamGetId(CUstream handle, unsigned long long *id) {
-  sim_stream *stream;
-  SIM_ENTER(cuStreamGetId);
-  if (!id) return CUDA_ERROR_INVALID_VALUE;
-  SIM_TRY(find_uncaptured(handle, &stream));
-  *id = stream->id;
-  return CUDA_SUCCESS;
-}
-
-CUresult sim_cuStreamIsCapturing(CUstream handle, CUstreamCaptureStatus *status) {
-  sim_stream *stream;
-  SIM_ENTER(cuStreamIsCapturing);
-  if (!status) return CUDA_ERROR_INVALID_VALUE;
-  SIM_TRY(sim_stream_asked(handle, &stream));
-  *status = sim_capture_status(stream);
-  return CUDA_SUCCESS;
-}
+/* Of streams of any context. */
+#define FIND_ASKED(name, handle) \
+  sim_stream *name; \
+  SIM_TRY(sim_stream_asked(handle, &name))
+#define FIND_UNCAPTURED(name, handle) \
+  sim_stream *name; \
+  SIM_TRY(find(handle, &name)); \
+  SIM_TRY(sim_capture_refuses(name))
+SIM_ANSWERS(cuStreamGetCtx, (CUstream handle, CUcontext *context), context, FIND_UNCAPTURED(stream, handle),
+            SIM_HANDLE(CUcontext, stream->base.context))
+SIM_ANSWERS(cuStreamGetId, (CUstream handle, unsigned long long *id), id, FIND_UNCAPTURED(stream, handle), stream->id)
+SIM_ANSWERS(cuStreamIsCapturing, (CUstream handle, CUstreamCaptureStatus *status), status, FIND_ASKED(stream, handle),
+            sim_capture_status(stream))
 
 /* ---- events ---- */
 

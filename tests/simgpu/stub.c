@@ -11,14 +11,11 @@ __attribute__((visibility("default"))) void sim_stub_touch(unsigned long long at
   if (!sim_touch(at, bytes)) sim_give_up();
 }
 
-struct sim_kernel {
-  const sim_stub_kernel *stub;
-  struct sim_kernel *next;
-};
+struct sim_kernel { const sim_stub_kernel *stub; };
 
 struct sim_module {
-  const sim_stub_kernel *kernels;
-  sim_kernel *used;
+  size_t count;
+  sim_kernel kernels[];
 };
 
 #define UNUSED __attribute__((unused))
@@ -29,29 +26,20 @@ CUresult sim_module_load(const void *image, UNUSED int driver_version, UNUSED in
     snprintf(log, log_bytes, "no image of the stub");
     return CUDA_ERROR_INVALID_IMAGE;
   }
-  *module = calloc(1, sizeof **module);
+  size_t count = 0;
+  while (stub->kernels[count].name) ++count;
+  *module = calloc(1, sizeof **module + count * sizeof(sim_kernel));
   if (!*module) return CUDA_ERROR_OUT_OF_MEMORY;
-  (*module)->kernels = stub->kernels;
+  for (; (*module)->count < count; ++(*module)->count)
+    (*module)->kernels[(*module)->count].stub = &stub->kernels[(*module)->count];
   return CUDA_SUCCESS;
 }
 
-void sim_module_unload(sim_module *module) {
-  for (sim_kernel *next, *each = module->used; each; each = next) {
-    next = each->next;
-    free(each);
-  }
-  free(module);
-}
+void sim_module_unload(sim_module *module) { free(module); }
 
 const sim_kernel *sim_module_kernel(sim_module *module, const char *name) {
-  for (const sim_stub_kernel *stub = module->kernels; stub->name; ++stub) {
-    if (strcmp(stub->name, name) != 0) continue;
-    sim_kernel *kernel = calloc(1, sizeof *kernel);
-    if (!kernel) return NULL;
-    *kernel = (sim_kernel){stub, module->used};
-    module->used = kernel;
-    return kernel;
-  }
+  for (size_t k = 0; k < module->count; ++k)
+    if (strcmp(module->kernels[k].stub->name, name) == 0) return &module->kernels[k];
   return NULL;
 }
 
@@ -75,28 +63,24 @@ void sim_kernel_parameter(const sim_kernel *kernel, size_t k, size_t *offset, si
   *bytes = kernel->stub->bytes[k];
 }
 
-void sim_kernel_run(const sim_kernel *kernel, const unsigned grid[3], const unsigned block[3],
-                    const void *parameters) {
-  sim_stub_thread = 0;
-  kernel->stub->run(parameters, (unsigned long long)grid[0] * grid[1] * grid[2] * block[0] * block[1] * block[2]);
-}
-
 /* None pauses, so that there is one at a time. */
 struct sim_grid {
-  const sim_kernel *kernel;
-  unsigned grid[3], block[3];
+  const sim_stub_kernel *stub;
+  unsigned long long threads;
   const void *parameters;
 };
 static sim_grid under_way;
 
 sim_grid *sim_kernel_begin(const sim_kernel *kernel, const unsigned grid[3], const unsigned block[3],
                            const void *parameters) {
-  under_way = (sim_grid){kernel, {grid[0], grid[1], grid[2]}, {block[0], block[1], block[2]}, parameters};
+  const unsigned long long blocks = (unsigned long long)grid[0] * grid[1] * grid[2];
+  under_way = (sim_grid){kernel->stub, blocks * block[0] * block[1] * block[2], parameters};
   return &under_way;
 }
 
 bool sim_kernel_go_on(sim_grid *grid, UNUSED uint64_t *random) {
-  sim_kernel_run(grid->kernel, grid->grid, grid->block, grid->parameters);
+  sim_stub_thread = 0;
+  grid->stub->run(grid->parameters, grid->threads);
   return true;
 }
 
