@@ -1,7 +1,7 @@
 #include "unit/support/runtime.h"
 #include "unit/support/spare_backend.h"
 #include "base/registry.h"
-#include <unistd.h>
+#include "unit/support/self.h"
 
 /* ---- a backend that can do nothing, to be registered ------------------------------------------------------------- */
 
@@ -170,15 +170,6 @@ TEST(refusals_are_collected) {
 
 /* ---- modules ----------------------------------------------------------------------------------------------------- */
 
-static const char *beside(const char *file) {
-  static char path[4200];
-  ssize_t length = readlink("/proc/self/exe", path, 4000);
-  assert_true(length > 0);
-  path[length] = 0;
-  strcpy(strrchr(path, '/') + 1, file);
-  return path;
-}
-
 TEST(modules_are_loaded) {
   assert_invalid("/nowhere/gk_none.so can't be loaded", gk_backend_load("/nowhere/gk_none.so"));
   assert_invalid("no path", gk_backend_load(""));
@@ -212,30 +203,23 @@ static int list_modules(void) {
   return result == GK_ERROR_INVALID ? 0 : 1;
 }
 
-static void run_with_modules(const char *modules, char *said, size_t bytes) {
-  char command[20000];
-  snprintf(command, sizeof command, "'%s' modules", beside("registry_test"));
+static void assert_modules(const char *modules, const char *words) {
+  char said[9000];
   setenv("GK_MODULES", modules, 1);
-  FILE *child = popen(command, "r");
-  assert_non_null(child);
-  said[fread(said, 1, bytes - 1, child)] = 0;
-  assert_int_equal(pclose(child), 0);
+  assert_int_equal(run_self("modules", said, sizeof said), 0);
   unsetenv("GK_MODULES");
+  if (!strstr(said, words)) fail_msg("%s", said);
 }
 
 TEST(variable_lists_modules) {
-  char list[9000], said[9000];
+  char list[9000];
   snprintf(list, sizeof list, "::/nowhere/gk_none.so:%s:", beside("module.so"));
-  run_with_modules(list, said, sizeof said);
-  if (!strstr(said, "names module")) fail_msg("%s", said);
-  if (!strstr(said, "$GK_MODULES: gk_backend_load: /nowhere/gk_none.so can't be loaded")) fail_msg("%s", said);
-  snprintf(list, sizeof list, "%s", beside("module_that_opens.so"));
-  run_with_modules(list, said, sizeof said);
-  if (!strstr(said, "names module that opens")) fail_msg("%s", said);
+  assert_modules(list, "names module");
+  assert_modules(list, "$GK_MODULES: gk_backend_load: /nowhere/gk_none.so can't be loaded");
+  assert_modules(beside("module_that_opens.so"), "names module that opens");
   memset(list, 'x', 5000); /* a path that is too long is no reason to say nothing */
   strcpy(list + 5000, ".so");
-  run_with_modules(list, said, sizeof said);
-  if (!strstr(said, "$GK_MODULES: ")) fail_msg("%s", said);
+  assert_modules(list, "$GK_MODULES: ");
 }
 
 /* ---- threads ----------------------------------------------------------------------------------------------------- */

@@ -2,6 +2,7 @@
  * one of the fakes with another answer in one place. */
 #include "unit/support/runtime.h"
 #include "unit/support/runtime_kernels.h"
+#include "base/registry.h"
 
 enum { IN_PROCESS, NATIVE, KINDS, BATCHED = KINDS, ALL_KINDS };
 static gk_backend fakes[ALL_KINDS], liars[ALL_KINDS];
@@ -88,9 +89,7 @@ static int make_liars(void **state) {
   fake_reset();
   static const fake_mode modes[ALL_KINDS] = {FAKE_IN_PROCESS, FAKE_NATIVE, FAKE_BATCHED};
   for (int kind = 0; kind < ALL_KINDS; ++kind) {
-    for (size_t k = 0; gk_backend_at(k); ++k)
-      if (strcmp(gk_backend_at(k)->name, fake_names[modes[kind]]) == 0)
-        fakes[kind] = *gk_backend_at(k);
+    fakes[kind] = *gki_backend_named(fake_names[modes[kind]]);
     gk_backend *liar = &liars[kind];
     *liar = fakes[kind];
     liar->name = liar_names[kind];

@@ -2,8 +2,9 @@
  * read. */
 #include "gk_backend.h"
 #include "gk_kernel.h"
-#include <unistd.h>
 #include "unit/support/runtime.h"
+#include "unit/support/self.h"
+#include "base/registry.h"
 
 GK_SOURCE(reach)
 GK_KERNEL(count_up, (atomic(int, n))) { gk_atomic_add(&n[0], 1); }
@@ -176,8 +177,7 @@ static void free_kept(void *state, void *memory) {
 }
 
 static gk_device *open_recycling(void) {
-  for (size_t k = 0; !recycled; ++k)
-    if (strcmp(gk_backend_at(k)->name, "openmp") == 0) recycled = gk_backend_at(k);
+  recycled = gki_backend_named("openmp");
   recycling = *recycled;
   recycling.name = "recycling";
   recycling.alloc = alloc_kept;
@@ -241,13 +241,8 @@ static int overrun(void) {
 }
 
 TEST(overrun_is_seen_by_sanitizers) {
-  char path[4096] = "", command[4200], said[20000];
-  assert_true(readlink("/proc/self/exe", path, sizeof path - 1) > 0);
-  snprintf(command, sizeof command, "'%s' overrun 2>&1", path);
-  FILE *child = popen(command, "r");
-  assert_non_null(child);
-  said[fread(said, 1, sizeof said - 1, child)] = 0;
-  assert_int_not_equal(pclose(child), 0);
+  char said[20000];
+  assert_int_not_equal(run_self("overrun", said, sizeof said), 0);
   if (!strstr(said, "heap-buffer-overflow") || !strstr(said, "reach_test.c")) fail_msg("%s", said);
 }
 #endif

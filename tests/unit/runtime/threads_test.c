@@ -4,6 +4,7 @@
 #include "unit/support/runtime_kernels.h"
 #include "unit/support/chance.h"
 #include "unit/support/graph_calls.h"
+#include "base/registry.h"
 #include <sched.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -283,8 +284,7 @@ static void *cancel_once(void *at) { return (void *)(uintptr_t)gk_cancel(at); }
 
 TEST(close_waits_for_cancel) {
   begin_backends();
-  for (size_t k = 0; gk_backend_at(k); ++k)
-    if (strcmp(gk_backend_at(k)->name, fake_names[FAKE_NATIVE]) == 0) fake = *gk_backend_at(k);
+  fake = *gki_backend_named(fake_names[FAKE_NATIVE]);
   gk_backend hesitant = fake;
   hesitant.name = "hesitant";
   hesitant.open = open_hesitant;
