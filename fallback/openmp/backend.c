@@ -92,12 +92,13 @@ static void cpu_name(char *name, size_t bytes) {
 }
 
 static void runtime_name(char *name, size_t bytes) {
+  const char *const version = _OPENMP >= 202011 ? "5.1" : _OPENMP >= 201811 ? "5.0" : "4.5"; /* by month */
 #if defined(__clang__)
-  snprintf(name, bytes, "LLVM OpenMP (libomp), OpenMP %d.%d, clang %d.%d.%d", _OPENMP >= 202011 ? 5 : 4,
-           _OPENMP >= 202011 ? 1 : 5, __clang_major__, __clang_minor__, __clang_patchlevel__);
+  snprintf(name, bytes, "LLVM OpenMP (libomp), OpenMP %s, clang %d.%d.%d", version, __clang_major__, __clang_minor__,
+           __clang_patchlevel__);
 #else
-  snprintf(name, bytes, "GNU OpenMP (libgomp), OpenMP %d.%d, gcc %d.%d.%d", _OPENMP >= 201811 ? 5 : 4,
-           _OPENMP >= 202011 ? 1 : _OPENMP >= 201811 ? 0 : 5, __GNUC__, __GNUC_MINOR__, __GNUC_PATCHLEVEL__);
+  snprintf(name, bytes, "GNU OpenMP (libgomp), OpenMP %s, gcc %d.%d.%d", version, __GNUC__, __GNUC_MINOR__,
+           __GNUC_PATCHLEVEL__);
 #endif
 }
 

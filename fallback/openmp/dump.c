@@ -16,7 +16,8 @@ static void put_task(gki_text *out, const gki_program *program, const gki_op *op
   else if (op->bits & GKI_TOO_MANY) gki_text_add(out, ", too many items");
   else if (op->range.end) gki_text_add(out, ", %zu items", op->range.end);
   if (op->kind == GKI_CALL) return;
-  if (op->timed) gki_text_add(out, ", %.3g ns each\n", (double)op->cost_ns);
+  const char *const unit = op->kind > GKI_KERNEL ? "per byte" : "each";
+  if (op->timed) gki_text_add(out, ", %.3g ns %s\n", (double)op->cost_ns, unit);
   else gki_text_add(out, ", not timed yet\n");
 }
 

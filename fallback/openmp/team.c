@@ -134,7 +134,7 @@ bool gki_team_make(gki_team *team, uint32_t threads, size_t stack_bytes) {
   /* The allocator hook gives no such alignment, so this aligns the address itself. */
   char *memory = gk_host_alloc(threads * sizeof(gki_worker_slot) + 2 * sizeof(void *) + GKI_APART);
   if (!memory) return false;
-  uintptr_t at = ((uintptr_t)memory + sizeof memory + GKI_APART - 1) & ~(uintptr_t)(GKI_APART - 1);
+  uintptr_t at = ((uintptr_t)memory + sizeof(void *) + GKI_APART - 1) & ~(uintptr_t)(GKI_APART - 1);
   team->slots = (gki_worker_slot *)at;
   ((void **)at)[-1] = memory;
   memset(team->slots, 0, threads * sizeof(gki_worker_slot));

@@ -88,6 +88,17 @@ TEST(test_large_tasks_are_shared) {
   assert_null(gki_openmp.dump(&w.program, "json"));
 }
 
+/* The cost of a copy or fill is that of a byte. */
+TEST(test_a_dump_of_bytes) {
+  LIST_OVER(item_slots, list, GK_COPY(X, Y, N), GK_FILL(COUNT, N, 1));
+  WORLD_BY(begin_list, w, &list, 3);
+  static unsigned char from[8];
+  static int filled[3];
+  RUN_WITH(&w, {Y, {.ptr = from}}, {COUNT, {.ptr = filled}});
+  for (int k = 0; k < 2; ++k) w.program.ops[k].cost_ns = 2;
+  assert_dumps(&w, "task 0 (X = Y): copy, 3 items, 2 ns per byte\n", "task 1 (COUNT = 1): fill, 3 items, 2 ns per byte\n");
+}
+
 /* A dispatch that took very long when it was measured isn't held against the team for ever. */
 TEST(test_a_slow_moment_is_forgotten) {
   WORLD_BY(begin_toil, w, TOIL_ITEMS);
