@@ -80,19 +80,24 @@ static bool is_own(const gki_cuda_device *device, CUstream stream) {
   return stream == device->stream && !device->shares_stream;
 }
 
-static CUresult mark_end_on_own(gki_cuda_device *device, gki_cuda_order *order, CUevent event) {
+/* For a launch whose end has no event. */
+static gk_result drain(const gki_cuda_device *device, const gki_cuda_order *order) {
+  return gki_cuda_graph_result(device, order->plan, gki_cuda_order_drain(device, order), "waiting for the launch");
+}
+
+static gk_result mark_end_on_own(gki_cuda_device *device, gki_cuda_order *order, CUevent event) {
   if (!order->events) {
     device->last = order;
-    return CUDA_SUCCESS;
+    return GK_OK;
   }
   const CUresult marked = device->driver->cuEventRecord(event, order->current_stream);
-  return marked == CUDA_SUCCESS ? marked : gki_cuda_order_drain(device, order);
+  return marked == CUDA_SUCCESS ? GK_OK : drain(device, order);
 }
 
 /* For a stream on which callers may put work. gk doesn't use that stream afterwards, since the caller may capture or
  * destroy it. */
-static CUresult mark_end_on_shared(gki_cuda_device *device, gki_cuda_order *order, const gki_cuda_stream_id *on,
-                                   CUevent event) {
+static gk_result mark_end_on_shared(gki_cuda_device *device, gki_cuda_order *order, const gki_cuda_stream_id *on,
+                                    CUevent event) {
   const gki_cuda_driver *driver = device->driver;
   const CUresult result = driver->cuEventRecord(event, order->current_stream);
   order->last_stream = *on;
@@ -102,10 +107,10 @@ static CUresult mark_end_on_shared(gki_cuda_device *device, gki_cuda_order *orde
     order->next_unjoined = device->unjoined;
     device->unjoined = order;
   }
-  if (result == CUDA_SUCCESS) return result;
+  if (result == CUDA_SUCCESS) return GK_OK;
   order->last_stream = (gki_cuda_stream_id){device->stream, 0};
   order->end = NULL;
-  return gki_cuda_order_drain(device, order);
+  return drain(device, order);
 }
 
 static gk_result launch_and_mark(gki_cuda_device *device, gki_cuda_order *order, CUgraphExec exec,
@@ -116,10 +121,7 @@ static gk_result launch_and_mark(gki_cuda_device *device, gki_cuda_order *order,
     result = gki_cuda_graph_result(device, order->plan, device->driver->cuGraphLaunch(exec, order->current_stream),
                                    "cuGraphLaunch");
   if (result != GK_OK) return result;
-  return gki_cuda_graph_result(device, order->plan,
-                               own ? mark_end_on_own(device, order, event)
-                                   : mark_end_on_shared(device, order, on, event),
-                               "cuEventRecord");
+  return own ? mark_end_on_own(device, order, event) : mark_end_on_shared(device, order, on, event);
 }
 
 gk_result gki_cuda_order_launch(gki_cuda_device *device, gki_cuda_order *order, CUgraphExec exec,

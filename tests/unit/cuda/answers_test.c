@@ -405,6 +405,29 @@ ODD_IN_MODES(test_slots_of_a_launch_that_failed) {
   }
 }
 
+static CUresult mark_nothing(CUevent event, CUstream stream) {
+  return refusing ? CUDA_ERROR_OUT_OF_MEMORY : right->cuEventRecord(event, stream);
+}
+
+/* A launch whose end can't be marked is waited for, and a failure of that wait isn't the event's. */
+ODD(test_launch_that_is_neither_marked_nor_waited_for) {
+  const CUcontext context = enter_context(device);
+  const CUstream stream = new_stream();
+  for (int on_stream = 0; on_stream < 2; ++on_stream) {
+    gk_graph *graph = NEW_GRAPH(device, &straight, 0, {X, int_on(device, 0)});
+    odd.cuGraphLaunch = launch_graph;
+    odd.cuEventRecord = mark_nothing;
+    odd.cuStreamSynchronize = await_no_stream;
+    refuses = true;
+    assert_fails(GK_ERROR_DEVICE, "waiting for the launch", run_on_stream(graph, 0, on_stream ? stream : NULL));
+    refuses = refusing = false;
+    odd = *right;
+    discard(graph);
+  }
+  discard(stream);
+  discard(context);
+}
+
 /* Work on the default stream is no concern of gk's streams. Other captures forbid other threads their calls. */
 static int streams, captures;
 static void expect_flags(int *count, unsigned flags, unsigned wanted) {
