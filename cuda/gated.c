@@ -61,10 +61,12 @@ static gk_result finish(gki_cuda_gated *graph) {
   gki_cuda_counts_skip(&graph->counts);
   if (graph->last == GK_NONE)
     return gki_cuda_graph_result(graph->device, graph->plan, result, "waiting for the device");
-  return run_result(graph, result,
-                    graph->plan->bits & GK_ISOLATE ? "waiting"
-                                                   : "waiting, for some task before (GK_ISOLATE tells which) or",
-                    graph->last);
+  if (graph->plan->bits & GK_ISOLATE) return run_result(graph, result, "waiting", graph->last);
+  char name[NAME_BYTES];
+  name_run(graph, graph->last, name, sizeof name);
+  return gki_cuda_result(graph->device->driver, result,
+                         "waiting for the device, at %s of graph %s or an earlier task (GK_ISOLATE tells which)", name,
+                         graph->plan->name);
 }
 
 /* ---- runs -------------------------------------------------------------------------------------------------------- */
@@ -363,14 +365,14 @@ static void leave_stream(gki_cuda_gated *graph) {
   gki_cuda_leave(graph->device);
 }
 
-gk_result gki_cuda_gated_read_flag(gki_cuda_gated *graph, uint32_t at, int32_t *flag) {
+gk_result gki_cuda_gated_read_flag(gki_cuda_gated *graph, uint32_t node, int32_t *flag) {
   gk_result result = gki_cuda_enter_unrelaxed(graph->device);
   if (result != GK_OK) {
     leave_stream(graph);
     return result;
   }
-  const gk_node *node = &graph->plan->nodes[at];
-  if (at) result = read_at(graph, node, (const char *)graph->values[node->flag].ptr + node->offset, flag);
+  const gk_node *of = &graph->plan->nodes[node];
+  if (node) result = read_at(graph, of, (const char *)graph->values[of->flag].ptr + of->offset, flag);
   else result = return_to_own_stream(graph);
   gki_cuda_leave_unrelaxed(graph->device);
   return result;

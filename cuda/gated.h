@@ -53,7 +53,8 @@ void gki_cuda_gated_drop(gki_cuda_gated *graph);
 /* Waits until its launch is over. In the device's context. */
 gk_result gki_cuda_gated_await(gki_cuda_gated *graph);
 
-/* The backend's entries. With GK_ISOLATE each run is one task, and submit waits for its end. */
+/* The backend's entries. With GK_ISOLATE each run is one task, and submit waits for its end. read_flag with node 0
+ * reads nothing, and waits for all work of the launch. */
 gk_result gki_cuda_gated_launch(gki_cuda_gated *graph, const gk_launch_args *launch);
 gk_result gki_cuda_gated_submit(gki_cuda_gated *graph, uint32_t run);
 gk_result gki_cuda_gated_read_flag(gki_cuda_gated *graph, uint32_t node, int32_t *flag);

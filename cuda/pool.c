@@ -82,18 +82,18 @@ static void add_used(gki_cuda_pool *pool, gki_cuda_pooled *block) {
 static bool make_lists(gki_cuda_pool *pool) {
   enum { FEWEST = 64 };
   if (pool->used_count < pool->lists) return true;
-  const gki_cuda_pool old = *pool;
-  const size_t lists = old.lists ? 2 * old.lists : FEWEST;
+  gki_cuda_pooled **const old = pool->used;
+  const size_t old_lists = pool->lists, lists = old_lists ? 2 * old_lists : FEWEST;
   gki_cuda_pooled **made = gki_array(lists, sizeof *made, "the table of a device's blocks");
-  if (!made) return old.lists > 0;
+  if (!made) return old_lists > 0;
   pool->used = made;
   pool->lists = lists;
-  for (size_t k = 0; k < old.lists; ++k)
-    for (gki_cuda_pooled *block = old.used[k], *next; block; block = next) {
+  for (size_t k = 0; k < old_lists; ++k)
+    for (gki_cuda_pooled *block = old[k], *next; block; block = next) {
       next = block->next;
       add_used(pool, block);
     }
-  gk_host_free(old.used);
+  gk_host_free(old);
   return true;
 }
 

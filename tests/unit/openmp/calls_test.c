@@ -96,7 +96,8 @@ TEST(test_a_dump_of_bytes) {
   static int filled[3];
   RUN_WITH(&w, {Y, {.ptr = from}}, {COUNT, {.ptr = filled}});
   for (int k = 0; k < 2; ++k) w.program.ops[k].cost_ns = 2;
-  assert_dumps(&w, "task 0 (X = Y): copy, 3 items, 2 ns per byte\n", "task 1 (COUNT = 1): fill, 3 items, 2 ns per byte\n");
+  assert_dumps(&w, "task 0 (X = Y): copy, 3 items, 2 ns per byte\n",
+               "task 1 (COUNT = 1): fill, 3 items, 2 ns per byte\n");
 }
 
 /* A dispatch that took very long when it was measured isn't held against the team for ever. */
