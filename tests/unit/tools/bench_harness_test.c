@@ -28,6 +28,13 @@ static void begin(const char *json) {
   bench_begin(4, (char *[]){"bench", "--quick", "--json", (char *)(uintptr_t)json}, "bench");
 }
 
+/* A program with one table, to its end. */
+static void run_one(const char *json) {
+  begin(json);
+  measure_one("the first");
+  assert_int_equal(bench_end(), 0);
+}
+
 static char *text_of(const char *name) {
   static char text[1 << 16];
   FILE *file = fopen(name, "r");
@@ -49,29 +56,42 @@ static struct rlimit unlimited;
 /* For what gcov has to write at the end. */
 static void lift_limit(void) { (void)setrlimit(RLIMIT_FSIZE, &unlimited); }
 
-/* Two tables, of which the second can't be written to the end: no file may have more than so many bytes, which ends the
- * program where `ends`. @return What waitpid says. */
-static int second_is_cut(const char *json, bool ends) {
+typedef void scene(void *with);
+
+/* What a child does, whose words are in "said" and "printed". @return What waitpid says. */
+static int in_a_child(scene *play, void *with) {
   fflush(NULL);
   const pid_t child = fork();
   assert_true(child >= 0);
   if (child == 0) {
-    signal(SIGXFSZ, ends ? SIG_DFL : SIG_IGN);
-    if (!freopen("/dev/null", "w", stdout) || !freopen("said", "w", stderr)) _exit(99);
-    begin(json);
-    measure_one("the first");
-    struct stat is;
-    if (stat(json, &is) != 0) _exit(99);
-    setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
-    if (getrlimit(RLIMIT_FSIZE, &unlimited) != 0 || atexit(lift_limit) != 0) _exit(99);
-    setrlimit(RLIMIT_FSIZE, &(struct rlimit){(rlim_t)is.st_size, unlimited.rlim_max});
-    measure_one("the second");
-    _exit(99);
+    if (!freopen("printed", "w", stdout) || !freopen("said", "w", stderr)) _exit(99);
+    play(with);
+    exit(98);
   }
   int status;
   assert_int_equal(waitpid(child, &status, 0), child);
   return status;
 }
+
+/* Two tables, of which the second can't be written to the end: no file may have more than so many bytes, which ends the
+ * program where `ends`. */
+typedef struct cut { const char *json; bool ends; } cut;
+
+static void write_beyond(void *with) {
+  const cut *c = with;
+  signal(SIGXFSZ, c->ends ? SIG_DFL : SIG_IGN);
+  begin(c->json);
+  measure_one("the first");
+  struct stat is;
+  if (stat(c->json, &is) != 0) _exit(99);
+  setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
+  if (getrlimit(RLIMIT_FSIZE, &unlimited) != 0 || atexit(lift_limit) != 0) _exit(99);
+  setrlimit(RLIMIT_FSIZE, &(struct rlimit){(rlim_t)is.st_size, unlimited.rlim_max});
+  measure_one("the second");
+  _exit(99);
+}
+
+static int second_is_cut(const char *json, bool ends) { return in_a_child(write_beyond, &(cut){json, ends}); }
 
 static void assert_first_is_whole(const char *json) {
   const char *text = text_of(json);
@@ -110,24 +130,18 @@ TEST(only_files_are_replaced) {
   struct stat is;
   write_text("linked.json", "");
   assert_int_equal(symlink("linked.json", "link.json"), 0);
-  begin("link.json");
-  measure_one("the first");
-  assert_int_equal(bench_end(), 0);
+  run_one("link.json");
   assert_true(lstat("link.json", &is) == 0 && S_ISLNK(is.st_mode));
   assert_non_null(strstr(text_of("linked.json"), "the first"));
   assert_int_equal(symlink("nowhere.json", "dangling.json"), 0);
-  begin("dangling.json");
-  measure_one("the first");
-  assert_int_equal(bench_end(), 0);
+  run_one("dangling.json");
   assert_true(lstat("dangling.json", &is) == 0 && S_ISLNK(is.st_mode));
   assert_non_null(strstr(text_of("nowhere.json"), "the first"));
   int ends[2];
   char name[40], read_back[16] = "";
   assert_int_equal(pipe(ends), 0);
   snprintf(name, sizeof name, "/dev/fd/%d", ends[1]);
-  begin(name);
-  measure_one("the first");
-  assert_int_equal(bench_end(), 0);
+  run_one(name);
   assert_true(read(ends[0], read_back, 12) == 12);
   assert_string_equal(read_back, "{\"program\": ");
   close(ends[0]);
@@ -135,23 +149,6 @@ TEST(only_files_are_replaced) {
 }
 
 /* ---- options ----------------------------------------------------------------------------------------------------- */
-
-typedef void scene(void *with);
-
-/* What a child does, whose words are in "said" and "printed". @return What waitpid says. */
-static int in_a_child(scene *play, void *with) {
-  fflush(NULL);
-  const pid_t child = fork();
-  assert_true(child >= 0);
-  if (child == 0) {
-    if (!freopen("printed", "w", stdout) || !freopen("said", "w", stderr)) _exit(99);
-    play(with);
-    exit(98);
-  }
-  int status;
-  assert_int_equal(waitpid(child, &status, 0), child);
-  return status;
-}
 
 static void begin_with(void *with) {
   char **words = with;
@@ -271,9 +268,7 @@ TEST(what_others_took_is_written) {
   mkdir("system", 0700);
   mkdir("system/proc", 0700);
   remove("system/proc/stat");
-  begin("stolen.json");
-  measure_one("the first");
-  assert_int_equal(bench_end(), 0);
+  run_one("stolen.json");
   assert_non_null(strstr(text_of("stolen.json"), "\"stolen\": null"));
   write_text("system/proc/stat", "cpu  10 0 10 100 0 0 0 20 0 0\ncpu0 1 1 1 1 1 1 1 1 1 1\n");
   begin("stolen.json");
