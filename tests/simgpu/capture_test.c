@@ -92,6 +92,7 @@ static CUresult allocates(void) { return cu.cuMemAlloc(&out.memory, 8); }
 static CUresult pins(void) { return cu.cuMemHostAlloc(&out.pinned, 8, 0); }
 static CUresult loads(void) { return cu.cuModuleLoadDataEx(&out.module, "simstub", 0, NULL, NULL); }
 static CUresult copies_pageable(void) { return cu.cuMemcpyHtoDAsync(AT(counters), &(uint64_t){0}, 8, stream); }
+static CUresult copies_beside(void) { return cu.cuMemcpyHtoDAsync(AT(counters), &(uint64_t){0}, 8, beside); }
 static CUresult asks_context(void) { return cu.cuStreamGetCtx(stream, &out.found); }
 static CUresult asks_id(void) { return cu.cuStreamGetId(stream, &out.id); }
 static CUresult unloads(void) { return cu.cuModuleUnload(module); }
@@ -105,8 +106,8 @@ static CUresult launches(void) { return cu.cuGraphLaunch(made, stream); }
 CASE(calls_that_spoil_a_capture) {
   static const struct { const char *name; CUresult (*call)(void); } spoilers[] = {
     SPOILER(waits), SPOILER(asks), SPOILER(allocates), SPOILER(pins), SPOILER(loads), SPOILER(copies_pageable),
-    SPOILER(asks_context), SPOILER(asks_id), SPOILER(unloads), SPOILER(instantiates), SPOILER(destroys),
-    SPOILER(uploads_there), SPOILER(uploads_beside), SPOILER(launches)};
+    SPOILER(copies_beside), SPOILER(asks_context), SPOILER(asks_id), SPOILER(unloads), SPOILER(instantiates),
+    SPOILER(destroys), SPOILER(uploads_there), SPOILER(uploads_beside), SPOILER(launches)};
   add_log(graph, NULL, 'd');
   made = exec_of();
   RIGHT(cu.cuStreamCreate(&beside, CU_STREAM_NON_BLOCKING));
