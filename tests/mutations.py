@@ -4,6 +4,7 @@
   tests/mutations.py            only sees that all mutations fit, which takes no time
   tests/mutations.py --all      tries all of them, which takes hours
   tests/mutations.py NAME ...   tries those whose name contains one of the NAMEs
+  tests/mutations.py --write ...  with either, also writes which test caught each into tests/mutations/caught.json
 
 A table, tests/mutations/AREA.txt, holds records like this one; lines between records that begin with # are comments:
 
@@ -17,12 +18,14 @@ A table, tests/mutations/AREA.txt, holds records like this one; lines between re
   @end AREA-NAME
 
 A record may have several parts, each with its own @file, @before and @after. Its name at its end keeps records of two
-branches apart where git merges tables line by line. Where the contract itself is at stake, the
-conformance suite and random lists come first, then the unit tests, those of the area before the others. A mutation that
+branches apart where git merges tables line by line. The test that caught a mutation when caught.json was written comes
+first. Then, where the contract itself is at stake, the conformance suite and random lists come before the unit tests,
+and in any case the unit tests of the area come before the others. A mutation that
 doesn't fit, doesn't compile or isn't caught is a failure. A test that fails catches a mutation if it fails again with
 it, and passes without.
 """
 import argparse
+import json
 import os
 import resource
 import shutil
@@ -42,6 +45,7 @@ import run  # noqa: E402
 
 TREE = ROOT / "build/mutations"
 TABLES = ROOT / "tests/mutations"
+CAUGHT = TABLES / "caught.json"  # the test that caught each mutation, by its name
 SOURCES = ["bench/harness", "build.ninja", "configure.py", "common", "cuda", "docs", "fallback", "include", "tests"]
 # Of a program, and of a case of the conformance suite: mutations make loops that never end, and memory that ever grows.
 SECONDS, CASE_SECONDS, GIBIBYTES = 300, 100, 8
@@ -245,14 +249,19 @@ class Programs:
     """The tests in the copy, each built when it is needed: the first test catches most mutations."""
 
     def __init__(self):
+        self.caught = json.loads(CAUGHT.read_text()) if CAUGHT.exists() else {}
         everything = {name_of(target): target for target in run.targets(TREE, "test")}
         self.unknown = sorted({name for names in [LONG, *FIRST.values()] for name in names} - set(everything))
         self.random = {name: target for name, target in everything.items() if "/conformance/" in target}
         self.sound = {}  # by command: whether it passes without a mutation
         self.unit = {name: target for name, target in everything.items() if name not in [*LONG, *self.random]}
 
-    def in_order(self, area):
+    def in_order(self, mutation):
         """(name, command, whether it is the contract's)"""
+        tests = self.by_area(area_of(mutation))
+        return sorted(tests, key=lambda test: test[0] != self.caught.get(mutation.name))
+
+    def by_area(self, area):
         suites = [(name, [*command, "--seconds", str(CASE_SECONDS)], True) for name, command, *_ in run.SUITES
                   if command[0] == run.CONFORMANCE and "--sweep" not in command]
         suites += [(name, [target, "--random", str(LISTS)], True) for name, target in self.random.items()]
@@ -288,7 +297,7 @@ def try_out(mutation, files, programs):
     """What is wrong with the mutation or the tests (None: it was caught), and the program that caught it."""
     write(files)
     try:
-        for name, command, of_contract in programs.in_order(area_of(mutation)):
+        for name, command, of_contract in programs.in_order(mutation):
             if programs.sound.get(tuple(command)) is False:
                 continue
             problem = programs.build(command[0])
@@ -300,6 +309,7 @@ def try_out(mutation, files, programs):
             restore(files)
             if programs.is_sound(name, command):
                 print(f"# {mutation.name}: caught by {name}: {failed}", flush=True)
+                programs.caught[mutation.name] = name
                 return None, (name, of_contract)
             write(files)
         return f"no test catches it: {mutation.sentence}", None
@@ -312,6 +322,7 @@ def try_out(mutation, files, programs):
 def main():
     usage = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     usage.add_argument("--all", action="store_true", help="try every mutation")
+    usage.add_argument("--write", action="store_true", help="note which tests caught them")
     usage.add_argument("names", nargs="*", metavar="NAME")
     options = usage.parse_args()
     mutations, problems = read_tables()
@@ -346,6 +357,10 @@ def main():
         tap.case(mutation.name, problem)
         if caught:
             (by_contract if caught[1] else by_others).setdefault(area_of(mutation), []).append(mutation.name)
+    if options.write:
+        known = {mutation.name for mutation in read_tables()[0]}
+        CAUGHT.write_text(json.dumps({name: test for name, test in programs.caught.items() if name in known}, indent=0,
+                                     sort_keys=True) + "\n")
     for area in sorted({area_of(mutation) for mutation in mutations}):
         others = by_others.get(area, [])
         print(f"# {area}: {len(by_contract.get(area, []))} caught by conformance and random lists, {len(others)} by "

@@ -91,12 +91,12 @@ def fits(root):
 
 
 class Fakes(mutations.Programs):
-    """Scripts of the copy, in the order given; nothing is built."""
+    """Scripts of the copy, in the order given but for one that caught the mutation before; nothing is built."""
 
     def __init__(self, *names):
-        self.names, self.sound = names, {}
+        self.names, self.sound, self.caught = names, {}, {}
 
-    def in_order(self, area):
+    def by_area(self, area):
         return [(name, [name], False) for name in self.names]
 
     def build(self, target):
@@ -136,6 +136,9 @@ def catches(root):
     trial(root, programs)
     tap.case("what fails by itself is tried once", differs(trial(root, programs)[1:], (
         "# area-sign: caught by sees: adds\n", 0)))
+    programs = Fakes("dies", "sees")
+    programs.caught = {"area-sign": "sees", "other": "dies"}
+    tap.case("the test that caught it before comes first", differs(trial(root, programs)[0], (None, ("sees", False))))
 
 
 def main():
