@@ -1,5 +1,5 @@
-/* What gk makes of answers that the simulated driver never gives, and what it asks for: an open device gets a driver
- * with entries of the test's own. */
+/* How gk handles answers that the simulated driver never gives. An open device gets a driver with entries of the test's
+ * own. */
 #include "cuda/pool.h"
 #include "runtime/device.h"
 #include "cuda/device.h"
@@ -9,9 +9,9 @@
 
 static gki_cuda_device *native;
 static const gki_cuda_driver *right;
-static gki_cuda_driver odd; /* the device's from setup on: as `right`, but for what a test puts there */
+static gki_cuda_driver odd; /* the device's driver from setup on: `right` with the entries that a test replaces */
 
-static int unexpected; /* an entry can't be left as a test is: gk holds locks there */
+static int unexpected; /* a test can't end within an entry: gk holds locks there */
 static void expect(bool right_one) { unexpected += !right_one; }
 
 static CUresult answered; /* by entries that are asked to */
@@ -52,7 +52,7 @@ static CUresult refuse_graph(CUgraphExec *exec, CUgraph graph, CUDA_GRAPH_INSTAN
   return fails_now() ? answered : right->cuGraphInstantiateWithParams(exec, graph, parameters);
 }
 
-/* What says nothing of the graph is a failure; else the host gates the list. */
+/* An answer that says nothing about the graph is a failure. After the others the host gates the list. */
 ODD(test_not_instantiated) {
   static const struct { CUresult answer; int times; gk_result result; } turns[] = {
       {CUDA_ERROR_OUT_OF_MEMORY, 2, GK_ERROR_MEMORY}, {CUDA_ERROR_LAUNCH_FAILED, 1, GK_ERROR_DEVICE},
@@ -82,10 +82,10 @@ static CUresult wait_for(CUstream stream) {
   return right->cuStreamSynchronize(stream);
 }
 
-/* Copies are over when they return. Of page-locked memory the host does them. */
+/* Copies are over when they return. The host copies page-locked memory itself. */
 static bool is_of_page(CUdeviceptr memory) { return locked_page && memory - at(locked_page) < 4 * sizeof(int); }
 static void expect_apart(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream) {
-  expect(to + bytes <= from || from + bytes <= to); /* what else comes of it no driver says */
+  expect(to + bytes <= from || from + bytes <= to); /* no driver documents the other values */
   expect(!is_of_page(from) && !is_of_page(to));
   sent_on = stream;
 }
@@ -96,7 +96,7 @@ BEFORE(copy_within, cuMemcpyDtoDAsync, (CUdeviceptr to, CUdeviceptr from, size_t
 BEFORE(fill_with, cuMemsetD8Async, (CUdeviceptr to, unsigned char byte, size_t bytes, CUstream stream),
        (to, byte, bytes, stream), sent_on = stream)
 
-/* As it may come from the driver. Every context of the process has it, at the host's address. */
+/* Managed memory as the driver may give it: every context has it, at the host's address. */
 static CUresult alloc_dirty(void **memory, size_t bytes, unsigned int flags) {
   expect(flags == (GKI_CU_MEMHOSTALLOC_PORTABLE | GKI_CU_MEMHOSTALLOC_DEVICEMAP));
   const CUresult result = right->cuMemHostAlloc(memory, bytes, flags);
@@ -113,7 +113,7 @@ static void watch_streams(void) {
   odd.cuStreamSynchronize = wait_for;
 }
 
-/* A launch may be on any stream; and memory that a graph gives back is the next one's. */
+/* A launch may be on any stream, and the next graph gets the memory that a graph gives back. */
 ODD_IN_MODES(test_what_was_sent_is_waited_for) {
   for (int fails = 0; fails < 2; ++fails) {
     gk_graph *graph = NULL;
@@ -154,7 +154,7 @@ ODD(test_copies_are_waited_for) {
   assert_int_equal(sim->calls("cuMemAlloc"), 0);
 }
 
-/* So is memory that a graph owns, which is zero but for what is kept; where that fails the pool has it again. */
+/* Memory that a graph owns is zero except for what is kept. Where that fails the pool has it again. */
 ODD(test_owned_memory_is_filled) {
   int *from = int_on(device, 5), here[4];
   CUdeviceptr memory = 0, again = 0;
@@ -181,7 +181,7 @@ ODD(test_owned_memory_is_filled) {
   gki_cuda_leave(native);
 }
 
-/* Behind a launch on a stream of the caller's: whichever call fails, the thread has no context then that it hadn't. */
+/* Behind a launch on a caller's stream: whichever call fails, it leaves the thread without a context, as before. */
 ODD(test_failed_copies_leave_the_context) {
   const CUcontext context = enter_context(device);
   const CUstream stream = new_stream();
@@ -201,7 +201,7 @@ ODD(test_failed_copies_leave_the_context) {
   discard(stream);
 }
 
-/* A device that is at work isn't lost, whatever else fails. */
+/* A device that is at work isn't lost, although other calls fail. */
 ODD(test_busy_is_alive) {
   int *x = int_on(device, 0);
   gk_graph *graph = NEW_GRAPH(device, &looping, 0, {X, x}, {LEFT, int_on(device, 3)});
@@ -217,11 +217,11 @@ ODD(test_busy_is_alive) {
 
 static CUresult push(CUcontext context) { return fails_now() ? answered : right->cuCtxPushCurrent(context); }
 
-/* A context that can't be entered now and then isn't lost, one that isn't there any more is. */
+/* A context that sometimes can't be entered isn't lost. One that no longer exists is lost. */
 ODD(test_not_entered) {
   odd.cuCtxPushCurrent = push;
   answered = CUDA_ERROR_UNKNOWN;
-  failing = 3; /* nor when it is asked whether it is lost */
+  failing = 3; /* and when gk asks whether it is lost */
   assert_no_memory(device, "");
   assert_int_equal(failing, 0);
   assert_non_null(gk_alloc(device, 4, GK_DEVICE_MEMORY));
@@ -231,11 +231,11 @@ ODD(test_not_entered) {
   failing = 0;
   assert_no_memory(device, "is lost; close it");
   assert_ptr_equal(native->driver, gki_cuda_driver_of_gone());
-  native->driver = &odd; /* it is there after all, to be given back */
+  native->driver = &odd; /* the context exists, and can be given back */
 }
 
 static CUresult query_late(UNUSED CUstream stream) {
-  snprintf(native->why_lost, sizeof native->why_lost, "another thread's call"); /* which found out meanwhile */
+  snprintf(native->why_lost, sizeof native->why_lost, "another thread's call"); /* and finds out */
   atomic_store(&native->lost, true);
   return CUDA_ERROR_UNKNOWN;
 }
@@ -251,7 +251,7 @@ static gk_result enter_to_launch(bool on_stream, CUstream stream, gki_cuda_strea
   return result;
 }
 
-/* Of several calls that find out at the same time the first one's reason stays. */
+/* If several calls find a device lost at the same time, the first call's reason stays. */
 ODD(test_lost_to_several) {
   gki_cuda_stream_id now;
   odd.cuStreamQuery = query_late;
@@ -266,7 +266,7 @@ static CUresult say_implicit(UNUSED CUstream stream, UNUSED CUstreamCaptureStatu
   return CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
 }
 
-/* What a capture forbids is no fault of the device. */
+/* A call that a capture forbids doesn't mean that the device failed. */
 ODD(test_wait_for_all_is_refused) {
   static const char by_capture[] = "the launches of graph whole meanwhile (and that capture is invalid now); end the";
   static const struct { CUresult answer; gk_result result; const char *words; } turns[] = {
@@ -295,13 +295,13 @@ static CUresult say_no_id(UNUSED CUstream stream, unsigned long long *id) {
   return CUDA_ERROR_UNKNOWN;
 }
 
-/* Whether it is told to be the same stream when it is entered again. */
+/* Whether a stream that is entered again is known to be the same one. */
 static bool is_same(bool on_stream, CUstream stream, gki_cuda_stream_id *id) {
   assert_ok(enter_to_launch(on_stream, stream, id));
   return gki_cuda_is_same(id, id);
 }
 
-/* A stream that may be another one each time, though its handle is the same, is never the one before. */
+/* A stream that may be another one each time never counts as the one before, though its handle is the same. */
 ODD(test_streams_are_told_apart) {
   gki_cuda_stream_id id;
   odd.cuStreamIsCapturing = say_free; /* streams per thread aren't simulated */
@@ -310,7 +310,7 @@ ODD(test_streams_are_told_apart) {
   assert_true(is_same(true, NULL, &id));
   assert_true((uintptr_t)id.stream == GKI_CU_STREAM_LEGACY && id.id == 0);
   assert_true(is_same(true, native->stream, &id));
-  assert_int_equal(id.id, 0); /* as in a launch that names none */
+  assert_int_equal(id.id, 0); /* as in a launch that names no stream */
   assert_false(is_same(true, (CUstream)(uintptr_t)GKI_CU_STREAM_PER_THREAD, &id));
   enter_context(device);
   const CUstream stream = new_stream();
@@ -333,7 +333,7 @@ static CUresult push_nothing(CUcontext context) {
   return refusing ? CUDA_ERROR_UNKNOWN : right->cuCtxPushCurrent(context);
 }
 
-/* Once a graph was launched it can't be waited for, or the context can't be entered in which its flag would be read. */
+/* After the launch, the wait for the graph fails, or the context in which its flag would be read can't be entered. */
 static void run_and_refuse(gk_graph *graph, bool context, CUstream stream) {
   odd.cuGraphLaunch = launch_graph;
   if (context) odd.cuCtxPushCurrent = push_nothing;
@@ -343,7 +343,7 @@ static void run_and_refuse(gk_graph *graph, bool context, CUstream stream) {
   refuses = refusing = false;
 }
 
-/* A bad count that nothing could ask for is that launch's, and none of what comes later. */
+/* A bad count that couldn't be asked for belongs to that launch, and to no later one. */
 ODD_IN_MODES(test_bad_count_of_a_launch_that_failed) {
   enum { FROM = 1, WHEN, ONES, TWOS, OWN, TO };
   static const gk_slot_desc counted_slots[] = {GK_BUFFER(FROM, int), GK_BUFFER(WHEN, int), GK_BUFFER(ONES, int),
@@ -370,11 +370,11 @@ BEFORE(hold_until_stream, cuStreamSynchronize, (CUstream stream), (stream), sim-
 static CUresult await_no_stream(UNUSED CUstream stream) { return CUDA_ERROR_UNKNOWN; }
 static CUresult await_no_event(UNUSED CUevent event) { return CUDA_ERROR_UNKNOWN; }
 
-static CUstream waited_on; /* the first stream that an event is recorded on */
+static CUstream waited_on; /* the first stream on which an event is recorded */
 BEFORE(record_event, cuEventRecord, (CUevent event, CUstream stream), (event, stream),
        if (!waited_on) waited_on = stream)
 
-/* fails: how many launches can't wait for the first one, which is the first of them, on that stream. */
+/* fails: how many launches in a row can't be waited for. The first of them is on that stream. */
 static void run_behind(gk_device *device, int fails, CUstream stream) {
   LIST(yielding, GK_RUN(add, N, X, A), GK_CHECKPOINT(HERE, LEFT), GK_END);
   int *x[2] = {int_on(device, 0), int_on(device, 0)};
@@ -395,7 +395,7 @@ static void run_behind(gk_device *device, int fails, CUstream stream) {
   discard(graph);
 }
 
-/* What a launch that couldn't be waited for works on stays as it is until it is over, however often that fails. */
+/* The slots of a launch that couldn't be waited for stay as they are until it is over, however often the wait fails. */
 ODD_IN_MODES(test_slots_of_a_launch_that_failed) {
   for (int fails = 1; fails < 3; ++fails) {
     run_behind(device, fails, NULL);
@@ -428,7 +428,7 @@ ODD(test_launch_that_is_neither_marked_nor_waited_for) {
   discard(context);
 }
 
-/* Work on the default stream is no concern of gk's streams. Other captures forbid other threads their calls. */
+/* gk's streams don't wait for the default stream. Captures of other code forbid calls to other threads. */
 static int streams, captures;
 static void expect_flags(int *count, unsigned flags, unsigned wanted) {
   ++*count;
@@ -460,7 +460,7 @@ ODD_IN_MODES(test_captures_are_relaxed) {
     odd.cuStreamCreate = create_stream;
     odd.cuStreamBeginCapture = begin_capture;
     odd.cuStreamBeginCaptureToGraph = begin_capture_into;
-    odd_type = CU_GRAPH_NODE_TYPE_CONDITIONAL; /* as if it had recorded what no child graph may hold */
+    odd_type = CU_GRAPH_NODE_TYPE_CONDITIONAL; /* as if it had recorded a node that child graphs can't hold */
     if (into_whole) odd.cuGraphNodeGetType = say_type;
     run_to_end(NEW_GRAPH(device, into_whole ? &filling : &nothing, mode_bits, {X, x}), 0);
     assert_int_equal(streams, 1);
@@ -470,7 +470,7 @@ ODD_IN_MODES(test_captures_are_relaxed) {
   assert_int_equal(int_at(device, x), 0x03030303);
 }
 
-/* Drivers before 12.3 have no way to record into a graph that is there. */
+/* Drivers before 12.3 can't record into a graph that exists. */
 ODD(test_no_capture_into_a_graph) {
   gk_graph *graph = NEW_GRAPH(device, &filling, GK_HOST_GATED, {X, int_on(device, 0)});
   odd_type = CU_GRAPH_NODE_TYPE_MEM_ALLOC;

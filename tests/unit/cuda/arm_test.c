@@ -1,9 +1,9 @@
-/* Lists in graphs of a program's own: they run from where it was said, as often as the caller launches; the status is
- * that of the arming, in whatever order the caller arms, launches and asks. */
+/* Lists in graphs of a program's own: they run where the program put them, as often as it launches. The status is that
+ * of the arming. Arming, launching and asking may come in any order. */
 #include "unit/support/chance.h"
 #include "added.h"
 
-/* Any order: what runs is what was armed last before the launch, what is told is what became of that arming. */
+/* In any order: the last arming before a launch is what runs, and the status tells how that arming ended. */
 TEST_ON_HAND(test_any_order) {
   int *counts[4];
   for (int k = 0; k < 4; ++k) counts[k] = int_on(device, k + 1);
@@ -78,7 +78,7 @@ TEST_ON_HAND(test_queue) {
 
 TEST_ON_HAND(test_exec_made_again) {
   world w = world_with(device, &loop, 0);
-  arm(&w); /* what it brings never goes over */
+  arm(&w); /* a launch of this list never ends */
   instantiate_again(&w);
   assert_int_equal(run_armed(&w, 0)->launch, 2);
   assert_int_equal(int_at(device, w.x), 3);
@@ -93,9 +93,9 @@ TEST_ON_HAND(test_disarmed) {
   assert_fails(GK_ERROR_BUSY, "was armed, can yield, and gk_poll hasn't told yet how that launch ended; launch your",
                gk_cuda_arm(w.graph, w.exec, 0));
   const char *failed = "";
-  for (uint64_t k = 1; strcmp(failed, "cuCtxSynchronize") != 0; ++k) { /* nothing is taken back when a call fails */
+  for (uint64_t k = 1; strcmp(failed, "cuCtxSynchronize") != 0; ++k) { /* a call that fails takes nothing back */
     const gk_result result = FAILING(k, CUDA_ERROR_UNKNOWN, failed, gk_cuda_disarm(w.graph));
-    if (strcmp(failed, "cuThreadExchangeStreamCaptureMode") == 0) { /* but for this one */
+    if (strcmp(failed, "cuThreadExchangeStreamCaptureMode") == 0) { /* except for this one */
       assert_ok(result);
       assert_ok(gk_cuda_arm(w.graph, w.exec, THERE));
       continue;
@@ -106,7 +106,7 @@ TEST_ON_HAND(test_disarmed) {
   assert_ok(gk_cuda_disarm(w.graph));
   INVALID("call gk_cuda_arm first", gk_poll(w.graph, NULL));
   arm_and_launch(&w, 0);
-  assert_ok(gk_cuda_disarm(w.graph)); /* that one was launched, and is told of */
+  assert_ok(gk_cuda_disarm(w.graph)); /* that one was launched, and its status is told */
   const gk_status *status = told(w.graph);
   assert_int_equal(status->launch, 1);
   assert_int_equal(status->loops[0].passes, 3);
@@ -115,7 +115,7 @@ TEST_ON_HAND(test_disarmed) {
   assert_int_equal(told(w.graph)->launch, 1);
 }
 
-/* What was bound for one that was taken back comes with the next. */
+/* What was bound for an arming that was taken back comes with the next one. */
 TEST_ON_HAND(test_disarmed_after_binding) {
   world w = world_with(device, &loop, 0);
   assert_int_equal(run_armed(&w, 0)->launch, 1);
@@ -154,7 +154,7 @@ TEST_ON_HAND(test_cancel) {
   discard(w.graph); /* that cancels, too, and waits */
 }
 
-/* A launch that wasn't armed by itself leaves the status of the one before alone. */
+/* A launch that wasn't armed itself doesn't change the status of the launch before. */
 TEST_ON_HAND(test_not_told_twice) {
   world w = world_with(device, &loop, 0);
   int *one = int_on(device, 1);

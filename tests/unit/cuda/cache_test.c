@@ -1,5 +1,5 @@
-/* What is compiled in one process serves the next one, which is the same in everything that it says and does: on the
- * simulated driver, each process by itself, with a folder of the test's own. */
+/* What one process compiles serves the next one, which prints and does the same. On the simulated driver, each process
+ * by itself, with a folder of the test's own. */
 #include "world.h"
 #include "kernel/cache.h"
 #include "cuda/compile.h"
@@ -70,7 +70,7 @@ static void run_list(gk_device *device) {
   gk_free_text(text);
 }
 
-/* Two that can't be had: one isn't in its text, the other's text isn't right. */
+/* Two kernels that can't be made: one isn't in its text, the other's text is wrong. */
 static void print_errors(gk_device *device) {
   static const char text[] = "\nGK_KERNEL(wrong, (inout(int, sum))) {\n  sum[i] = nobody;\n}\n";
   static const char shared_text[] = "// above\nGK_SHARED(shared)\n\nGK_FN int half(int v) { return none; }\n";
@@ -88,7 +88,7 @@ static void print_errors(gk_device *device) {
   }
 }
 
-/* As if another compiler lay there. */
+/* As if another compiler were installed there. */
 static void change_compilers(const char *what) {
   const char *name;
   const gki_nvrtc *found;
@@ -103,7 +103,7 @@ static void change_compilers(const char *what) {
   }
 }
 
-/* A kernel whose text, and the file that this is said to be, are in the environment; or, with options, by hand. */
+/* A kernel whose text and file name are in the environment; with options, it is handwritten code. */
 static void compile_text(gk_device *device) {
   const char *options = getenv("CACHE_TEST_OPTIONS"), *changed = getenv("CACHE_TEST_CHANGED");
   const gk_source source = {getenv("CACHE_TEST_FILE"), getenv("CACHE_TEST_TEXT"), 0, NULL, 0, NULL, NULL};
@@ -115,7 +115,7 @@ static void compile_text(gk_device *device) {
   new_graph(device, &(const gk_list)GK_LIST(list, tasks, slots), 0);
 }
 
-/* The first of these, the number of sources that it compiled, and what comes behind that. */
+/* Runs one of the functions above; prints the number of sources that it compiled, and what the function prints. */
 static int work(void (*first)(gk_device *device), void (*second)(gk_device *device)) {
   gk_set_log(GK_LOG_WARN, print_warning, NULL);
   gk_device *device = new_device("cuda", 0);
@@ -141,7 +141,7 @@ static char base[] = "/tmp/gk-cuda-cache-XXXXXX", folder[64], cache_setting[80];
 static char first[64 * 1024], last[64 * 1024]; /* what processes said */
 static size_t turn; /* the case of a table; a failure tells it */
 
-/* A new process compiles so many sources. `setting`: for its environment, or NULL. */
+/* A new process compiles that many sources. `setting`: for its environment, or NULL. */
 static void run(const char *word, const char *setting, int compiles) {
   elsewhere_run(&(elsewhere_case){.settings = {cache_setting, setting}, .word = word}, last, sizeof last);
   char *count = strstr(last, "COMPILED ");
@@ -154,13 +154,13 @@ static void run_first(const char *word, const char *setting, int compiles) {
   strcpy(first, last);
 }
 
-/* It also says the same as the first one. */
+/* It also prints the same as the first one. */
 static void run_same(const char *word, const char *setting, int compiles) {
   run(word, setting, compiles);
   assert_string_equal(first, last);
 }
 
-/* How many entries the folder has, and the path of one. */
+/* The number of entries in the folder, and the path of one. */
 static int count_entries(char path[PATH_MAX]) {
   int count = 0;
   DIR *listing = opendir(folder);
@@ -228,7 +228,7 @@ CACHE_TEST(cache_may_be_off) {
   expect_entries(0);
 }
 
-/* Before 12.4 drivers take none of gk's images, and COPY and FILL are compiled, too. */
+/* Drivers before 12.4 take none of gk's images, so COPY and FILL are compiled, too. */
 CACHE_TEST(copy_and_fill_are_kept) {
   run_first("list", "SIMGPU_VERSION=11.4", 2);
   run_same("list", "SIMGPU_VERSION=11.4", 0);
@@ -269,7 +269,7 @@ static void replace(const gki_cache_key *key, const char *image, size_t size, co
   free(bytes);
 }
 
-/* Whole, but not what it should be: the driver says so, or it isn't put together as it ought to be. */
+/* Whole files with wrong content: the driver refuses the image, or the parts don't fit each other. */
 CACHE_TEST(refused_entry_is_replaced) {
   static const struct { const char *image; size_t size; uint64_t said; } wrong[] = {
       {"nonsense", 8, 8}, {"nonsense", 8, 0}, {"nonsense", 8, 9}, {"nonsense", 8, UINT64_MAX}, {"", 0, 1}};
@@ -300,7 +300,7 @@ CACHE_TEST(warnings_are_said_again) {
   if (!said || !strstr(said, "a.c(3): warning: odd")) fail_msg("%s", last);
 }
 
-/* Where a source lies is no matter, unless that may get into what is made of it; what it includes may change unseen. */
+/* The place of a source doesn't matter, unless the text can depend on it. Files that it includes may change unseen. */
 CACHE_TEST(key_is_of_what_matters) {
 #define ONE "GK_KERNEL(one, (inout(int, sum))) {"
 #define INCLUDING "#if 0\n # /* and */ include \"other.h\"\n#endif\n" ONE "}\n"
@@ -317,7 +317,7 @@ CACHE_TEST(key_is_of_what_matters) {
   }
 }
 
-/* Which file a compiler is of is looked at, as another one of the same version may lie there tomorrow. */
+/* The compiler's file is part of the key, as another file of the same version may be installed there later. */
 TEST(compilers_know_their_files) {
   for (size_t k = 0; k + 1 < GK_COUNT(libraries); ++k) {
     const char *name;
@@ -334,7 +334,7 @@ TEST(compilers_know_their_files) {
   }
 }
 
-/* Each of these by itself makes another entry. */
+/* Each of these alone makes another entry. */
 CACHE_TEST(key_is_of_the_compiler_and_the_options) {
   static const struct { const char *setting, *options, *text; } turns[] = {
       {"SIMGPU_ARCH=90", NULL, NULL}, {"SIMGPU_ARCH=100", NULL, NULL}, /* cubin and PTX for the same */
@@ -356,7 +356,7 @@ CACHE_TEST(key_is_of_the_compiler_and_the_options) {
   unsetenv("SIMGPU_NVRTC");
 }
 
-/* All start at once on an empty folder. */
+/* All processes start at once on an empty folder. */
 CACHE_TEST(many_processes_at_once) {
   enum { COUNT = 50 };
   pid_t children[COUNT];

@@ -1,17 +1,17 @@
-/* Work of another library on CUDA: recorded into the graph, wherever its task stands, and again when what it got was
- * bound to something else. */
+/* Library calls on CUDA: recorded into the graph, wherever their task is, and recorded again when their slots are bound
+ * to other values. */
 #include "lists.h"
 
 static int on_host;
 static void count_on_host(void *data) { ++*(int *)data; }
 
-/* What no capture takes. */
+/* No capture takes these. */
 static gk_result wait_there(UNUSED const gk_value *args, void *native) {
   (void)cu.cuStreamSynchronize(native);
   return GK_OK;
 }
 
-/* Fit for a graph, but for no body. */
+/* Allowed in a graph, but not in a body. */
 static gk_result ask_host(UNUSED const gk_value *args, void *native) {
   return cu.cuLaunchHostFunc(native, count_on_host, &on_host) == CUDA_SUCCESS ? GK_OK : GK_ERROR_DEVICE;
 }
@@ -29,7 +29,7 @@ TEST_IN_MODES(test_recorded) {
   called = 0;
   BIND(graph, {X, x});
   gk_bind_int(graph, BYTE, 1);
-  assert_int_equal(called, 0); /* it gets what isn't on the device yet */
+  assert_int_equal(called, 0); /* it gets a value that isn't on the device yet */
   run_to_end(graph, 0);
   assert_int_equal(int_at(device, x), 0x01010102);
   check_run(graph, GK_UNCHANGED, 1);
@@ -44,7 +44,7 @@ TEST_IN_MODES(test_recorded) {
   BIND(graph, {X, x});
   for (int k = 0; k < 2; ++k) assert_fails(GK_ERROR_UNSUPPORTED, "(fill_bytes)", waited_for(graph, 0));
   call_answer = GK_OK;
-  check_run(graph, GK_BY_RECORDING, 5); /* the failed launches didn't come to it */
+  check_run(graph, GK_BY_RECORDING, 5); /* the failed launches didn't reach it */
   check_run(graph, GK_UNCHANGED, 5);
 }
 
@@ -52,7 +52,7 @@ static gk_result fill_factor(const gk_value *args, void *native) {
   return fill_bytes((const gk_value[]){args[0], {.i32 = ((const line *)args[1].ptr)->factor}}, native);
 }
 
-/* A struct that was bound anew is another one, though it may lie where the last one did, as in a graph that yields. */
+/* A struct that is bound anew counts as another one, though its address may be the same, as in a graph that yields. */
 TEST_IN_MODES(test_struct) {
   LIST(yielding, GK_CALL(fill_factor, X, LINE), GK_CHECKPOINT(HERE, FLAG), GK_END);
   LIST(plain, GK_CALL(fill_factor, X, LINE));
@@ -67,7 +67,7 @@ TEST_IN_MODES(test_struct) {
   }
 }
 
-/* What waits in a queue keeps what was recorded for it. */
+/* A launch that is queued keeps what was recorded for it. */
 TEST_ON_CUDA(test_recorded_again_behind_others) {
   LIST(list, GK_CALL(fill_bytes, X, BYTE));
   gk_graph *graph = new_graph(device, &list, 0);
@@ -114,7 +114,7 @@ static gk_result note_given(const gk_value *args, UNUSED void *native) {
   return GK_OK;
 }
 
-/* Also of the first slot, the list's own value. */
+/* Also for the first slot, with the list's own value. */
 TEST_ON_CUDA(test_first_value) {
   static const gk_slot_desc one[] = {GK_DEFAULT(X, int, 33)};
   LIST_OVER(one, list, GK_CALL(note_given, X));
@@ -147,7 +147,7 @@ static gk_result download(const gk_value *args, UNUSED void *native) {
   return gk_download(own_device, &x, args[0].ptr, sizeof x);
 }
 
-/* It would wait for the launch that it is part of. */
+/* The call would wait for the launch that it is part of. */
 TEST_IN_MODES(test_call_of_its_own_device) {
   LIST(list, GK_RUN(add, N, X, A), GK_CALL(download, X));
   own_device = device;
@@ -157,7 +157,7 @@ TEST_IN_MODES(test_call_of_its_own_device) {
   assert_int_equal(int_at(device, x), 7);
 }
 
-/* What the creation comes to whose first call of that entry fails so. */
+/* The result of a creation in which the first call of that entry fails with that code. */
 static const gk_list *created;
 static gk_result create(gk_device *device, gk_graph **graph) { return gk_graph_create(device, created, 0, graph); }
 static gk_result create_failing(gk_device *device, const gk_list *list, const char *entry, CUresult code,
@@ -166,7 +166,7 @@ static gk_result create_failing(gk_device *device, const gk_list *list, const ch
   return fail_entry(device, entry, code, create, graph);
 }
 
-/* In a body, and the driver says it only in the end: these codes are of what was done to the capture, others aren't. */
+/* In a body, and the driver says it only at the end: these codes are about the capture, others aren't. */
 TEST_ON_CUDA(test_capture_ends_badly) {
   LIST(list, GK_IF(FLAG), GK_CALL(do_nothing, A), GK_END);
   static const int codes[2][4] = {
@@ -212,8 +212,8 @@ TEST_IN_MODES(test_forked) {
   assert_int_equal(int_at(device, x), 0x03030303);
 }
 
-/* What a library makes of its own beside what it puts on the stream: no child graph can hold a conditional node, a
- * whole graph can. `spoils`: at that call the capture goes wrong behind it. */
+/* Nodes that a library adds besides its work on the stream: no child graph can hold a conditional node, a whole graph
+ * can. `spoils`: the capture goes wrong after this call. */
 static int spoils, added;
 static gk_result add_condition(const gk_value *args, void *native) {
   CUstreamCaptureStatus status;
@@ -289,7 +289,7 @@ TEST_ON_CUDA(test_host_function_at_the_top) {
   }
 }
 
-/* gk sees it before the driver does, whenever that would; the list runs all the same. */
+/* gk sees it before the driver does. The list runs all the same. */
 TEST_ON_CUDA(test_unfit_for_a_body) {
   static const char *const noes[] = {NULL, "types"};
   for (size_t k = 0; k < GK_COUNT(noes); ++k) {
@@ -307,7 +307,7 @@ TEST_ON_CUDA(test_unfit_for_a_body) {
   }
 }
 
-/* What was begun of a graph that decides by itself is gone when the host gates the list after all, and fails at it. */
+/* When the host gates a list after all, the begun native graph is gone, and so is the failure. */
 TEST_ON_CUDA(test_unfit_and_each_call_fails) {
   new_graph(device, &in_loop, 0); /* its kernels stay loaded */
   const size_t alive = alive_but_memory();
@@ -325,7 +325,7 @@ LIST(waiting, GK_IF(FLAG), GK_CALL(wait_there, X), GK_END);
 LIST(adding, GK_IF(FLAG), GK_CALL(add_condition, X, BYTE), GK_END);
 LIST(asking, GK_IF(FLAG), GK_CALL(ask_host, X), GK_END);
 
-/* Where values come late, so does the refusal. */
+/* Where values come late, the refusal comes late, too. */
 TEST_ON_CUDA(test_unfit_at_launch) {
   static const struct { const gk_list *list; gk_result result; const char *words, *also; } turns[] = {
       {&waiting, GK_ERROR_INVALID, "task 1 (wait_there)", ""},
@@ -342,7 +342,7 @@ TEST_ON_CUDA(test_unfit_at_launch) {
   assert_int_equal(on_host, 1);
 }
 
-/* What only the driver knows to be unfit: it says at which node. */
+/* A node that only the driver refuses: the message names it. */
 TEST_ON_CUDA(test_blamed) {
   LIST(list, GK_RUN(add, N, X, A), GK_IF(FLAG), GK_CALL(fill_bytes, X, BYTE), GK_END);
   CUdeviceptr managed;

@@ -1,4 +1,4 @@
-/* Whether a cancel that comes as a launch on CUDA begins can be lost: the backend's source on a model of memory. */
+/* A cancel that comes while a launch on CUDA begins isn't lost: the backend's source on a model of memory. */
 #include "unit/support/memory_model.h"
 #include "cuda/build.h"
 #include "cuda/launch.h"
@@ -18,13 +18,13 @@ static void begin_launch(void) {
   gki_cuda_publish_number(&graph, &launch, number);
 }
 
-/* As gk_cancel does. */
+/* What gk_cancel does. */
 static void cancel(void) {
   model_store(&word, 1, sizeof word, memory_order_relaxed);
   (void)gki_cuda_cancel(&graph);
 }
 
-/* left: what a cancel left of a launch of this number that the driver didn't take, or 0. */
+/* left: the word that a cancel of a launch with this number left, when the driver didn't take that launch; or 0. */
 static void check(void (*first)(void), void (*other)(void), uint64_t left) {
   bool over = false;
   for (uint32_t at = 0; !over; ++at) {
@@ -48,7 +48,7 @@ TEST(test_one_of_both_sees_a_cancel) {
     }
 }
 
-/* Without a cancel nothing is stopped, whatever was left behind. */
+/* Without a cancel nothing is stopped, though an earlier cancel left its word behind. */
 TEST(test_nothing_is_stopped_by_itself) {
   for (number = 1; number <= 3; ++number)
     for (uint64_t left = 0; left <= number; ++left) {

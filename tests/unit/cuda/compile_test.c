@@ -16,7 +16,7 @@ enum { SCALE_LINE = __LINE__ - 6 };
 
 /* ---- which one is chosen ----------------------------------------------------------------------------------------- */
 
-enum { NEWEST = 99000 }; /* a driver that takes whatever there is */
+enum { NEWEST = 99000 }; /* a driver that takes every version */
 
 static const gki_nvrtc nvrtc_11_8 = {.version = 11080, .architectures = {35, 52, 70, 75, 80, 86, 87, 89, 90},
                                      .architecture_count = 9};
@@ -25,7 +25,7 @@ static const gki_nvrtc nvrtc_12_4 = {.version = 12040, .architectures = {50, 60,
 static const gki_nvrtc nvrtc_13_0 = {.version = 13000, .architectures = {75, 80, 86, 89, 90, 100, 103, 120},
                                      .architecture_count = 8};
 
-/* The better ones rank higher; 0 can't be used. */
+/* Better compilers rank higher; 0 can't be used. */
 static const struct { const gki_nvrtc *nvrtc; int architecture, driver, rank, made_for; bool is_ptx, may_be_refused; }
 ranked[] = {
     {&nvrtc_12_4, 89, 12040, 5, 89, false, false},  /* just this device */
@@ -78,7 +78,7 @@ static void print_log(UNUSED void *user, gk_log_level level, const char *line) {
   if (level == GK_LOG_WARN) printf("log: %s\n", line);
 }
 
-/* More warnings than a message has room for, and an error behind them. */
+/* More warnings than a message can hold, and an error behind them. */
 static void give_long_log(void) {
   static char log[12 * 1024] = "(1): warning: w";
   while (strlen(log) < sizeof log - 64) strcat(log, "\ncloth(2): warning: w");
@@ -196,7 +196,7 @@ static const elsewhere_case compiled[] = {
     COMPILE(SET_13(FAILS "GetProgramLog:2"), "GK_OK: "),
     COMPILE(SET_13("OPTIONS= -DA=1  --use_fast_math\t-I/x "),
             "GK_OK:  --gpu-architecture=sm_90 -DA=1 --use_fast_math -I/x", "$"),
-    /* Options that name a GPU say what is made, whatever the compiler was chosen for. */
+    /* If options name a GPU, the result is for that GPU, not for the device. */
     COMPILE(SET_13("OPTIONS=-DA -arch=compute_90", FAILS "GetCUBIN:2"), "GK_OK:  -DA -arch=compute_90", "$"),
     COMPILE(SET_13("OPTIONS=--gpu-architecture  compute_80 -DA", FAILS "GetCUBIN:2"),
             "GK_OK:  --gpu-architecture compute_80 -DA", "$"),
@@ -302,7 +302,7 @@ static gki_compiled compile_scale(const gki_cuda_compiler *compiler) {
   return image;
 }
 
-/* For every architecture that it knows, through the choice that a device of it would lead to. */
+/* For every architecture that it knows, by the choice that a device of that architecture leads to. */
 TEST(kernels_compile_for_each_architecture) {
   const gki_nvrtc *nvrtc = real_compiler().nvrtc;
   for (int k = 0; k < nvrtc->architecture_count; ++k) {
@@ -328,7 +328,7 @@ TEST(ptx_names_its_architecture) {
   gki_compiled_free(&image);
 }
 
-/* What a real one says of a kernel whose text isn't right begins and goes on so. NULL: as it is composed. */
+/* The beginning and the rest of a real compiler's message about a wrong kernel. NULL: the text as it is composed. */
 static const char *check_refusal(const gk_kernel *kernel, const char *text, const char *begin, const char *words) {
   gki_cuda_compiler compiler = real_compiler();
   gki_compiled image;
@@ -376,7 +376,7 @@ TEST(errors_name_each_file) {
   }
 }
 
-/* In macros where they were used; by hand, for CUDA alone, by the text's own #line directives. */
+/* In macros where the macro is used; in handwritten code where its own #line directives say, for CUDA alone. */
 TEST(errors_are_where_they_were_written) {
   static const struct { gk_source source; const char *kernel, *text, *begin, *words; } turns[] = {
       {{.file = "a/cloth.c", .text = "\n\nGK_KERNEL(one, (inout(int, x), in(flot, y))) {\n  x[i] = 1;\n}\n"}, "one",

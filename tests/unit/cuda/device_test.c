@@ -30,7 +30,7 @@ TEST_ON_CUDA(test_no_such_device) {
   }
 }
 
-/* What is current to the caller stays so, whatever is called. */
+/* No call changes the caller's current context. */
 TEST_ON_CUDA(test_context_is_left_alone) {
   int *memory = int_on(device, 3);
   assert_int_equal(int_at(device, memory), 3);
@@ -68,7 +68,7 @@ TEST_ON_CUDA(test_host_memory) {
   gk_free(device, far);
 }
 
-/* Whichever is freed first. */
+/* In either order of freeing. */
 TEST_ON_CUDA(test_blocks_of_host_memory) {
   const size_t alive = sim->alive(SIMGPU_ALL);
   for (int first = 0; first < 3; ++first) {
@@ -92,7 +92,7 @@ TEST_ON_CUDA(test_overlapping_copies) {
   ASSERT_INTS(memory, 1, 2, 3, 4, 5, 7, 5, 7);
 }
 
-/* Memory in between is given back, whichever call fails. */
+/* The memory in between is given back, whichever call fails. */
 TEST_ON_CUDA(test_overlapping_copies_fail) {
   int *memory = ints_on(device, (const int[]){1, 2, 3, 4}, 4);
   const size_t alive = sim->alive(SIMGPU_ALL);
@@ -102,7 +102,7 @@ TEST_ON_CUDA(test_overlapping_copies_fail) {
   }
 }
 
-/* Where the device sees page-locked memory elsewhere, or that can't be asked, there is none. */
+/* Without page-locked memory: the device sees it at another address, or the driver can't be asked. */
 TEST_ON_CUDA(test_host_memory_elsewhere) {
   const size_t alive = sim->alive(SIMGPU_ALL);
   sim->answer_no("P13");
@@ -135,7 +135,7 @@ TEST_ON_CUDA(test_memory_of_the_host_is_refused) {
   assert_null(gk_bound(graph, X));
   assert_ok(gk_bind(graph, UNREAD, obtained));
   assert_fails(GK_ERROR_INVALID, "a call before it failed: gk_bind: slot 1 (X)", gk_launch(graph, 0));
-  BIND(graph, {X, on_device + 1}, {FLAG, on_device}); /* all that the device can touch, whatever gave it */
+  BIND(graph, {X, on_device + 1}, {FLAG, on_device}); /* all memory that the device can touch, from any allocator */
   for (int k = 0; k < 2; ++k) { /* the end of a block has no bytes, whether the driver knows that address or not */
     BIND(graph, {TO, k ? page + 1 : on_device + 4});
     assert_fails(GK_ERROR_INVALID, "slot 4 (TO) has 0 bytes, and task 2 (TO = X) touches byte 3", gk_launch(graph, 0));
@@ -147,8 +147,7 @@ TEST_ON_CUDA(test_memory_of_the_host_is_refused) {
   free(obtained);
 }
 
-/* A device that reaches it (HMM, ATS) gets it; on one that says so and doesn't, as it might on one that gk can't ask,
- * the context fails. */
+/* A device that reaches such memory (HMM, ATS) gets it. If it says so and doesn't, the context fails. */
 CLEAN(test_memory_of_the_host_where_it_is_reached) {
   static const int tried[] = {X, FLAG, TO};
   for (size_t n = 0; n < GK_COUNT(tried); ++n) {
@@ -169,10 +168,10 @@ CLEAN(test_memory_of_the_host_where_it_is_reached) {
   assert_int_equal(of_host[TO - 1], 8);
 }
 
-/* ---- what is asked for as a device is opened --------------------------------------------------------------------- */
+/* ---- what opening a device asks for ------------------------------------------------------------------------------ */
 
 static gki_cuda_driver right;
-static int streams, unexpected; /* entries can't be left by a failed assertion */
+static int streams, unexpected; /* a failed assertion can't end the test within an entry */
 static CUresult create_nothing(CUstream *stream, UNUSED unsigned int flags) {
   *stream = (CUstream)&streams; /* nothing to give back, as that failed */
   return CUDA_ERROR_UNKNOWN;
@@ -194,11 +193,11 @@ static CUresult say_odd(int *value, CUdevice_attribute attribute, CUdevice devic
 }
 static CUresult create_stream(CUstream *stream, unsigned int flags) {
   ++streams;
-  unexpected += flags != CU_STREAM_NON_BLOCKING; /* others' default stream neither waits nor is waited for */
+  unexpected += flags != CU_STREAM_NON_BLOCKING; /* no wait for the default stream, or by it */
   return right.cuStreamCreate(stream, flags);
 }
 
-/* Contexts come and go while others capture streams, which may forbid it to threads that aren't relaxed. */
+/* Contexts come and go while other code captures streams, which may forbid that to threads that aren't relaxed. */
 static int changes;
 static void expect_relaxed(void) {
   CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
@@ -259,7 +258,7 @@ TEST_ON_CUDA(test_opened) {
 
 TEST_ON_CUDA(test_listed) {
   gk_device *first = new_device(NULL, 0), *again = new_device("cuda", 0);
-  assert_string_equal(gk_device_describe(first)->backend, "cuda"); /* it comes before OpenMP */
+  assert_string_equal(gk_device_describe(first)->backend, "cuda"); /* CUDA comes before OpenMP */
   discard(first);
   assert_int_equal(int_at(again, int_on(again, 4)), 4);
 }

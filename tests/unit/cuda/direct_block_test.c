@@ -1,5 +1,5 @@
-/* Single loops and branches in graphs that are made by hand: they run as a list would, in one another too, on every
- * driver that has conditional nodes; a driver's failure leaves nothing behind. */
+/* Single loops and branches in graphs that are made by hand run as a list would, also inside each other, on every
+ * driver with conditional nodes. A driver's failure leaves nothing behind. */
 #include "unit/support/chance.h"
 #include "hand.h"
 
@@ -16,7 +16,7 @@ static void begin_graph(gk_device *device) {
   whole = new_cu_graph();
 }
 
-/* What was logged, once more from the start. */
+/* Takes the log, and begins a new one. */
 static void assert_traced(gk_device *device, const char *letters) {
   static int there[4096];
   char text[4096];
@@ -112,7 +112,7 @@ static CUgraphNode build(gk_device *device, const char *text, CUgraph into, CUgr
   return after;
 }
 
-/* The program logs this, twice: nothing is left of the launch before. */
+/* The program logs this, twice: the first launch leaves nothing behind. */
 static void check_program(gk_device *device, const char *text, const char *letters) {
   begin_graph(device);
   flags = ints_on(device, NULL, 128);
@@ -135,7 +135,7 @@ TEST_ON_HAND(test_each_by_itself) {
   for (size_t k = 0; k < GK_COUNT(programs); ++k) check_program(device, programs[k][0], programs[k][1]);
 }
 
-/* The handle of a DO_WHILE is 0 once it has ended, and yet it is entered again. */
+/* The handle of a DO_WHILE is 0 after it has ended, and the loop is entered again all the same. */
 TEST_ON_HAND(test_own_kernels) {
   check_program(device, "^E0{i|e}^W0{w}", "e");
   check_program(device, "^E3{i|e}^W3{w}", "iwww");
@@ -212,7 +212,7 @@ TEST_ON_HAND(test_empty_bodies) {
   check_graph(device, "z");
 }
 
-/* The decision comes behind all that a body holds, wherever it ends. */
+/* The decision comes behind everything that a body holds, however it ends. */
 TEST_ON_HAND(test_decision_is_last) {
   begin_graph(device);
   int *left = int_on(device, 3), *sum = int_on(device, 0);
@@ -278,7 +278,7 @@ TEST_ON_HAND(test_without_conditional_nodes) {
                gk_cuda_begin(other, GK_OP_IF, NULL, 0, new_cu_graph(), NULL, 0, &b));
 }
 
-/* What a device keeps for loops goes with it, whose ever its stream is. */
+/* What a device keeps for loops goes with it, for loops on any stream. */
 TEST_ON_HAND(test_on_a_shared_stream) {
   gk_cuda_sharing sharing = GK_CUDA_SHARE(hand_context, hand_stream);
   gk_device *other = NULL;
@@ -323,7 +323,7 @@ TEST_ON_HAND(test_every_call_fails) {
   }
 }
 
-/* What couldn't be completed can be, once the driver does as it is told. */
+/* A block that couldn't be completed can be completed later, when the driver works again. */
 TEST_ON_HAND(test_completed_later) {
   FOR_EACH_CALL(k, failed) {
     begin_graph(device);
@@ -357,7 +357,7 @@ TEST_ON_HAND(test_lost) {
   driver_is_lost = true;
 }
 
-/* Each launch makes so many passes. */
+/* Each launch makes that many passes. */
 static void check_passes(gk_device *device, const int *passes, int wanted) {
   const CUgraphExec exec = new_exec(whole);
   for (int k = 1; k <= 2; ++k) {
@@ -381,7 +381,7 @@ TEST_ON_HAND(test_many_bounded_loops) {
   check_passes(device, passes, 2 * LOOPS);
 }
 
-/* Loops in one another count apart, each anew when it is entered. */
+/* Loops in one another count separately, and begin at 0 when they are entered. */
 TEST_ON_HAND(test_bounds_in_one_another) {
   begin_graph(device);
   int *endless = int_on(device, 1), *passes = int_on(device, 0);

@@ -36,14 +36,14 @@ TEST_ON_HAND(test_refused) {
   INVALID("of the graph that the list was added to", gk_cuda_arm(w.graph, new_exec(other), 0));
   gk_bind_int(w.graph, X, 1); /* a failed bind is told when it counts */
   INVALID("a call before it failed", gk_cuda_arm(w.graph, w.exec, 0));
-  assert_int_equal(run_armed(&w, 0)->launch, 1); /* what was refused took no number and lost nothing */
+  assert_int_equal(run_armed(&w, 0)->launch, 1); /* the refused call took no number and lost nothing */
   assert_int_equal(int_at(device, w.x), 3);
   graph = new_graph(device, &loop, 0);
   INVALID("call gk_launch", gk_cuda_arm(graph, w.exec, 0));
   INVALID("gk_cuda_disarm: graph loop is one of gk_graph_create", gk_cuda_disarm(graph));
 }
 
-/* The driver may mind a graph only after some of the list's nodes: that is no failure of the device's, either. */
+/* The driver may refuse a graph only after some of the list's nodes: that isn't a failure of the device, either. */
 TEST_ON_HAND(test_refused_on_the_way) {
   world w = world_of(device);
   gk_cuda_block block;
@@ -55,7 +55,7 @@ TEST_ON_HAND(test_refused_on_the_way) {
   INVALID("the graph must be alive", gk_cuda_add(device, &loop, 0, block.body[0], NULL, 0, &w.graph, &w.last));
 }
 
-/* Devices of their own, since what was found out about one is kept. */
+/* Devices of their own, since what gk finds out about a device is kept. */
 TEST_ON_HAND(test_drivers_that_cannot) {
   static const struct { const char *no, *says; } cases[] = {{"P1d", "arming updates a node"},
                                                             {"P1a", "has no conditional nodes for it"}};
@@ -137,7 +137,7 @@ TEST_ON_HAND(test_memory_runs_out) {
   }
 }
 
-/* No status will come any more, and that is said. */
+/* No status will come, and the message says that. */
 TEST_ON_HAND(test_lost) {
   world w = world_with(device, &loop, 0);
   arm(&w);
@@ -167,7 +167,7 @@ TEST_ON_HAND(test_device_closed_first) {
   assert_fails(GK_ERROR_DEVICE, "was closed", gk_cuda_arm(w.graph, w.exec, 0));
 }
 
-/* ---- captures of others ------------------------------------------------------------------------------------------ */
+/* ---- captures of other code -------------------------------------------------------------------------------------- */
 
 static CUstream begin_capture(bool blocking) {
   CUstream stream;
@@ -176,7 +176,7 @@ static CUstream begin_capture(bool blocking) {
   return stream;
 }
 
-/* gk waits for the whole context, which a capture forbids. That of a blocking stream is told beforehand. */
+/* gk waits for the whole context, which a capture forbids. For a blocking stream the driver says that beforehand. */
 static void end_capture(CUstream stream, bool blocking) {
   CUgraph captured;
   assert_int_equal(cu.cuStreamEndCapture(stream, &captured),
@@ -196,7 +196,7 @@ TEST_ON_HAND(test_disarmed_while_captured) {
   }
 }
 
-/* A launch may be under way then: its memory isn't the next graph's. */
+/* A launch may be under way then: the next graph doesn't get its memory. */
 TEST_ON_HAND(test_destroyed_while_captured) {
   for (int blocking = 0; blocking < 2; ++blocking) {
     world w = world_with(device, &loop, 0);

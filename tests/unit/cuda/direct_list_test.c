@@ -1,4 +1,4 @@
-/* Lists in graphs of a program's own: they run where they were put, with what was bound and memory of their own. */
+/* Lists in a program's own graphs run where it put them, with the bound memory and memory of their own. */
 #include "cuda/backend.h"
 #include "runtime/graph.h"
 #include "cuda/launch.h"
@@ -20,13 +20,13 @@ TEST_ON_HAND(test_between_others) {
     assert_int_equal(status->state, GK_FINISHED);
     assert_int_equal(status->loops[0].passes, 4);
     assert_int_equal(status->applied, GK_BY_TABLE);
-    ASSERT_VALUES({behind, 4 * k}, {before, k}); /* what comes behind waits for all of it */
+    ASSERT_VALUES({behind, 4 * k}, {before, k}); /* the next node waits for all of it */
   }
   assert_int_equal(run_armed(&w, 0)->applied, GK_UNCHANGED);
   assert_int_equal(int_at(device, behind), 24);
 }
 
-/* Neither loops nor checkpoints, and its end is known all the same. */
+/* Without loops and checkpoints the end is known, too. */
 TEST_ON_HAND(test_straight) {
   LIST(two, GK_RUN(add, N, X, A), GK_RUN(add, N, X, A));
   world w = world_with(device, &two, 0);
@@ -40,14 +40,14 @@ TEST_ON_HAND(test_straight) {
   assert_int_equal(int_at(device, w.x), 2);
 }
 
-/* A bad count is told of the arming that had it; a launch that wasn't armed by itself isn't told of, here either. */
+/* A bad count is told for the arming that had it. For a launch that wasn't armed itself it isn't told, here either. */
 TEST_ON_HAND(test_bad_count) {
   LIST(list, GK_FILL(X, N, 7), GK_DO_WHILE(FLAG), GK_RUN(add, COUNT, LEFT, A), GK_END);
   world w = world_with(device, &list, 0);
   set_int(device, w.flag, 1); /* its loop ends by the bad count alone */
   gk_bind_int(w.graph, N, 2);
   arm(&w);
-  for (int k = 0; k < 2; ++k) { /* once more it ends so, told or not */
+  for (int k = 0; k < 2; ++k) { /* it ends so once more, told or not */
     hand_launch(w.exec);
     INVALID("task 0 (X = 7): 2 elements of 4 bytes, by slot 3 (N), from byte 0 of slot 1 (X) on, which has 4 bytes",
             gk_poll(w.graph, NULL));
@@ -150,7 +150,7 @@ TEST_ON_HAND(test_own_memory) {
   ASSERT_INTS(gk_bound(w.graph, OWN), 9, 9, 3);
 }
 
-/* Kernels with code by hand have what was bound in their own nodes. */
+/* Kernels with handwritten code have the bound values in their own nodes. */
 BY_HAND_KERNEL(mine, "x[0] += a");
 
 TEST_ON_HAND(test_code_by_hand) {
@@ -160,7 +160,7 @@ TEST_ON_HAND(test_code_by_hand) {
   int x = 0, flag = 0, a = 1;
   for (int k = 1; k <= 6; ++k) {
     if (k % 3) gk_bind_int(w.graph, A, a = 10 * k);
-    if (k == 3 || k == 4) instantiate_again(&w); /* its nodes have what they began with, whatever was bound since */
+    if (k == 3 || k == 4) instantiate_again(&w); /* its nodes have their first values */
     assert_int_equal(run_armed(&w, 0)->applied, k % 3 ? GK_BY_NODES : GK_UNCHANGED);
     x += 3 * a;
     flag += a;
@@ -171,7 +171,7 @@ TEST_ON_HAND(test_code_by_hand) {
   INVALID("of the graph that the list was added to", gk_cuda_arm(w.graph, new_exec(other), 0));
 }
 
-/* An arming that fails, whichever call it is, leaves the exec armed with what it was before. */
+/* An arming that fails, at any call, leaves the exec armed as it was before. */
 TEST_ON_HAND(test_armed_as_before) {
   LIST(list, GK_RUN(mine, GK_ONE, X, A), GK_RUN(mine, GK_ONE, FLAG, A));
   FOR_EACH_CALL(k, failed) {

@@ -18,7 +18,7 @@ static bool holds(CUgraph graph, CUgraphNode node) {
   return k < count;
 }
 
-/* Of that kind, in the graph that is told, and not in the whole one if it is in a body. */
+/* A node of that kind, in the named graph; if it is in a body, not in the whole graph. */
 static CUgraphNode expect(gk_graph *graph, int32_t label, size_t task, CUgraphNodeType type, bool in_body) {
   CUgraph whole, in;
   CUgraphNode node;
@@ -48,7 +48,7 @@ static void change_pattern(gk_device *device, gk_graph *graph, int32_t label, si
   discard(context);
 }
 
-/* A SWITCH made of IF nodes answers the first of them. */
+/* A SWITCH made of IF nodes answers with the first of them. */
 CLEAN(test_switch_of_if_nodes) {
   LIST(list, GK_SWITCH(FLAG), GK_CASE, GK_FILL(X, N, 3), GK_END, GK_CASE, GK_FILL(X, N, 4), GK_END, GK_END);
   sim->answer_no("P9a");
@@ -74,7 +74,7 @@ TEST_ON_CUDA(test_change_a_kernel_node) {
   }
 }
 
-/* The graph of resumed launches has nodes of its own, and is made when it is asked for. */
+/* The graph of resumed launches has nodes of its own. It is made when the program asks for it. */
 #define THREE GK_FILL(X, N, 1), GK_FILL(X, N, 2), GK_FILL(X, N, 3)
 LIST(skipping, THREE, THREE, THREE, GK_FILL(X, N, 1), /* skipped by an IF node around them */
      GK_CHECKPOINT(HERE, FLAG), GK_FILL(Y, N, 2), GK_END);
@@ -100,7 +100,7 @@ TEST_ON_CUDA(test_variants) {
   assert_true(!fresh && !execs[0]);
 }
 
-/* Also where launches are on another stream, which has to follow what making it sends. */
+/* Also where launches are on another stream, which has to wait for the copies that making it sends. */
 TEST_ON_CUDA(test_made_between_launches) {
   LIST(list, GK_CHECKPOINT(HERE, FLAG), GK_FILL(Y, N, 2), GK_END, GK_CHECKPOINT(THERE, LEFT), GK_RUN(add, N, X, A),
        GK_END);
@@ -225,11 +225,11 @@ TEST_ON_CUDA(test_each_call_fails) {
   }
 }
 
-/* A device that a look finds lost is lost for all that comes later. */
+/* A device that is found lost here is lost for all later calls. */
 CLEAN(test_lost) {
   gk_graph *graph = new_zero_graph(new_device("cuda", 0), &skipping, 0);
   sim->mark();
-  (sim->fail)(4, CUDA_ERROR_ILLEGAL_ADDRESS, SIMGPU_LOST); /* what resumes is being made */
+  (sim->fail)(4, CUDA_ERROR_ILLEGAL_ADDRESS, SIMGPU_LOST); /* the graph that resumes is being made */
   assert_int_equal(gk_cuda_graph(graph, HERE, NULL, NULL), GK_ERROR_DEVICE);
   sim->mark();
   assert_fails(GK_ERROR_DEVICE, "is lost", gk_launch(graph, 0));

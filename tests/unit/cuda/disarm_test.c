@@ -1,4 +1,4 @@
-/* Launches on CUDA that the driver doesn't take: the next one is as if they had never been. */
+/* Launches on CUDA that the driver refuses: the next launch works as if they had never been made. */
 #include "cuda/backend.h"
 #include "runtime/graph.h"
 #include "cuda/launch.h"
@@ -18,7 +18,7 @@ static gk_graph *graph_of(gk_device *device, const gk_list *list) {
   return NEW_GRAPH(device, list, GK_CANCELLABLE, {X, x}, {LEFT, left}, {FLAG, int_on(device, 0)});
 }
 
-/* So many launches wait, end and add 2 to X each, in two passes where there is a loop. */
+/* That many launches wait, end and add 2 to X each, in two passes where there is a loop. */
 static void check_launches(gk_device *device, gk_graph *graph, int count) {
   const gk_status *status = NULL;
   SET_VALUES({x, 0}, {left, 2});
@@ -66,7 +66,7 @@ TEST_ON_CUDA(test_queue_behind) {
   }
 }
 
-/* A cancel that came in time for a launch that the driver then refused stops no other. */
+/* A cancel that was meant for a launch that the driver then refused doesn't stop another launch. */
 TEST_ON_CUDA(test_cancel_of_a_refused_launch) {
   for (size_t l = 0; l < GK_COUNT(lists); l += 2) {
     gk_graph *graph = graph_of(device, lists[l]);
@@ -85,12 +85,12 @@ TEST_ON_CUDA(test_cancel_of_a_refused_launch) {
   }
 }
 
-/* Launches from there, of which a call fails each time, then one that goes through. */
+/* Launches from there, in which one call fails each time, then a launch that succeeds. */
 static void check_target(gk_device *device, gk_graph *graph, int32_t label, int adds) {
   FOR_EACH_CALL(k, failed) {
     gk_bind_int(graph, A, 1);
     (void)FAILING(k, CUDA_ERROR_OUT_OF_MEMORY, failed, run_on_stream(graph, label, NULL));
-    for (int other = 0; other < 2; ++other) { /* and the other way round: the next one that fails has to aim */
+    for (int other = 0; other < 2; ++other) { /* and the reverse: the next launch that fails must set the target */
       set_int(device, x, 0);
       run_to_end(graph, (label != 0) != other ? HERE : 0);
       assert_int_equal(int_at(device, x), other ? 3 - adds : adds);
@@ -98,11 +98,11 @@ static void check_target(gk_device *device, gk_graph *graph, int32_t label, int 
   }
 }
 
-/* Where a launch begins isn't taken for said after a launch that failed to say it, by updating a node or by a copy. */
+/* A launch that failed to tell the device where to begin, by an update or a copy, leaves that to the next launch. */
 CLEAN(test_target_of_the_next) {
   LIST(list, GK_RUN(add, N, X, A), GK_CHECKPOINT(HERE, FLAG), GK_RUN(add, N, X, A), GK_END,
        GK_RUN(decrease, GK_ONE, LEFT));
-  for (int k = 0; k < 2; ++k) { /* devices of their own, since what was found out about one is kept */
+  for (int k = 0; k < 2; ++k) { /* devices of their own, since what gk finds out about a device is kept */
     sim->answer_no(k ? "P1d" : NULL);
     gk_device *device = new_device("cuda", k + 1);
     gk_graph *graph = graph_of(device, &list);

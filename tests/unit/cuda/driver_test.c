@@ -7,7 +7,7 @@
 
 /* ---- in the process of a case ------------------------------------------------------------------------------------ */
 
-static const gki_cuda_driver *driver; /* that this process found */
+static const gki_cuda_driver *driver; /* as this process finds it */
 
 static bool finds(const gki_cuda_driver **found) {
   gki_begin();
@@ -22,7 +22,7 @@ static int starts(void) {
   return count ? *count : -1;
 }
 
-/* The version, then the entries that aren't there. */
+/* The version, then the missing entries. */
 static int say(void) {
   if (!finds(&driver)) return 0;
   printf("%d", driver->version);
@@ -39,7 +39,7 @@ static int logged(void) {
   return !finds(&driver);
 }
 
-/* What failed is tried again; what went well isn't. */
+/* A failed start is tried again, a good one isn't repeated. */
 static int again(void) {
   const gki_cuda_driver *second;
   (void)finds(&driver);
@@ -80,7 +80,7 @@ static int threads(void) {
   return 0;
 }
 
-/* What would use or give back anything of a context that is gone doesn't reach the driver, which answers 801 here. */
+/* Calls that use or give back something of a context that is gone don't reach the driver, which answers 801 here. */
 static int gone(void) {
   if (!finds(&driver)) return 0;
   const gki_cuda_driver *g = gki_cuda_driver_of_gone();
@@ -158,14 +158,14 @@ static const elsewhere_case not_started[] = {
     REFUSES(BOTH, "FAKE_CUDA_DEVICES=0", "cuDeviceGetCount: a text (NAME, 100); see whether"),
     REFUSES(BOTH, "FAKE_CUDA_COUNT_ANSWER=3", "cuDeviceGetCount: a text (NAME, 3)")};
 
-/* What a driver is too old for is NULL, and it isn't asked for it. */
+/* Entries that the driver is too old for are NULL, and gk doesn't ask for them. */
 #define OF_12_3 \
   " cuStreamBeginCaptureToGraph cuStreamGetCaptureInfo cuGraphAddNode cuGraphConditionalHandleCreate cuGraphGetEdges" \
   " cuGraphNodeGetDependencies"
 static const elsewhere_case found[] = {
     SAYS(BOTH, 0, "13000", "$"),
     SAYS(BOTH, VERSION "12040", "12040", "$"),
-    /* Without one that conditional nodes need there is none of those. */
+    /* If one entry for conditional nodes is missing, none of them is used. */
     SAYS(BOTH, LACKS "cuGraphGetEdges",
          "13000" OF_12_3 " cuGraphInstantiateWithParams cuGraphExecNodeSetParams", "$"),
     SAYS(BOTH, LACKS "cuGraphUpload", "13000", "$"), /* something stands in for these */

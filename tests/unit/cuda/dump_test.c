@@ -44,7 +44,7 @@ static size_t count_of(const char *text, const char *words) {
   return count;
 }
 
-/* Outside of labels, that is in the graphs that there are, braces are paired. */
+/* Outside of labels, that is in the graphs, braces are paired. */
 static int depth_of(const char *text) {
   int depth = 0;
   for (bool quoted = false; *text; ++text) {
@@ -94,7 +94,7 @@ TEST_ON_CUDA(test_named) {
   assert_true(count_of(text, "gk: what a yield or resume may skip") > 0);
 }
 
-/* Where the graph that resumes has the same nodes there is no other one. */
+/* Where the graph that resumes has the same nodes there is only one graph. */
 TEST_ON_CUDA(test_all_launches) {
   LIST(yielding, GK_RUN(add, N, X, A), GK_CHECKPOINT(HERE, FLAG), GK_END);
   assert_begins(drawing(new_graph(device, &looping, 0), 0, NULL), "// looping: launches from the top; by gk ");
@@ -109,7 +109,7 @@ TEST_ON_CUDA(test_bodies_left_out) {
   check_all_named(text);
 }
 
-/* Where the driver writes no handles, no node gets a name, so one body is tried and the others aren't. */
+/* Where the driver writes no handles, no node gets a name. Then gk draws one body, and not the others. */
 TEST_ON_CUDA(test_no_handles) {
   gk_graph *graph = ran(device, 0);
   static const char *const noes[] = {"handles", "handles,drawn"};
@@ -147,14 +147,14 @@ TEST_ON_CUDA(test_quotes) {
   assert_int_equal(count_of(text, "label=\"task 0 (add)\\nline | 0x"), 1);
 }
 
-/* What the next file gets. */
+/* The content of the next file. */
 static int free_number(void) {
   const int file = dup(0);
   close(file);
   return file;
 }
 
-/* What is drawn in is closed again. */
+/* The files of drawings are closed again. */
 TEST_ON_CUDA(test_no_file_is_left) {
   gk_graph *graph = ran(device, 0);
   const int free_before = free_number();
@@ -164,7 +164,7 @@ TEST_ON_CUDA(test_no_file_is_left) {
   }
 }
 
-/* Whatever a node is, and whatever a control kernel begins with. */
+/* Each kind of node, and each kind of point that a control kernel begins with. */
 TEST(test_each_kind_is_said) {
   static const gk_node nodes[] = {{.op = GK_OP_WHILE, .name = "LEFT", .source = 3},
                                   {.op = GK_OP_CALL, .name = "library", .source = 5}};

@@ -1,4 +1,4 @@
-/* What embedded_kernels.h uses. */
+/* Functions that embedded_kernels.h uses. */
 #ifndef EMBEDDED_SHARED_H
 #define EMBEDDED_SHARED_H
 #include "gk_kernel.h"

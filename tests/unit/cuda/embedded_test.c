@@ -1,4 +1,4 @@
-/* Kernels that were compiled when this program was built: on the simulated driver, with no NVRTC that works. */
+/* Kernels that were compiled when this program was built, on the simulated driver without a working NVRTC. */
 #include "graphs.h"
 #include "embedded_kernels.h"
 #include "kernel/images.h"
@@ -45,7 +45,7 @@ static void run_list(gk_device *device, const gk_kernel *first) {
   gk_free(device, y);
 }
 
-/* The images in a table of their own, which `change` may change; it answers whether one is in there. */
+/* A table of the images that `change` takes (it answers true), as it leaves them. */
 static const gk_images *changed_images(const gk_images *images, bool (*change)(gk_image *image)) {
   static gk_image each[16];
   static gk_images all;
@@ -70,7 +70,7 @@ static bool damage(gk_image *image) {
   return true;
 }
 
-/* Those that were made of none of this program's files. */
+/* The images that were made of other files than this program's. */
 static bool is_strange(gk_image *image) { return !strstr(image->file, "embedded_kernels"); }
 
 /* As if the source had been changed since. */
@@ -90,7 +90,7 @@ static gk_kernel changed(void) {
   return kernel;
 }
 
-/* A lack of memory is no reason to try the next image, or to compile. */
+/* A lack of memory doesn't make gk try the next image, or compile. */
 static int run_short_of_memory(void) {
   for (uint64_t k = 1; k < 30; ++k) {
     gk_device *device;
@@ -166,7 +166,7 @@ static const turn_of turns[] = {
     {"images", {NONE, "SIMGPU_ARCH=80", "SIMGPU_VERSION=11.4"},
      {"the driver refuses the cubin for sm_80" BUILT ": ", "GK_ERROR_UNSUPPORTED: ", "the driver refuses the PTX for "},
      "for other GPUs"},
-    /* what a compiler that is too new makes is refused, too */
+    /* an image of a compiler that is too new is refused, too */
     {"nothing", {"SIMGPU_NVRTC=13.0", "SIMGPU_ARCH=90", "SIMGPU_VERSION=12.8"},
      {"GK_ERROR_", "made by NVRTC 13.0, cubin for sm_90; it is newer than the driver: update the driver, or install"},
      "found"},

@@ -1,4 +1,4 @@
-/* What the driver executes in a launch is what the plan's dump says: tasks, control kernels and conditional nodes. */
+/* A launch executes what the plan's dump says: tasks, control kernels and conditional nodes. */
 #include "graphs.h"
 #include "unit/support/runtime_kernels.h"
 #include "unit/support/planned.h"
@@ -13,8 +13,8 @@ enum { HERE = 7, THERE, NOWHERE };
 
 typedef struct launch { uint64_t kernels, conditionals; } launch;
 
-/* The device counts when a launch is through, which is a moment after it posted its status: a download is behind that.
- * A WHILE node counts again after each pass. */
+/* The device counts at a launch's end, a moment after it posted the status: a download waits for that. A WHILE node
+ * counts again after each pass. */
 static launch executed(gk_device *device, gk_graph *graph, int32_t label) {
   sim->mark();
   assert_int_equal(run_to_end(graph, label)->state, GK_FINISHED);
@@ -39,8 +39,8 @@ static launch told(const gk_list *list, uint64_t around, const uint32_t *passes,
   return sum;
 }
 
-/* A launch from the top, and one that begins at the first checkpoint: what that skips looks at a word, or is a node
- * that is closed, and counts all the same. one: the same graph does for both, and has a prologue. */
+/* A launch from the top, and one that begins at the first checkpoint. Skipped nodes read a word or are closed, and
+ * count all the same. one: the same graph serves both, and has a prologue. */
 static void check(gk_device *device, const gk_list *list, const uint32_t *passes, bool one) {
   gk_graph *graph = NEW_GRAPH(device, list, 0, {X, int_on(device, 0)}, {Y, int_on(device, 0)}, {Z, int_on(device, 0)},
                               {OFF, int_on(device, 0)}, {ON, int_on(device, 1)});
@@ -61,7 +61,7 @@ TEST_ON_CUDA(test_ten_passes) {
   CHECK(true, list, 1, 10);
 }
 
-/* A step as the soft body's: the demo itself would take a mesh. */
+/* A step like the soft body's: the demo itself would need a mesh. */
 TEST_ON_CUDA(test_step) {
   LIST(list,
        TASK, GK_DO_WHILE(ON, .max_iterations = 4), GK_CHECKPOINT(HERE, OFF), TASK, TASK, TASK, GK_END,

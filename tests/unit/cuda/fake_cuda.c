@@ -1,4 +1,4 @@
-/* A libcuda.so.1 for cuda_driver_test that does as the environment says. FAKE_KIND, by its build: 2: has both
+/* A libcuda.so.1 for driver_test that does what the environment says. FAKE_KIND, by its build: 2: has both
  * cuGetProcAddress; 1: a driver of CUDA 11, has the first alone; 0: an older one, has neither; -1: is no driver. */
 #include "cuda/abi.h"
 #include "gk.h"
@@ -7,7 +7,7 @@
 #include <string.h>
 #pragma GCC visibility push(default)
 
-extern int fake_cuda_starts; /* how often it was started */
+extern int fake_cuda_starts; /* the number of its starts */
 int fake_cuda_starts;
 
 #if FAKE_KIND >= 0
@@ -55,7 +55,7 @@ static void *function_for(const char *name) {
   return strcmp(name, "cuGetErrorString") == 0 ? FUNCTION(error_text) : FUNCTION(nothing);
 }
 
-/* Strict: a version other than the one that gk was written for is a failure of the test. */
+/* Strict: a version other than the one that gk was written for fails the test. */
 static CUresult find(const char *name, void **entry, int version, cuuint64_t flags) {
   const char *lacks = getenv("FAKE_CUDA_LACKS");
   size_t k = 0;
@@ -73,7 +73,7 @@ CUresult cuGetProcAddress(const char *name, void **entry, int version, cuuint64_
 CUresult cuGetProcAddress(const char *name, void **entry, int version, cuuint64_t flags) {
   if (FAKE_KIND == 2) abort(); /* there is a better one */
   const CUresult result = find(name, entry, version, flags);
-  if (result != CUDA_SUCCESS) *entry = FUNCTION(nothing); /* what it puts there then no manual says */
+  if (result != CUDA_SUCCESS) *entry = FUNCTION(nothing); /* no manual documents what it writes there then */
   return result;
 }
 #endif
@@ -84,6 +84,6 @@ CUresult cuGetProcAddress_v2(const char *name, void **entry, int version, cuuint
 CUresult cuGetProcAddress_v2(const char *name, void **entry, int version, cuuint64_t flags, query_result *status) {
   *status = find(name, entry, version, flags) == CUDA_SUCCESS ? CU_GET_PROC_ADDRESS_SUCCESS
                                                               : CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
-  return CUDA_SUCCESS; /* as real ones answer for some: only the entry tells */
+  return CUDA_SUCCESS; /* as some real drivers answer: only the entry shows it */
 }
 #endif

@@ -1,6 +1,6 @@
-/* An NVRTC for nvrtc_test that does as the environment says. FAKE_NAME, by its build, names the variable that says what
- * it is: "13000 75 80 90", its version and architectures; it isn't set: it fails. With FAKE_LACKS it has no entry for
- * cubins. It may ask for a second library, as real ones do: FAKE_NVRTC_BUILTINS is its name. */
+/* An NVRTC for compile_test that does what the environment says. FAKE_NAME, by its build, names the variable that
+ * describes it: "13000 75 80 90", its version and architectures; if it isn't set, it fails. With FAKE_LACKS it has no
+ * entry for cubins. It may ask for a second library, as real ones do: FAKE_NVRTC_BUILTINS is its name. */
 #include "cuda/abi.h"
 #include <dlfcn.h>
 #include <stdio.h>
@@ -30,7 +30,7 @@ static int number(int k) {
   return -1;
 }
 
-/* What real ones declare; declared here once more, as no header of theirs is used. */
+/* The functions that real ones declare. Declared here, as no header of theirs is used. */
 #define DECLARE(type, name, parameters) type name parameters;
 GKI_NVRTC_ENTRIES(DECLARE)
 

@@ -1,6 +1,6 @@
-/* Graphs that the host gates, on CUDA: what a launch costs, that tasks of a run keep their order and sections have
- * none, and that whatever call of the driver fails, nothing is left behind. OLD: on a driver for that version, which
- * has no conditional nodes and takes none of the images; else with GK_HOST_GATED. */
+/* Graphs that the host gates, on CUDA: the cost of a launch; tasks of a run keep their order, and sections have none; a
+ * failed call of the driver leaves nothing behind. OLD: on a driver for that version, which has no conditional nodes
+ * and takes none of the images; else with GK_HOST_GATED. */
 #include "unit/support/await.h"
 #include "graphs.h"
 #include "lists.h"
@@ -13,7 +13,7 @@ enum { IS_OLD = 0, BITS = GK_HOST_GATED };
 #define VERSION "13.0"
 #endif
 
-/* A launch from its beginning to its end; how often it asks whether it is done is left open. */
+/* A launch from its beginning to its end. The number of questions whether it is done is open. */
 static simgpu_counts counts_of_launch(gk_graph *graph) {
   sim->mark();
   run_to_end(graph, 0);
@@ -22,7 +22,7 @@ static simgpu_counts counts_of_launch(gk_graph *graph) {
   return counts;
 }
 
-/* The same of one that takes no memory, makes nothing and doesn't wait for the stream. */
+/* The same for a launch that takes no memory, creates nothing and doesn't wait for the stream. */
 static simgpu_counts counts_of_light_launch(gk_graph *graph) {
   static const char *const absent[] = {"cuStreamSynchronize", "cuGraphInstantiateWithFlags",
                                        "cuGraphInstantiateWithParams", "cuGraphAddKernelNode", "cuStreamCreate",
@@ -45,7 +45,7 @@ static gk_graph *straight_graph(gk_device *device, uint32_t count) {
 }
 
 #ifdef OLD
-/* Neither an image nor a compiler: all but COPY and FILL works. First: a compiler that was found is remembered. */
+/* Neither an image nor a compiler: everything except COPY and FILL works. First: a compiler that was found is kept. */
 TEST(test_no_transfers) {
   set_nvrtc("none");
   LIST(copies, GK_COPY(X, Y, GK_ONE));
@@ -87,7 +87,7 @@ TEST_ON_CUDA(test_straight_is_one_launch) {
   }
 }
 
-/* Flags in the device's memory cost a copy each; those in page-locked memory the host reads itself. */
+/* Flags in the device's memory cost a copy each. The host reads those in page-locked memory itself. */
 TEST_ON_CUDA(test_flags) {
   LIST(list, GK_DO_WHILE(LEFT), GK_CHECKPOINT(HERE, FLAG), GK_RUN(add, N, X, A), GK_RUN(add, N, X, A), GK_END,
        GK_RUN(decrease, GK_ONE, LEFT), GK_END);
@@ -98,7 +98,7 @@ TEST_ON_CUDA(test_flags) {
   simgpu_counts counts = counts_of_light_launch(graph);
   assert_int_equal(sim->calls("cuGraphLaunch"), 8);
   assert_int_equal(sim->calls("cuMemcpyDtoHAsync"), 8);
-  assert_int_equal(sim->calls("cuEventRecord"), 8); /* none for the end: nothing comes behind the last flag */
+  assert_int_equal(sim->calls("cuEventRecord"), 8); /* no mark at the end: no task follows the last flag */
   assert_int_equal(counts.copies, 8);
   BIND(graph, {LEFT, &pages[0]}, {FLAG, &pages[1]});
   pages[0] = 3;
@@ -121,7 +121,7 @@ TEST_ON_CUDA(test_queue) {
   check_queue(device, new_graph(device, &list, BITS), X, LINE);
 }
 
-/* Whatever order they come in, what follows waits for all of them. */
+/* Sections may come in any order, and the task behind them waits for all of them. */
 TEST_ON_CUDA(test_sections_are_branches) {
   LIST(list, GK_FILL(X, GK_ONE, 0), GK_FILL(Y, GK_ONE, 1),
        GK_PARALLEL,
@@ -144,7 +144,7 @@ TEST_ON_CUDA(test_sections_are_branches) {
   }
 }
 
-/* What gk doesn't see: the call's own memory. */
+/* Memory that gk doesn't see: the call's own. */
 static int *hidden;
 CALLED(clear_hidden) {
   fill_on(stream, hidden, 0);
@@ -174,7 +174,7 @@ TEST_ON_CUDA(test_calls_are_recorded) {
   called = 0;
   gk_graph *graph = NEW_GRAPH(device, &list, BITS, {X, x}, {LEFT, left});
   BIND_INTS(graph, {BYTE, 1}, {A, 2});
-  assert_int_equal(called, 0); /* what it gets isn't known yet */
+  assert_int_equal(called, 0); /* the values aren't known yet */
   run_to_end(graph, 0);
   assert_int_equal(called, 3);
   ASSERT_VALUES({x, 0x01010103});
@@ -190,7 +190,7 @@ TEST_ON_CUDA(test_calls_are_recorded) {
   ASSERT_VALUES({x, 0x02020205});
 }
 
-/* In turn on one stream, with one whose end nothing marks. */
+/* Alternates on one stream with a graph whose end no event marks. */
 TEST_ON_CUDA(test_beside_another_graph) {
   int *x[2], *left[2];
   gk_graph *graphs[2];
@@ -209,7 +209,7 @@ TEST_ON_CUDA(test_beside_another_graph) {
   ASSERT_VALUES({x[0], 80}, {x[1], 120});
 }
 
-/* Page-locked memory is the host's at any time, but what it is to hold comes from a launch before. */
+/* The host can read page-locked memory at any time, but a launch before may write the flag. */
 TEST_ON_CUDA(test_flag_from_another_graph) {
   LIST(writing, GK_FILL(FLAG, GK_ONE, 1));
   LIST(reading, GK_IF(FLAG), GK_RUN(add, N, X, A), GK_END);
@@ -217,7 +217,7 @@ TEST_ON_CUDA(test_flag_from_another_graph) {
   gk_graph *writer = NEW_GRAPH(device, &writing, 0, {FLAG, flag});
   gk_graph *reader = NEW_GRAPH(device, &reading, BITS, {FLAG, flag}, {X, x});
   *flag = 0;
-  run_to_end(reader, 0); /* the next has nothing to bring to the device */
+  run_to_end(reader, 0); /* the next launch has nothing to send to the device */
   for (int k = 0; k < 3; ++k) {
     *flag = 0;
     sim->hold(true);
@@ -227,7 +227,7 @@ TEST_ON_CUDA(test_flag_from_another_graph) {
     gk_result early;
     while ((early = gk_poll(reader, NULL)) == GK_NOT_READY && !sim->calls("cuEventQuery")) usleep(100);
     sim->hold(false);
-    assert_int_equal(early, GK_NOT_READY); /* also if it has nothing to run: it ends behind what came before */
+    assert_int_equal(early, GK_NOT_READY); /* also if it has no task to run: it ends behind the launch before */
     assert_ok(gk_wait(reader, NULL));
     assert_int_equal(*flag, 1);
     assert_ok(gk_wait(writer, NULL));
@@ -270,7 +270,7 @@ TEST_ON_CUDA(test_reason_is_told) {
   assert_int_equal(capability_of(device, "PARALLEL")->how, GK_IN_SERIES);
 }
 
-/* A device of which gk believes that it reaches all memory of the host. */
+/* A device that gk believes to reach all memory of the host. */
 static gk_device *open_credulous(void) {
   sim->allow("pageable");
   gk_device *device = new_device("cuda", 0);
@@ -278,7 +278,7 @@ static gk_device *open_credulous(void) {
   return device;
 }
 
-/* After a fault: a context that has failed is gone once no device uses it. */
+/* After a fault: a failed context is gone when no device uses it any more. */
 static void close_all(void **state) {
   discard_all();
   gk_device_close(*state);
@@ -286,7 +286,7 @@ static void close_all(void **state) {
   sim->forgive();
 }
 
-/* With GK_ISOLATE the one that faults is named, else those up to which it was. */
+/* With GK_ISOLATE the message names the task that faults, without it the tasks up to it. */
 TEST_ON_CUDA(test_fault_names_the_task) {
   LIST(list, GK_RUN(add, N, X, A), GK_RUN(decrease, GK_ONE, Y), GK_RUN(add, N, X, A));
   for (int isolate = 0; isolate < 2; ++isolate) {
@@ -303,7 +303,7 @@ TEST_ON_CUDA(test_fault_names_the_task) {
 }
 
 #ifndef OLD
-/* Of one that was launched before, wherever, and wasn't waited for: no task of the isolated one is to blame. */
+/* A graph that was launched before, on any stream, and wasn't waited for: no task of the isolated one is named. */
 TEST_ON_CUDA(test_fault_of_another_graph) {
   LIST(bad, GK_RUN(decrease, GK_ONE, Y));
   for (int on_stream = 0; on_stream < 2; ++on_stream) {
@@ -314,7 +314,7 @@ TEST_ON_CUDA(test_fault_of_another_graph) {
     assert_ok(on_stream ? gk_launch_on(first, 0, NULL) : gk_launch(first, 0));
     const uint64_t follows = sim->calls("cuStreamWaitEvent");
     assert_ok(gk_launch(isolated, 0));
-    if (on_stream) await(sim->calls("cuStreamWaitEvent") > follows); /* what is on the caller's stream */
+    if (on_stream) await(sim->calls("cuStreamWaitEvent") > follows); /* the work on the caller's stream */
     sim->hold(0);
     assert_fails(GK_ERROR_DEVICE, "CUDA_ERROR_ILLEGAL_ADDRESS", gk_wait(isolated, NULL));
     if (strstr(gk_error(), "(add)")) fail_msg("%s", gk_error());
@@ -328,7 +328,7 @@ static gk_result make_calling(gk_device *device, gk_graph **graph) {
   return gk_graph_create(device, &list, BITS, graph);
 }
 
-/* The driver says only in the end that the call left another stream forked off, or ended the capture itself. */
+/* The driver says only at the end that the call left a forked stream, or ended the capture itself. */
 TEST_ON_CUDA(test_capture_ends_badly) {
   static const CUresult codes[] = {CUDA_ERROR_STREAM_CAPTURE_UNJOINED, CUDA_ERROR_ILLEGAL_STATE};
   for (size_t c = 0; c < GK_COUNT(codes); ++c) {
@@ -381,14 +381,14 @@ TEST_ON_CUDA(test_every_call_fails) {
   gk_graph *graph = NULL;
   memory = zeros(device, 4);
   fill_memory(device);
-  assert_ok(try_many(device, &graph)); /* its kernels stay as long as one of their graphs does */
+  assert_ok(try_many(device, &graph)); /* its kernels stay loaded while one of their graphs exists */
   assert_done(device);
   fill_memory(device);
   fail_each_call(device, try_many, check_outcome);
   gk_graph_destroy(graph);
 }
 
-/* While the device is opened, with what is compiled then. */
+/* While the device is opened, with the kernels that are compiled then. */
 TEST_ON_CUDA(test_opening_fails) {
   gk_device_close(device);
   *state = NULL;

@@ -31,7 +31,7 @@ typedef struct rig {
 static rig *now; /* whose kernels run */
 static int32_t flags[MAX_TASKS];
 
-enum { HANDLES_FROM = 1000 }; /* the driver's are numbers of its own */
+enum { HANDLES_FROM = 1000 }; /* the driver's handles have numbers of its own */
 
 static uint64_t handle_of(const rig *r, const rig_graph *graph, uint32_t index) {
   return (uint64_t)(graph - r->graphs + 1) << 32 | (HANDLES_FROM + index);
@@ -53,7 +53,7 @@ static int32_t host_consult(const char *at, int32_t value) {
 
 static gki_cuda_control *control_of(const rig *r) { return (gki_cuda_control *)r->control; }
 
-/* As a driver's allocations are. */
+/* Memory as a driver allocates it. */
 static char *piece_of(size_t bytes) {
   char *memory = aligned_alloc(256, (bytes + 255) / 256 * 256);
   assert_non_null(memory);
@@ -61,7 +61,7 @@ static char *piece_of(size_t bytes) {
   return memory;
 }
 
-/* What all threads write is there before the first one says so to the host. */
+/* All writes of the threads are visible before the first thread tells the host. */
 static void run_epilogue(const gki_cuda_tables *t) {
   host_barriers = host_fences = 0;
   gki_epilogue(t);
@@ -129,7 +129,7 @@ static void rig_end(rig *r) {
   free(r->control);
 }
 
-/* What a launch has to post; found when the last one is over. */
+/* What a launch must post; known when the last launch is over. */
 typedef struct expected {
   uint64_t number, passes[MAX_TASKS];
   bool stopped, ran[MAX_TASKS], hit_bound[MAX_TASKS];
@@ -203,7 +203,7 @@ static void run_plan(const gk_plan *plan, const gk_task *tasks, uint32_t count, 
     if (plan->checkpoint_count && pick(&random, 10) < 3)
       target = plan->nodes[plan->checkpoints[pick(&random, plan->checkpoint_count)]].label;
     const bool cancel = cancelling && pick(&random, 2);
-    /* What a cancel in mid-flight meets in sections depends on their order. */
+    /* How a cancel in mid-flight ends in sections depends on their order. */
     o.t.until_cancel = r.b.t.until_cancel = cancel && !interleaved ? 1 + pick(&random, 20) : 0;
     r.b.cancel = o.cancel = cancel && interleaved;
     r.b.t.log_count = 0;
@@ -260,7 +260,7 @@ TEST(test_contract) {
                 "%ld lists with more launches than statuses\n", sum.lists, sum.launches, sum.resumed, sum.yielded,
                 sum.cancelled, sum.limited, sum.interleaved, sum.wrapped);
   if (getenv("GK_SEED")) return;
-  assert_true(sum.yielded > sum.launches / 50 && sum.cancelled > sum.launches / 100); /* the lists are worth it */
+  assert_true(sum.yielded > sum.launches / 50 && sum.cancelled > sum.launches / 100); /* enough of each */
   assert_true(sum.limited > sum.launches / 50 && sum.resumed > sum.launches / 10 && sum.wrapped > sum.lists / 50);
 }
 

@@ -1,4 +1,4 @@
-/* gk-embed on the simulated compiler: what it refuses, why, and that nothing is left then. */
+/* gk-embed on the simulated compiler: what it refuses, why, and that it leaves no file then. */
 #include "world.h"
 #include "unit/support/child.h"
 #include <limits.h>
@@ -13,7 +13,7 @@
 enum { SPREAD = 6 }; /* of files */
 static char base[] = "/tmp/gk-embed-XXXXXX", tool[PATH_MAX];
 
-/* Files of the test's own: each word that begins with @ is one in its folder. */
+/* Files of the test's own: each word that begins with @ is one in the test's folder. */
 static const struct { const char *name, *text; size_t bytes; } files[] = {
     {"nothing.c", "int main(void) { return 0; } /* GK_SOURCE(no) */\n#define GK_SOURCE(no)\nint GK_SOURCE;\n", 0},
     {"included.c", "GK_SOURCE(it)\n#ifndef GK_GLSL\n#include \"other.h\"\n#endif\n"
@@ -31,7 +31,7 @@ static const struct { const char *name, *text; size_t bytes; } files[] = {
 typedef struct call {
   const char *words[10];
   int code;
-  const char *said; /* NULL: nothing is looked for */
+  const char *said; /* NULL: the content isn't compared */
   const char *setting;
   long limit; /* of a file's size; 0: none */
 } call;
@@ -72,7 +72,7 @@ static const call all[] = {
     {{NAME, "--driver", "12.100", KERNELS}, 2, "followed by its CUDA version", NULL, 0},
     {{NAME, "--driver", "twelve", KERNELS}, 2, "followed by its CUDA version", NULL, 0},
     {{NAME, "--driver", "12.4.1", KERNELS}, 2, "followed by its CUDA version", NULL, 0},
-    /* what it is given */
+    /* its arguments */
     {{NAME, KERNELS}, 1, KERNELS " uses embedded_shared, but GK_SHARED(embedded_shared) stands in none of the files",
      NULL, 0},
     {{NAME, "@nothing.c"}, 1, "there is no GK_SOURCE in the files", NULL, 0},
@@ -137,7 +137,7 @@ TEST(each_call_answers) {
   }
   assert_true(bytes_of("x.c") >= 0);
   assert_int_equal(bytes_of("spread.c"), strlen(files[SPREAD].text)); /* a source isn't written over */
-  assert_int_equal(bytes_of("left.c"), -1); /* half of it is worse than nothing */
+  assert_int_equal(bytes_of("left.c"), -1); /* an incomplete file is worse than none */
 }
 
 TEST(full_device_is_left_alone) {
@@ -146,7 +146,7 @@ TEST(full_device_is_left_alone) {
   assert_true(S_ISCHR(status.st_mode));
 }
 
-/* GK_SOURCE over several lines isn't what its __LINE__ says. */
+/* The line of a GK_SOURCE over several lines isn't its __LINE__. */
 TEST(source_stands_on_one_line) {
   static char text[1 << 16];
   const call spread = {{NAME, "--arch", "90", "@spread.c"}, 1, NULL, NULL, 0};

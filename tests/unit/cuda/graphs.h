@@ -51,8 +51,8 @@ static inline void check_queue(gk_device *device, gk_graph *graph, gk_slot x, gk
 typedef gk_result attempt_fn(gk_device *device, gk_graph **graph);
 typedef void outcome_fn(gk_device *device, gk_graph *graph, gk_result result, const char *failed);
 
-/* Each call of the driver that `attempt` makes fails once. Afterwards `check` looks at the graph, if it is there, and
- * at the last result; nothing is left behind and no rule is broken. */
+/* Each call of the driver that `attempt` makes fails once. Afterwards `check` looks at the graph, if it was made, and
+ * at the last result. Nothing is left behind and no rule is broken. */
 static inline void fail_each_call(gk_device *device, attempt_fn *attempt, outcome_fn *check) {
   const size_t alive = alive_but_memory();
   const char *failed = "";

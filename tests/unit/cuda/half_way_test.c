@@ -1,7 +1,7 @@
-/* Each call of the driver fails once, in the middle of launches on streams of the device's and the caller's that nobody
- * has waited for yet, on a device that does nothing unless something waits for it: so what a failure leaves on its way
- * is there when the next thing happens, on any machine. Whichever call it is, nothing of a launch that failed stays on
- * the caller's stream, what comes next is right, and a graph that is destroyed leaves nothing under way. */
+/* Each call of the driver fails once, in the middle of launches on streams of the device and the caller that aren't
+ * waited for yet. The device works only when something waits for it, so work that a failure left is still queued at the
+ * next call, on any machine. After each failure nothing of the failed launch is on the caller's stream, later results
+ * are right, and destroying a graph leaves nothing under way. */
 #include "cuda/backend.h"
 #include "cuda/launch.h"
 #include "runtime/graph.h"
@@ -10,13 +10,13 @@
 
 BY_HAND_KERNEL(mine, "x[0] = 3 * x[0] + a");
 
-/* Each ends X = 3 * X + A, where X was filled before if there is a call; one that yields does so when it is resumed. */
+/* Each ends X = 3 * X + A; a list with a call fills X before. One that yields does so when it is resumed. */
 static const gk_task straight_ones[] = {GK_RUN(apply, GK_ONE, X, LINE)};
 static const gk_task looping_ones[] = {GK_DO_WHILE(LEFT), GK_RUN(apply, GK_ONE, X, LINE), GK_END};
 static const gk_task calling_ones[] = {GK_CALL(fill_bytes, X, BYTE), GK_RUN(apply, GK_ONE, X, LINE)};
 static const gk_task by_hand_ones[] = {GK_CALL(fill_bytes, X, BYTE), GK_RUN(mine, GK_ONE, X, A)};
 #define FOUR GK_FILL(X, GK_ONE, 1), GK_FILL(X, GK_ONE, 2), GK_FILL(X, GK_ONE, 3), GK_FILL(X, GK_ONE, 4)
-static const gk_task yielding_ones[] = {FOUR, FOUR, FOUR, /* what resumes is a graph of its own, which skips them */
+static const gk_task yielding_ones[] = {FOUR, FOUR, FOUR, /* the graph that resumes is another one, which skips them */
                                         GK_CHECKPOINT(HERE, FLAG), GK_END, GK_CALL(fill_bytes, X, BYTE),
                                         GK_RUN(apply, GK_ONE, X, LINE)};
 static const gk_list lists[] = {GK_LIST(lists[0], straight_ones, slots), GK_LIST(lists[1], looping_ones, slots),
@@ -33,13 +33,13 @@ typedef struct story {
   int list;
   uint32_t bits;
   after_failure way;
-  gk_graph *graph, *other; /* the other one is launched in between */
+  gk_graph *graph, *other; /* launches of the other one come in between */
   CUstream streams[STREAMS];
-  int used;                /* of those streams */
+  int used;                /* number of those streams that were used */
   int *x, *other_x, *left, *flag, *scratch;
-  int model, step, byte;   /* what x has; how many launches there were; what the call fills with */
-  bool failed;             /* the model isn't known, until x is written again */
-  bool other_failed;       /* the call that failed was one of the other graph's launch */
+  int model, step, byte;   /* what x has; the number of launches; what the call fills with */
+  bool failed;             /* the model is unknown until x is written again */
+  bool other_failed;       /* the failed call was part of the other graph's launch */
 } story;
 
 static gk_graph *bound(const story *s, int list, uint32_t bits, int *x) {
@@ -56,7 +56,7 @@ static void complain(const story *s, const char *failed, const char *what) {
   fail_msg("list %d, way %d, launch %d, %s failed: %s", s->list, s->way, s->step, failed ? failed : "nothing", what);
 }
 
-/* A failure, which may be any but that of a launch that wasn't made. */
+/* A failure of any launch or call that was made; `sim` knows the failed call. */
 static void note(story *s, gk_result result) {
   if (result == GK_OK || result == GK_NOT_READY) return;
   if (!sim->failed()) complain(s, NULL, gk_error());
@@ -68,21 +68,21 @@ static void note(story *s, gk_result result) {
   s->graph = NULL;
 }
 
-/* What the failure left of the model is told anew; a write comes behind all that was launched. */
+/* After a failure the model begins anew: this write comes behind all that was launched. */
 static void make_known(story *s) {
   if (!s->failed || !s->graph) return;
-  (void)gk_wait(s->graph, NULL); /* it may tell of a launch that failed later */
+  (void)gk_wait(s->graph, NULL); /* a launch that failed later may be told here */
   set_int(s->device, s->x, s->model = 7);
   s->failed = false;
 }
 
-/* A launch has just failed, or one of the calls around it, which is told when it is waited for. */
+/* A launch has just failed, or a call around it, which the wait tells. */
 static void check_failed(story *s, bool on_stream, size_t queued_before) {
   static const char *const decisive[] = {"cuGraphLaunch", "cuMemcpyHtoDAsync", "cuGraphExecNodeSetParams"};
   for (size_t k = 0; on_stream && k < GK_COUNT(decisive); ++k)
     if (strcmp(sim->failed(), decisive[k]) == 0 && sim->queued() > queued_before)
       complain(s, sim->failed(), "something is left on the caller's stream");
-  if (!s->bits && s->way == DESTROY) { /* at once, with what is on its way */
+  if (!s->bits && s->way == DESTROY) { /* at once, with its work under way */
     gk_graph_destroy(s->graph);
     s->graph = NULL;
     s->failed = true;
@@ -90,7 +90,7 @@ static void check_failed(story *s, bool on_stream, size_t queued_before) {
     return;
   }
   if (!s->bits && strcmp(sim->failed(), "cuEventRecord") == 0 && gk_wait(s->other, NULL) != GK_OK)
-    complain(s, sim->failed(), gk_error()); /* the end of what was launched before is marked all the same */
+    complain(s, sim->failed(), gk_error()); /* the end of the launch before is marked all the same */
   if (s->bits || !by_call(s) || !strstr(sim->failed(), "Synchronize")) return;
   const size_t queued = sim->queued();
   const gk_result result = gk_wait(s->graph, NULL);
@@ -99,16 +99,16 @@ static void check_failed(story *s, bool on_stream, size_t queued_before) {
 }
 
 static void launch(story *s, bool on_stream, int32_t label) {
-  if (s->graph && s->bits && on_stream) { /* nothing may wait in the device's line */
+  if (s->graph && s->bits && on_stream) { /* the device's stream must be empty */
     const gk_result before = s->step ? gk_wait(s->graph, NULL) : GK_OK;
     if (sim->failed()) note(s, before);
     (void)gk_wait(s->other, NULL);
   }
   if (!s->graph) return;
-  if (s->way == GO_ON && s->failed) set_int(s->device, s->x, s->model = 7); /* whatever is under way */
+  if (s->way == GO_ON && s->failed) set_int(s->device, s->x, s->model = 7); /* although work is under way */
   s->failed = s->failed && s->way != GO_ON;
   const int a = ++s->step;
-  if (!label) s->byte = 1 + a / 2 % 3; /* else what was made for it would be recorded again */
+  if (!label) s->byte = 1 + a / 2 % 3; /* else the call would be recorded again */
   gk_bind_bytes(s->graph, LINE, &(line){3, a}, sizeof(line));
   gk_bind_int(s->graph, A, a);
   gk_bind_int(s->graph, BYTE, s->byte);
@@ -119,7 +119,7 @@ static void launch(story *s, bool on_stream, int32_t label) {
   const bool before = sim->failed() != NULL;
   const gk_result result = on_stream ? gk_launch_on(s->graph, label, stream) : gk_launch(s->graph, label);
   if (!before && sim->failed()) check_failed(s, on_stream, queued);
-  if (on_stream) (void)cu.cuStreamDestroy(stream); /* it is the caller's again */
+  if (on_stream) (void)cu.cuStreamDestroy(stream); /* the caller may destroy it again */
   note(s, result);
   s->model = 3 * (by_call(s) ? 0x01010101 * s->byte : s->model) + a;
 }
@@ -152,7 +152,7 @@ static void yield_and_resume(story *s, bool on_stream) {
   assert_int_equal(status->yielded, HERE);
   note(s, gk_upload(s->device, s->flag, &(int){0}, sizeof(int)));
   for (int k = 0; k < 3; ++k) launch_other(s);
-  look(s); /* that makes what resumes, behind them */
+  look(s); /* of the launch that makes the graph that resumes, behind them */
   if (!s->graph || s->failed) return;
   launch(s, true, HERE);
   wait_for(s);
@@ -207,7 +207,7 @@ static void finish_other(const story *s) {
   (void)int_at(s->device, s->other_x);
 }
 
-/* false: there is no such call any more. */
+/* false: there are fewer calls. */
 static bool fail_at(story *s, uint64_t k) {
   s->step = 0;
   s->failed = s->other_failed = false;
@@ -222,7 +222,7 @@ static bool fail_at(story *s, uint64_t k) {
   make_known(s);
   if (s->graph) check_x(s);
   destroy_unused(s);
-  if (s->graph) { /* all is as ever */
+  if (s->graph) { /* everything works again */
     make_streams(s);
     tell(s);
     check_x(s);
@@ -245,7 +245,7 @@ static story story_on(gk_device *device, int list, uint32_t bits) {
   return s;
 }
 
-/* way: WAYS: each call in one of them, by turns. */
+/* way: WAYS: a call in each of them, by turns. */
 static void check_story(gk_device *device, int list, uint32_t bits, after_failure way) {
   story s = story_on(device, list, bits);
   CUcontext context = enter_context(device);
@@ -268,7 +268,7 @@ static void check_story(gk_device *device, int list, uint32_t bits, after_failur
   discard(context);
 }
 
-/* Of the host's memory nothing is left, either. */
+/* No memory of the host is left, either. */
 static int setup_host_counted(void **state) { return begin_counted(state) == 0 ? setup_cuda(state) : -1; }
 static int teardown_host_counted(void **state) {
   const int result = teardown_cuda(state);
@@ -287,7 +287,7 @@ HOST_COUNTED(test_gated) {
   for (int list = 0; list < LISTS; ++list) check_story(device, list, GK_HOST_GATED, WAYS);
 }
 
-/* Whichever call fails while a graph is destroyed whose launches are under way, they are over then. */
+/* If any call fails while a graph with launches under way is destroyed, the launches are over then. */
 static void check_destroyed(story *s, bool on_stream) {
   for (uint64_t k = 1, over = 0; !over; ++k) {
     s->graph = bound(s, s->list, s->bits, s->x);
@@ -299,7 +299,7 @@ static void check_destroyed(story *s, bool on_stream) {
     over = !sim->failed();
     if (sim->queued()) complain(s, sim->failed(), "something is under way behind the end of its graph");
     sim->mark();
-    finish_other(s); /* behind one that is no more */
+    finish_other(s); /* behind the graph that was destroyed */
     destroy_unused(s);
   }
 }
@@ -315,7 +315,7 @@ HOST_COUNTED(test_destroyed) {
   gk_graph_destroy(s.other);
 }
 
-/* A launch that is over and has posted nothing failed, whatever the device did instead. */
+/* A launch that ended without posting a status has failed. */
 TEST_ON_CUDA(test_posted_nothing) {
   gk_graph *graph = NEW_GRAPH(device, &lists[LOOPING], 0, {X, int_on(device, 1)}, {LEFT, int_on(device, 0)});
   gki_cuda_graph *native = NULL;
@@ -328,11 +328,11 @@ TEST_ON_CUDA(test_posted_nothing) {
   run_to_end(graph, 0);
 }
 
-/* Without a struct, which stands behind the sizes, and is sent with all that is before it. */
+/* Without a struct: the table ends in the sizes, and a struct would be sent with everything before it. */
 enum { TO = 1, TIMES, AGAIN };
 static const gk_slot_desc counted[] = {GK_BUFFER(TO, int), GK_SCALAR(TIMES, int), GK_BUFFER(AGAIN, int)};
 
-/* What the device knows of memory's size and of the launch's number is what the next launch goes by. */
+/* The next launch uses the sizes and the launch's number that the device really has. */
 static void check_counts(gk_device *device, const gk_list *list, uint32_t bits, CUstream stream) {
   int *small = int_on(device, 0), *large = ints_on(device, NULL, 4), *again = int_on(device, 0);
   for (uint64_t k = 1, over = 0; !over; ++k) {
@@ -369,7 +369,7 @@ HOST_COUNTED(test_counts) {
   sim->lazy(0);
 }
 
-/* Where a copy went whose source was changed before it ran, a kernel reads either, unless another copy replaced it. */
+/* A copy whose source changed before it ran may bring either value, unless another copy replaces it. */
 TEST_ON_CUDA(test_changed_source) {
   int *page = gk_alloc(device, 2 * sizeof *page, GK_HOST_MEMORY), *x = int_on(device, 0);
   gk_graph *graph = NEW_GRAPH(device, &lists[STRAIGHT], 0, {X, x});

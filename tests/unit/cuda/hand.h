@@ -1,5 +1,5 @@
-/* A program with graphs of its own beside gk, in a test on the simulated driver: its own hold on the device's context,
- * which is current during the test, its own module, stream and graph. */
+/* A program with graphs of its own beside gk, in a test on the simulated driver: its own retain of the device's
+ * context, which is current during the test, its own module, stream and graph. */
 #ifndef CUDA_HAND_H
 #define CUDA_HAND_H
 #include "world.h"
@@ -10,7 +10,7 @@ static CUmodule hand_module;
 
 #define INVALID(words, call) assert_fails(GK_ERROR_INVALID, words, call)
 
-/* trace[0]: how many letters stand behind it. */
+/* trace[0]: the number of letters behind it. */
 static const char hand_source[] =
   "extern \"C\" __device__ void cudaGraphSetConditional(unsigned long long handle, unsigned value);\n"
   "extern \"C\" __global__ void hand_log(int *trace, int letter) { trace[++trace[0]] = letter; }\n"

@@ -1,5 +1,5 @@
-/* For tests of kernels with handwritten code on CUDA. VERSION: of the driver. GATED: by the host. NO: what the driver
- * can't do. */
+/* For tests of kernels with handwritten code on CUDA. VERSION: the driver's. GATED: by the host. NO: the probe's
+ * questions that the driver answers with no. */
 #ifndef CUDA_HANDWRITTEN_H
 #define CUDA_HANDWRITTEN_H
 #include "graphs.h"
@@ -60,7 +60,7 @@ static const gk_param kinds_params[] = {
   {"sum", "int", 4, 4, GK_PTR, GK_ACCESS_SUM}};
 static const gk_param int_params[] = {{"to", "int", 4, 4, GK_PTR, GK_ACCESS_INOUT}};
 
-/* A kernel by its entry of the text; CODE: by the one of its own name. */
+/* A kernel by its entry of the text; CODE: by the entry of its own name. */
 #define CODE_AT(id, at, list, says, dimensions_, ...) \
   static const gk_code id##_code = {.text = text, .options = says, .entry = at, __VA_ARGS__}; \
   static const gk_kernel id = {.name = #id, .params = list, .param_count = GK_COUNT(list), .cuda = &id##_code, \

@@ -1,4 +1,4 @@
-/* Kernels with handwritten code on CUDA: the forms that their code may have, modules, options, and what is refused. */
+/* Kernels with handwritten code on CUDA: the forms that their code may have, modules, options, and what gk refuses. */
 #include "runtime/device.h"
 #include "cuda/device.h"
 #include "handwritten.h"
@@ -12,7 +12,7 @@ CODE_AT(said, "defined", int_params, "-DSAID=8", 0, .block = {1});
 static const gk_code count_code = {.text = text, .options = SAID, .entry = "count_up", .block = {32}};
 static const gk_kernel counting_kernel = {.name = "counting_kernel", .cuda = &count_code};
 
-/* Kernels that name the same text are of one module; with other options, of another. */
+/* Kernels that name the same text are in one module; with other options, in another. */
 TEST_ON_CUDA(test_modules_are_shared) {
   LIST(list, GK_RUN(counting_kernel, GK_ONE, 0), GK_RUN(look, GK_ONE, X), GK_RUN(other, GK_ONE, Y),
        GK_RUN(defined, GK_ONE, FLAG), GK_RUN(said, GK_ONE, LEFT));
@@ -85,7 +85,7 @@ TEST_ON_CUDA(test_images) {
   const compiled made[2] = {compile_to(true), compile_to(false)};
   const gk_code codes[2] = {image_code(&made[0]), image_code(&made[1])};
   for (int k = 0; k < 2; ++k) run_add(device, &codes[k]);
-  close_now(device, state); /* kernels live as long as it does */
+  close_now(device, state); /* kernels live as long as the module */
   for (int k = 0; k < 2; ++k) free(made[k].image);
 }
 
@@ -99,7 +99,7 @@ TEST_ON_CUDA(test_function) {
   free(made.image);
 }
 
-/* The GPU that the options say goes before the device's. */
+/* The GPU that the options name is used, not the device's. */
 TEST_ON_CUDA(test_options) {
   const gk_code codes[] = {
     {.text = text, .options = "-DSAID=1 -arch=compute_80", .entry = "defined"},
@@ -141,8 +141,8 @@ TEST_ON_CUDA(test_stray_function) {
   free(made.image);
 }
 
-/* What the creation of a graph with this code comes to whose first call of the entry fails so. On a new device each
- * time, as code stays where it was made ready. */
+/* The result of creating a graph with this code, if the first call of the entry fails with that code. Each on a new
+ * device, as loaded code stays on its device. */
 static gk_result create_failing(gk_code code, const char *entry, CUresult failure) {
   const gk_kernel kernel = {.name = "failing", .params = add_params, .param_count = 3, .cuda = &code};
   const gk_task tasks[] = {GK_RUN(kernel, N, X, A, N)};
@@ -160,7 +160,7 @@ static gk_result create_failing(gk_code code, const char *entry, CUresult failur
   }
 }
 
-/* Which answers of the driver say that the code is wrong, and which are failures of the driver. */
+/* Which answers of the driver mean that the code is wrong, and which that the driver failed. */
 TEST_ON_CUDA(test_answers) {
   static const CUresult of_image[] = {CUDA_ERROR_INVALID_IMAGE, CUDA_ERROR_NO_BINARY_FOR_GPU, CUDA_ERROR_INVALID_PTX,
                                       CUDA_ERROR_UNSUPPORTED_PTX_VERSION};
@@ -192,7 +192,7 @@ TEST_ON_CUDA(test_answers) {
   free(made.image);
 }
 
-/* The simulated driver doesn't count shared memory that kernels have by themselves. */
+/* The simulated driver doesn't count the static shared memory of kernels. */
 enum { FIXED = 1024 };
 static CUresult add_fixed(int *value, CUfunction_attribute attribute, CUfunction function) {
   const CUresult result = cu.cuFuncGetAttribute(value, attribute, function);
@@ -200,7 +200,7 @@ static CUresult add_fixed(int *value, CUfunction_attribute attribute, CUfunction
   return result;
 }
 
-/* As many threads as launch bounds allow, and as much shared memory as the GPU has: no more. */
+/* As many threads as launch bounds allow, and as much shared memory as the GPU has, but no more. */
 TEST_ON_CUDA(test_largest_blocks) {
   static const char shared_text[] = "extern \"C\" __global__ void both(int *to) { if (threadIdx.x == 0) to[0] = 2; }";
   static gki_cuda_driver odd;
@@ -285,7 +285,7 @@ TEST_ON_CUDA(test_refused_images) {
   refuse_image(device, fatbin, 17, not_taken);
 }
 
-/* Where gk has no kernels of its own, for lack of an image and of a compiler, images and functions work, but for that
+/* Where gk has no kernels of its own, as there is no image and no compiler, images and functions work, except for that
  * empty one. */
 TEST_ON_CUDA(test_without_compiler) {
   if (!is_old()) return;
@@ -311,7 +311,7 @@ TEST_ON_CUDA(test_without_compiler) {
   free(made.image);
 }
 
-/* A lack of memory isn't taken for a lack of COPY and FILL, which such drivers get by the compiler. */
+/* A lack of memory isn't taken for a lack of COPY and FILL, which the compiler makes for such drivers. */
 TEST_ON_CUDA(test_no_memory_for_copies) {
   if (!is_old()) return;
   close_now(device, state);

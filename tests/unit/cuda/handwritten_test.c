@@ -1,5 +1,5 @@
-/* Kernels with handwritten code on CUDA: what they get; that what is bound anew is an update of just the nodes
- * concerned, in each graph when it is launched next; that they are skipped as other tasks are. */
+/* Kernels with handwritten code on CUDA: their parameters; a changed binding updates only the nodes that use it, in
+ * each graph at its next launch; they are skipped like other tasks. */
 #include "handwritten.h"
 #include "gk_cuda.h"
 
@@ -11,7 +11,7 @@ CODE_AT(flat, "shape", int_params, SAID, 0, .block = {0});
 CODE_AT(deep, "shape", int_params, SAID, 3, .block = {8, 4, 2}, .per_block = {16, 0, 5});
 CODE_AT(tall, "shape", int_params, SAID, 3, .block = {1}, .per_block = {1 << 15});
 
-/* Of nodes with handwritten code; a graph that resumes also updates its prologue by the same call. */
+/* For nodes with handwritten code. A graph that resumes also updates its prologue by the same call. */
 static uint64_t updates_of_launch(gk_graph *graph, int32_t label, gk_applied applied) {
   sim->mark();
   assert_int_equal(run_to_end(graph, label)->applied, applied);
@@ -54,14 +54,14 @@ TEST_ON_CUDA(test_shape) {
   assert_invalid("task 1 (deep): 65536 blocks along y, by slot 4 (A), and a grid has at most 65535",
                waited_for(graph, 0));
   gk_bind_int(graph, A, 3);
-  run_to_end(graph, 0); /* what else was bound before comes, too */
+  run_to_end(graph, 0); /* the other bound values come, too */
   ASSERT_INTS(x, 1, 1, 1, 256, 1, 1);
   ASSERT_INTS(y, 1, 1, 1, 8, 4, 2);
   BIND_INTS(graph, {A, (1 << 18) - 4}, {B, 1 << 14});
   assert_invalid("more than 2147483647 items", waited_for(graph, 0));
 }
 
-/* As many blocks as a grid may have along y and z, as many items as there may be, and more blocks along x. */
+/* Extents up to a grid's limit along y and z, up to the largest number of items, and beyond a grid's limit along x. */
 TEST_ON_CUDA(test_largest_grids) {
   LIST(list, GK_RUN_3D(tall, N, A, B, X));
   LIST(flat_list, GK_RUN_3D(tall, GK_ONE, A, GK_ONE, X)); /* whose items are along y alone */
@@ -81,7 +81,7 @@ TEST_ON_CUDA(test_largest_grids) {
   assert_invalid("task 0 (tall): 65536 blocks along y, by slot 4 (A)", waited_for(along_y, 0));
 }
 
-/* Of a task that is skipped the number isn't looked at. */
+/* The number of a skipped task isn't read. */
 TEST_ON_CUDA(test_bad_count_is_skipped) {
   LIST(list, GK_RUN(add_to, GK_ONE, X, A, A), GK_IF(FLAG), GK_RUN(add_to, L, Y, A, A), GK_END);
   int *x = zeros(device, 2), *y = zeros(device, 2), *flag = int_on(device, 0);
@@ -111,14 +111,14 @@ TEST_ON_CUDA(test_no_items) {
     ASSERT_INTS(x, want[k], k > 0 ? 5 : 0);
     ASSERT_INTS(y, 5 * (int)(k + 1), 5 * (int)(k + 1));
   }
-  gk_bind_int(graph, A, 7); /* while one has no items, its parameters don't matter */
+  gk_bind_int(graph, A, 7); /* its parameters don't matter while it has no items */
   assert_int_equal(updates_of_launch(graph, 0, GK_BY_NODES), 1);
 }
 
 CALLED(record_nothing) { return stream ? GK_OK : GK_ERROR_INVALID; }
 
-/* Beside a library call that is recorded again its node is a new one, which knows nothing of its having no items. With
- * GK_ISOLATE each task is a graph of its own, and the next one's stays. */
+/* A call beside it that is recorded again gives it a new node, which isn't disabled although the task has no items.
+ * With GK_ISOLATE each task is a graph of its own, and the next task's graph stays. */
 TEST_ON_CUDA(test_no_items_in_a_new_node) {
   LIST(list, GK_CALL(record_nothing, A), GK_RUN(down, N, X), GK_RUN(down, B, Y));
   static const int counts[] = {0, 0, 1, 1, 0, 0}, want[] = {0, 0, -1, -2, -2, -2};
@@ -135,7 +135,7 @@ TEST_ON_CUDA(test_no_items_in_a_new_node) {
   }
 }
 
-/* Kernels of one function: it keeps what the one needs that needs most. */
+/* Kernels of one function: it keeps the largest amount of shared memory that one of them asked for. */
 TEST_ON_CUDA(test_shared_memory) {
   LIST(list, GK_RUN(back, GK_ONE, X), GK_RUN(large, GK_ONE, Y), GK_RUN(less, GK_ONE, FLAG));
   static int all[1024];
@@ -148,7 +148,7 @@ TEST_ON_CUDA(test_shared_memory) {
   for (int k = 0; k < 64; ++k) assert_int_equal(all[k], 63 - k);
 }
 
-/* It goes before the portable text, and both stand in one list. */
+/* Handwritten code goes before the portable text, and both can be in one list. */
 TEST_ON_CUDA(test_beside_portable_text) {
   static const gk_code code = {
     .text = "extern \"C\" __global__ void twice(int *x, int a) { if (threadIdx.x == 0) x[0] += 2 * a; }",
@@ -194,7 +194,7 @@ TEST_ON_CUDA(test_just_the_nodes_concerned) {
   ASSERT_VALUES({left, 4});
 }
 
-/* Launches that are queued have what was bound before each. */
+/* Each queued launch has the values that were bound before it. */
 TEST_ON_CUDA(test_queue) {
   LIST(list, GK_RUN(add_to, N, X, A, N));
   gk_graph *graph = new_graph(device, &list, BITS);
@@ -241,7 +241,7 @@ TEST_ON_CUDA(test_yield_and_resume) {
     assert_int_equal(run_to_end(graph, 0)->yielded, HERE);
     ASSERT_VALUES({m.x, 406 + 1}, {m.y, 203 + 100 + 1});
     set_int(device, m.flag, 0);
-    gk_bind_int(graph, B, 200); /* the graph that resumes gets it, and the other one when it is launched next */
+    gk_bind_int(graph, B, 200); /* the graph that resumes gets it, and the other one at its next launch */
     assert_int_equal(run_to_end(graph, HERE)->state, GK_FINISHED);
     ASSERT_VALUES({m.x, 407 + 201 + 2 * 202 + 200}, {m.y, 304 + 3 + 200});
     set_int(device, m.left, 1);
@@ -253,15 +253,15 @@ TEST_ON_CUDA(test_yield_and_resume) {
   }
 }
 
-/* In each graph when it is used next, and not before. */
+/* In each graph at its next launch, and not before. */
 TEST_ON_CUDA(test_updates_of_both_graphs) {
   const memory m = zero_memory(device);
   gk_graph *graph = bound_to(new_graph(device, &looping, BITS), &m);
   set_int(device, m.left, 1);
   run_to_end(graph, 0);
-  run_to_end(graph, THERE); /* both are there, and the prologue as it is to be */
+  run_to_end(graph, THERE); /* both nodes exist, and the prologue has its values */
   const bool answers = !strstr(NO, "P1d") && !strstr(NO, "P17");
-  const bool both = atof(VERSION) >= 12.35 && !BITS && answers; /* graphs; else it is the host that gates */
+  const bool both = atof(VERSION) >= 12.35 && !BITS && answers; /* graphs; else the host gates */
   if (strstr(NO, "P17")) {
     assert_fails(GK_ERROR_UNSUPPORTED, "it has kernels with code by hand, whose parameters are in their nodes, and "
                  "this driver (CUDA 13.0) doesn't do this: ", gk_cuda_graph(graph, 0, NULL, NULL));
@@ -356,7 +356,7 @@ TEST_ON_CUDA(test_every_call_fails) {
   prepare(device);
   gk_graph *first = bound_to(new_graph(device, &looping, BITS), &tried);
   run_to_end(first, 0);
-  run_to_end(first, THERE); /* its kernels stay as long as one of their graphs does */
+  run_to_end(first, THERE); /* its kernels stay loaded while one of their graphs exists */
   prepare(device);
   fail_each_call(device, try_looping, check_outcome);
 }

@@ -77,7 +77,7 @@ TEST(test_code) {
   }
 }
 
-/* An image that was loaded but isn't whole is given back. */
+/* An image that was loaded but lacks a kernel is given back. */
 TEST(test_other_drivers) {
 #define NO_BINARY CUDA_ERROR_NO_BINARY_FOR_GPU
   static const char no_image[] = "the machine code: no image for this device (CUDA_ERROR_NO_BINARY_FOR_GPU, 209)";
@@ -86,7 +86,7 @@ TEST(test_other_drivers) {
     behaviour behaves;
     gk_result result;
     int loads;
-    const char *refused; /* NULL: it isn't looked at */
+    const char *refused; /* NULL: it isn't compared */
   } cases[] = {
     {"PTX", {.for_code = NO_BINARY}, GK_OK, 2, no_image},
     {"neither", {.for_code = NO_BINARY, .for_ptx = CUDA_ERROR_UNSUPPORTED_PTX_VERSION,
@@ -118,7 +118,7 @@ TEST(test_other_drivers) {
   }
 }
 
-/* What tests/cuda/image.py knows of them in detail. */
+/* What tests/cuda/image.py checks in detail. */
 TEST(test_bytes) {
   static const unsigned char magic[] = {0x50, 0xed, 0x55, 0xba};
   assert_true(gki_gates_fatbin_bytes > 1000);

@@ -1,5 +1,5 @@
-/* Drivers that lack entries which one of their version should have: what nothing goes without refuses the backend and
- * is named; all else goes on. And a context that is gone, as after cudaDeviceReset. */
+/* Drivers that lack entries of their version: without one that everything needs gk refuses the backend and names the
+ * entry, else it goes on. Also: a context that is gone, as after cudaDeviceReset. */
 #include "graphs.h"
 #include "unit/support/child.h"
 
@@ -17,14 +17,14 @@ static const char *const entries[] = {
 #undef NAME
 };
 
-/* Those without which such a construct is refused or decided elsewhere, and says so. */
+/* Entries without which a construct is refused or decided elsewhere. The report says so. */
 static const char for_loops[] =
   "cuGraphAddNode cuGraphConditionalHandleCreate cuGraphInstantiateWithParams cuGraphExecNodeSetParams "
   "cuStreamBeginCaptureToGraph cuStreamGetCaptureInfo cuGraphGetEdges cuGraphNodeGetDependencies";
 static const char for_calls[] = "cuStreamBeginCapture cuStreamEndCapture cuGraphAddChildGraphNode "
                                 "cuGraphChildGraphNodeGetGraph cuGraphNodeGetType";
 
-/* Those that only tell more, or save time. */
+/* Entries that only tell more, or save time. */
 static const char comforts[] =
   "cuGraphDebugDotPrint cuGetErrorName cuGetErrorString cuDevicePrimaryCtxGetState cuGraphUpload cuStreamGetId "
   "cuThreadExchangeStreamCaptureMode cuMemHostRegister cuMemHostUnregister cuDeviceGraphMemTrim cuFuncGetParamInfo "
@@ -45,7 +45,7 @@ static bool runs(gk_device *device, const gk_list *list, int wanted) {
   return right;
 }
 
-/* In a process of its own, as a driver is looked at once. 0: it goes on; 1: the backend is refused. */
+/* In a process of its own, as gk looks for a driver only once. 0: gk goes on; 1: the backend is refused. */
 static int live_without(const void *data) {
   const char *entry = data;
   gk_device *device = NULL;
@@ -94,7 +94,7 @@ static void is_clean(void) {
   assert_int_equal(sim->alive(SIMGPU_ALL), 0);
 }
 
-/* Nothing in it is touched any more, by whatever comes first. */
+/* No call touches anything in it any more, whichever call comes first. */
 TEST(reset_is_said) {
   for (int k = 0; k < 4; ++k) {
     gk_device *device = open_named("cuda");
@@ -115,7 +115,7 @@ TEST(reset_is_said) {
     gk_device_close(device);
     is_clean();
   }
-  gk_device *device = open_named("cuda"); /* begins anew */
+  gk_device *device = open_named("cuda"); /* CUDA begins anew */
   assert_true(runs(device, &looping, 5));
   gk_device_close(device);
   is_clean();
@@ -128,7 +128,7 @@ TEST(destroyed_context_is_said) {
   const gk_cuda_sharing sharing = GK_CUDA_SHARE(context, NULL);
   assert_ok(gk_device_open(&(gk_device_desc){.backend = "cuda", .next = &sharing.base}, &device));
   gk_graph *graph = graph_on(device, &looping, 0);
-  sim->allow("leak,destroyed"); /* that is what is wrong with it */
+  sim->allow("leak,destroyed"); /* this is what the message is about */
   RIGHT(cu.cuCtxDestroy(context));
   BIND(graph, {LEFT, &device});
   assert_fails(GK_ERROR_DEVICE, "the context that gk works in was destroyed", run_on_stream(graph, 0, NULL));

@@ -1,5 +1,5 @@
-/* Launches on streams of the caller's: what comes before and behind them there, and that of one graph follow each
- * other on whatever streams. */
+/* Launches on streams of the caller's: work on the stream keeps its order with them, and launches of one graph follow
+ * each other on all streams. */
 #include "graphs.h"
 #include "lists.h"
 
@@ -74,7 +74,7 @@ TEST_ON_STREAMS(test_order_on_a_stream) {
   check_order(&loop, GK_ISOLATE);
 }
 
-/* The launches aren't waited for in between, each has a struct of its own, and the order is told by the result. */
+/* No wait between the launches, each has a struct of its own, and the result shows the order. */
 static void check_one_after_the_other(const gk_list *list, uint64_t seed) {
   gk_graph *graph = bound(list, 0);
   uint64_t random = seed;
@@ -91,7 +91,7 @@ static void check_one_after_the_other(const gk_list *list, uint64_t seed) {
     else assert_ok(gk_launch_on(graph, 0, where == 3 ? w.own : w.streams[where]));
   }
   if (seed % 2) assert_ok(gk_wait(graph, NULL));
-  assert_int_equal(int_at(w.device, w.x), wanted); /* a download follows them all */
+  assert_int_equal(int_at(w.device, w.x), wanted); /* a download waits for all of them */
   assert_ok(gk_wait(graph, NULL));
   discard(graph);
 }
@@ -103,7 +103,7 @@ TEST_ON_STREAMS(test_one_after_the_other) {
   }
 }
 
-/* The one graph yields, the other resumes, each on another stream. */
+/* One graph yields, the other resumes, each on another stream. */
 TEST_ON_STREAMS(test_resumed_on_another) {
   LIST(list, GK_DO_WHILE(LEFT), GK_RUN(apply, N, X, LINE), GK_CHECKPOINT(HERE, FLAG), GK_RUN(apply, N, X, LINE),
        GK_END, GK_RUN(decrease, GK_ONE, LEFT), GK_END);
@@ -132,7 +132,7 @@ TEST_ON_STREAMS(test_recorded_again) {
   }
 }
 
-/* What is copied, resized or freed is so behind launches on other streams. */
+/* Copying, resizing and freeing memory waits for launches on other streams. */
 TEST_ON_STREAMS(test_memory_follows) {
   for (uint64_t seed = 0; seed < 12; ++seed) {
     gk_graph *graph = bound(seed % 2 ? &once : &loop, 0);
@@ -156,7 +156,7 @@ TEST_ON_STREAMS(test_memory_follows) {
   }
 }
 
-/* One that is launched on the device's own stream again, or destroyed, leaves the others to be followed. */
+/* Other launches are still waited for when one is launched on the device's own stream again, or destroyed. */
 TEST_ON_STREAMS(test_memory_follows_each) {
   for (uint64_t seed = 0; seed < 24; ++seed) {
     gk_graph *graphs[3];
@@ -180,8 +180,7 @@ TEST_ON_STREAMS(test_memory_follows_each) {
   }
 }
 
-/* What a launch put on the caller's stream before it failed there isn't on its way any more: it would come in the
- * middle of the next one. */
+/* Nothing stays on the caller's stream of a launch that failed: else it would run in the middle of the next one. */
 TEST_ON_STREAMS(test_failed_launch_leaves_nothing) {
   const int *more = int_on(device, 0);
   for (uint64_t seed = 0; seed < 24; ++seed) {
@@ -206,7 +205,7 @@ TEST_ON_STREAMS(test_failed_launch_leaves_nothing) {
   }
 }
 
-/* The end of a capture in which nothing is. */
+/* The end of a capture that is empty. */
 static void end_empty_capture(CUstream stream) {
   CUgraph captured;
   size_t count = 99;
@@ -216,7 +215,7 @@ static void end_empty_capture(CUstream stream) {
   RIGHT(cu.cuGraphDestroy(captured));
 }
 
-/* From the call's return on it is the caller's alone, who may destroy or capture it while the launch is under way. */
+/* After the call returned, the stream is the caller's alone, and can be destroyed or captured while the launch runs. */
 TEST_ON_STREAMS(test_stream_is_left_alone) {
   for (int k = 0; k < 4; ++k) {
     gk_graph *graph = bound(k % 2 ? &once : &loop, 0);
@@ -238,7 +237,7 @@ TEST_ON_STREAMS(test_stream_is_left_alone) {
   }
 }
 
-/* What comes on the first stream waits for what is on the other one. */
+/* Work on the first stream waits for the work on the other one. */
 static void let_follow(CUstream stream, CUstream other) {
   CUevent event;
   RIGHT(cu.cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
@@ -247,7 +246,7 @@ static void let_follow(CUstream stream, CUstream other) {
   RIGHT(cu.cuEventDestroy(event));
 }
 
-/* Work that comes behind a launch doesn't hold up a wait for that, which this work may itself depend on. */
+/* A wait for a launch doesn't wait for work behind it, which may itself depend on the waiting thread. */
 TEST_ON_STREAMS(test_wait_for_the_launch_alone) {
   sim->set_passes(UINT64_MAX);
   for (int k = 0; k < 2; ++k) {
@@ -273,7 +272,7 @@ static void launch_unknown(gk_graph *graph, CUstream stream, bool unknown) {
   if (unknown) assert_string_equal(sim->failed(), "cuStreamGetId");
 }
 
-/* A stream made anew may have the handle of the one before: the launch there still comes behind the one on that. */
+/* A new stream may have the handle of the one before: the launch there still comes behind the one on that. */
 static void check_handle_given_again(const gk_list *list, uint32_t bits, uint64_t seed) {
   gk_graph *graph = bound(list, bits);
   sim->set_seed(seed);
@@ -302,7 +301,7 @@ TEST_ON_STREAMS(test_handle_given_again) {
   }
 }
 
-/* And it may be one of another context. */
+/* The new stream may also be in another context. */
 TEST_ON_STREAMS(test_handle_given_again_elsewhere) {
   for (uint32_t bits = 0; bits <= GK_HOST_GATED; ++bits) {
     gk_graph *graph = bound(&loop, bits);
@@ -366,7 +365,7 @@ TEST_ON_STREAMS(test_other_context_is_refused) {
   RIGHT(cu.cuCtxDestroy(other));
 }
 
-/* What waits in the device's line isn't overtaken by its own graph, but by others. */
+/* A launch on another stream waits for queued launches of its own graph, but not for those of others. */
 TEST_ON_STREAMS(test_line_of_work) {
   sim->set_passes(UINT64_MAX);
   gk_graph *forever = bound(&endless, GK_CANCELLABLE | GK_HOST_GATED), *graph = bound(&once, 0);
@@ -398,8 +397,8 @@ static simgpu_counts counts_on(gk_graph *graph, bool on_stream, CUstream stream)
   return counts;
 }
 
-/* Where the context is the thread's, as it is in a program that uses CUDA itself: to look whether it is, whether the
- * stream is captured, and, unless it is the default one, which it is; the launch, and the event behind it. */
+/* If the context is current, as in a program that uses CUDA itself, gk asks: is it current, is the stream captured,
+ * and, except for the default stream, which one is it; then come the launch, and the event behind it. */
 TEST_ON_STREAMS(test_counts) {
   for (int k = 0; k < 2; ++k) {
     gk_graph *graph = bound(k ? &once : &loop, 0);
@@ -423,7 +422,7 @@ TEST_ON_STREAMS(test_counts) {
   }
 }
 
-/* Each call fails in turn; whatever it was, nothing is left, nothing hangs, and the next launch is right. */
+/* Each call fails in turn. Nothing is left, nothing hangs, and the next launch is right. */
 TEST_ON_STREAMS(test_each_call_fails) {
   for (uint32_t bits = 0; bits <= GK_HOST_GATED; ++bits)
     for (uint64_t k = 1, over = 0; !over; ++k) {
@@ -442,7 +441,7 @@ TEST_ON_STREAMS(test_each_call_fails) {
     }
 }
 
-/* Its own context and capture mode, which need no device to be told; any of these calls may be the one that fails. */
+/* The thread's own context and capture mode, which it can have without a device. Any of these calls may fail. */
 static void expect_own(CUcontext mine) {
   CUcontext popped = NULL;
   CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
@@ -453,7 +452,7 @@ static void expect_own(CUcontext mine) {
   assert_int_equal(mode, CU_STREAM_CAPTURE_MODE_GLOBAL);
 }
 
-/* Whatever call the device is lost at, the thread is left as it was, and launches answer what it began with. */
+/* At any call that loses the device, the thread's context stays, and launches answer with the first failure. */
 static bool check_lost_at(uint64_t k, uint32_t bits, CUcontext mine, CUstream stream) {
   gk_device *device = open_named("cuda");
   gk_graph *graph = graph_on(device, &loop, bits), *more = NULL;

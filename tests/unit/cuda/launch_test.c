@@ -6,7 +6,7 @@
 
 LIST(two, GK_RUN(add, N, X, A), GK_RUN(add, N, X, A));
 
-/* What a launch does, told by the driver's counts. */
+/* What a launch does, by the driver's counts. */
 static simgpu_counts counts_of_launch(gk_graph *graph, int32_t label) {
   sim->mark();
   assert_ok(gk_launch(graph, label));
@@ -116,7 +116,7 @@ TEST_ON_CUDA(test_queue) {
   check_queue(device, new_graph(device, &list, 0), X, LINE);
 }
 
-/* Two graphs in turn: the end of one is known though the other's work is behind it. */
+/* Two graphs in turn: the end of one is known though the work of the other is behind it. */
 TEST_ON_CUDA(test_two_graphs) {
   const rig rigs[] = {long_rig(device, 3), long_rig(device, 3)};
   for (int k = 0; k < 40; ++k) {
@@ -151,7 +151,7 @@ TEST_ON_CUDA(test_cancel) {
   assert_int_equal(run_to_end(graph, 0)->state, GK_FINISHED);
 }
 
-/* Nothing is taken from the allocator hook, whatever was bound, nor when a launch resumes for the second time. */
+/* No launch takes memory from the allocator hook, after any bind or when it resumes for the second time. */
 COUNTED(test_no_host_memory) {
   gk_device *device = open_named("cuda");
   const rig r = rig_of(device, long_graph(device, 10));
@@ -169,8 +169,8 @@ COUNTED(test_no_host_memory) {
   gk_device_close(device);
 }
 
-/* A failed assertion leaves the test, which no other thread can do, and none may be left behind in gk: what failed
- * there is kept, and asserted once they have ended. */
+/* A failed assertion leaves the test, which no other thread can do. No other thread may be within gk then, so what
+ * failed there is kept, and asserted after they have ended. */
 typedef struct worker {
   gk_device *device;
   gk_graph *graph;
@@ -217,7 +217,7 @@ static void *keep_copying(void *data) {
   return NULL;
 }
 
-/* How the kth launches end. */
+/* How launch k of each thread ends. */
 static gk_result end_of(gk_graph *graph, int k, gk_state *state) {
   const gk_status *status = NULL;
   gk_bind_int(graph, A, k);
@@ -231,8 +231,8 @@ static gk_result end_of(gk_graph *graph, int k, gk_state *state) {
   return result;
 }
 
-/* A graph that would never end is launched, polled and waited for by one thread, cancelled by another, and a third one
- * has the device do other things meanwhile. */
+/* One thread launches, polls and waits for a graph that would never end, another one cancels it, and a third one gives
+ * the device other work meanwhile. */
 TEST_ON_CUDA(test_cancelled_by_others) {
   gk_graph *graph = endless_graph(device, int_on(device, 1));
   atomic_bool done = false;
@@ -248,8 +248,8 @@ TEST_ON_CUDA(test_cancelled_by_others) {
   for (int k = 0; k < 2; ++k) assert_int_equal(others[k].failed, 0);
 }
 
-/* The device is lost while a launch runs: from then on all that is asked of it says so, and with what it began; none
- * hangs, and it can be closed. */
+/* The device is lost while a launch runs: from then on each call answers so, with the first failure; none hangs, and it
+ * can be closed. */
 TEST_ON_CUDA(test_device_is_lost) {
   gk_device *other = NULL;
   const rig r = long_rig(device, 2);
@@ -275,21 +275,21 @@ TEST_ON_CUDA(test_device_is_lost) {
   IS_LOST(gk_upload(device, page, &value, sizeof value));
   IS_LOST(gk_graph_create(device, &looping, 0, &more));
   assert_null(more);
-  assert_int_equal(sim->counts().calls, 0); /* nothing is asked of it any more */
+  assert_int_equal(sim->counts().calls, 0); /* gk asks the device for nothing any more */
   assert_int_equal(gk_device_open(&(gk_device_desc){.backend = "cuda"}, &other), GK_ERROR_DEVICE);
   assert_null(other);
   discard_all();
   gk_free(device, page);
 }
 
-/* What a posted status leaves open, the last kernel's end, is waited for before anything is given back. */
+/* After a posted status the last kernel may still run. gk waits for its end before it gives anything back. */
 TEST_ON_CUDA(test_destroyed_when_over) {
   const rig r = long_rig(device, 2), never = long_rig(device, 2);
   gk_graph *last = NEW_GRAPH(device, &two, 0, {X, r.x}), *const destroyed[] = {r.graph, last, never.graph};
   static const uint64_t waits[] = {1, 2, 2};
   assert_ok(gk_launch(r.graph, 0));
   while (gk_poll(r.graph, NULL) == GK_NOT_READY) continue;
-  run_to_end(last, 0); /* it marks the end of what is before it */
+  run_to_end(last, 0); /* it marks the end of the launch before */
   sim->mark();
   for (int k = 0; k < 3; ++k) {
     discard(destroyed[k]);
@@ -301,7 +301,7 @@ static gk_result make_looping(gk_device *device, gk_graph **graph) {
   return gk_graph_create(device, &looping, 0, graph);
 }
 
-/* A graph that the driver doesn't take, for whatever reason of its own, is gated by the host. */
+/* The host gates a graph that the driver refuses, for any reason. */
 TEST_ON_CUDA(test_refused) {
   gk_graph *graph;
   assert_ok(fail_entry(device, "cuGraphInstantiateWithParams", CUDA_ERROR_NOT_SUPPORTED, make_looping, &graph));
@@ -312,10 +312,10 @@ TEST_ON_CUDA(test_refused) {
   ASSERT_VALUES({r.x, 3});
 }
 
-/* One that lacks memory isn't, as others may free it; nor is it if the device is lost. */
+/* It doesn't if memory is short, as others may free some, or if the device is lost. */
 TEST_ON_CUDA(test_refused_for_a_while) {
   gk_graph *graph;
-  /* It is tried once more. */
+  /* The creation is tried once more. */
   assert_ok(fail_entry(device, "cuGraphInstantiateWithParams", CUDA_ERROR_OUT_OF_MEMORY, make_looping, &graph));
   assert_int_equal(sim->calls("cuGraphInstantiateWithParams"), 2);
   assert_int_equal(sim->calls("cuGraphConditionalHandleCreate"), 1); /* and the graph is native */
@@ -339,7 +339,7 @@ TEST_ON_CUDA(test_refused_for_a_while) {
   }
 }
 
-/* Too late for that: what resumes is made by the first launch that resumes. */
+/* Too late for that: the first launch that resumes makes the graph that resumes. */
 TEST_ON_CUDA(test_resume_is_refused) {
   LIST(list, GK_DO_WHILE(LEFT), GK_CALL(do_nothing, 0), GK_CHECKPOINT(HERE, FLAG), GK_RUN(add, N, X, A), GK_END,
        GK_RUN(add, N, X, A), GK_RUN(decrease, GK_ONE, LEFT), GK_END);
@@ -360,7 +360,7 @@ TEST_ON_CUDA(test_resume_is_refused) {
   }
 }
 
-/* What a kernel that writes beyond its memory may have made of it isn't believed. */
+/* A status that a faulty kernel may have overwritten isn't believed. */
 TEST(test_posted_nonsense) {
   static const gki_cuda_status posted[] = {
     {.number = 1, .state = GK_YIELDED, .yielded = 1}, {.number = 1, .state = GK_FINISHED, .limit = 2},
@@ -390,13 +390,13 @@ TEST_ON_CUDA(test_too_many_items) {
   LIST(list, GK_RUN_2D(number, N, A, X, N));
   gk_graph *graph = NEW_GRAPH(device, &list, 0, {X, int_on(device, 0)});
   BIND_INTS(graph, {N, 1 << 16}, {A, 1 << 16});
-  for (int k = 0; k < 3; ++k) /* each is told, though nothing on the device counts launches of such a list */
+  for (int k = 0; k < 3; ++k) /* each is told, though no kernel counts launches of such a list */
     assert_invalid("more than 2147483647 items: 65536 by slot", waited_for(graph, 0));
   BIND_INTS(graph, {N, 1}, {A, 1});
   run_to_end(graph, 0);
 }
 
-/* What memory has, as it is bound: larger, smaller, and again. */
+/* The size of memory as it is bound: larger, smaller, and again. */
 TEST_ON_CUDA(test_capacity_is_sent) {
   LIST(list, GK_FILL(X, N, 7));
   static const size_t sizes[] = {4, 2, 8, 8, 1, 3};

@@ -21,10 +21,10 @@ static inline gk_graph *new_zero_graph(gk_device *device, const gk_list *list, u
 
 /* ---- library calls and kernels by hand --------------------------------------------------------------------------- */
 
-static int called;            /* how often these were made */
-static gk_result call_answer; /* instead of doing anything; GK_OK: they do it */
+static int called;            /* the number of times that these were made */
+static gk_result call_answer; /* answered instead of doing anything; GK_OK: they do it */
 
-/* For GK_CALL(fill_bytes, X, BYTE): as a library does that fills memory. */
+/* For GK_CALL(fill_bytes, X, BYTE): does what a library does that fills memory. */
 static inline gk_result fill_bytes(const gk_value *args, void *stream) {
   ++called;
   if (call_answer != GK_OK) return call_answer;

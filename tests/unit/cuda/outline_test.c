@@ -26,7 +26,7 @@ LIST(list,
   /* 37 */ GK_CHECKPOINT(HERE, FLAG), GK_RUN(add, N, X, A), GK_END,
   /* 40 */ GK_RUN_ALWAYS(add, N, X, A));
 
-/* What follows the plan's own. */
+/* The part behind the plan's. */
 static char *lowered(gk_graph *graph, const char *format) {
   char *text = gk_dump(NULL, graph, format);
   if (!text) fail_msg("%s", gk_error());
@@ -57,7 +57,7 @@ static void run_from(gk_device *device, gk_graph *graph, int32_t label) {
 
 TEST_ON_CUDA(what_the_device_decides) {
   gk_graph *graph = list_graph(device, 0);
-  run_from(device, graph, 0); /* a library call's slots are known by then */
+  run_from(device, graph, 0); /* by then the slots of library calls are known */
   compare(graph, "text", "cuda_outline.txt");
   run_from(device, graph, HERE);
   compare(graph, "text", "cuda_outline_resumed.txt");
@@ -86,7 +86,7 @@ static void expect_said(gk_graph *graph, const char *format, const char *const *
   expect_said(graph, format, (const char *const[]){__VA_ARGS__}, GK_COUNT(((const char *const[]){__VA_ARGS__})))
 #define EXPECT_SAID(graph, ...) EXPECT_SAID_IN(graph, "text", __VA_ARGS__)
 
-/* Of kernels with code by hand, and how it goes over where to resume. */
+/* With handwritten code: also how the graph learns where to resume. */
 TEST_ON_CUDA(code_by_hand_and_targets) {
   static const gk_param params[] = {{"x", "int", 4, 4, GK_PTR, GK_ACCESS_INOUT}};
   static const gk_code code = {.text = "extern \"C\" __global__ void hand(int *x) { *x = 1; }", .block = {8, 4, 2}};
@@ -106,7 +106,7 @@ TEST_ON_CUDA(code_by_hand_and_targets) {
   EXPECT_SAID(new_graph(device, &resumed, 0), "where to resume: by a copy\n");
 }
 
-/* Where the graph that resumes has the same nodes there is no other one. */
+/* Where the graph that resumes has the same nodes there is only one graph. */
 TEST_ON_CUDA(one_for_all_launches) {
   LIST(yielding, GK_RUN(add, N, X, A), GK_CHECKPOINT(HERE, FLAG), GK_END);
   static const struct { const char *format, *all; } forms[] = {
@@ -122,7 +122,7 @@ TEST_ON_CUDA(one_for_all_launches) {
   }
 }
 
-/* Kernels and conditional nodes, as many as the driver has got. */
+/* Kernels and conditional nodes, as many as the driver was given. */
 TEST_ON_CUDA(counts_are_the_drivers) {
   LIST(few, GK_RUN(add, N, X, A), GK_DO_WHILE(LEFT), GK_RUN(decrease, GK_ONE, LEFT), GK_IF(FLAG), GK_FILL(X, N, 1),
        GK_END, GK_END, GK_COPY(Y, X, N));

@@ -1,5 +1,5 @@
-/* A driver that says "no" to much of what gk asks: lists that mind get plain gates and run on the device all the same,
- * and where to resume goes over by a copy. */
+/* A driver that answers "no" to many of the probe's questions: lists that depend on them get plain gates and run on the
+ * device all the same, and the target of a launch that resumes is sent by a copy. */
 #include "graphs.h"
 #include "unit/support/runtime_kernels.h"
 
@@ -24,7 +24,7 @@ static gk_graph *logged_graph(gk_device *device, const gk_list *list) {
   return graph;
 }
 
-/* Of the launch alone. */
+/* By the launch alone. */
 static simgpu_counts counts_of(gk_graph *graph, int32_t label) {
   sim->mark();
   assert_ok(gk_launch(graph, label));
@@ -39,11 +39,11 @@ TEST_ON_CUDA(test_report) {
   assert_non_null(strstr(loop->why, "get plain gates"));
   assert_non_null(strstr(loop->why, "(P2o1)"));
   assert_non_null(strstr(loop->why, "(P7)"));
-  assert_null(strstr(loop->why, "(P1d)")); /* that is another matter */
+  assert_null(strstr(loop->why, "(P1d)")); /* resuming is another case */
   assert_non_null(strstr(capability_of(device, "CHECKPOINT")->why, "copied to the device"));
 }
 
-/* A loop in a loop, ended by a yield in an IF in it, and gone on with. */
+/* A loop in a loop, which a yield in an IF within it ends, and which is resumed. */
 TEST_ON_CUDA(test_native) {
   LIST(nested, GK_DO_WHILE(LEFT), GK_IF(FLAG), GK_CHECKPOINT(HERE, FLAG), ADD, GK_END, GK_END, ADD,
        GK_DO_WHILE(LEFT), GK_RUN(decrease, GK_ONE, LEFT), GK_END, GK_END, ADD);
@@ -64,7 +64,7 @@ TEST_ON_CUDA(test_native) {
   ASSERT_VALUES({left, 0});
 }
 
-/* A list in which no launch stops or resumes doesn't rest on anything that this driver lacks. */
+/* A list in which no launch stops or resumes depends on nothing that this driver lacks. */
 TEST_ON_CUDA(test_not_concerned) {
   LIST(simple, ADD, GK_DO_WHILE(LEFT), ADD, GK_RUN(decrease, GK_ONE, LEFT), GK_END, ADD);
   gk_graph *graph = logged_graph(device, &simple);
@@ -75,7 +75,7 @@ TEST_ON_CUDA(test_not_concerned) {
   ASSERT_VALUES({x, 5});
 }
 
-/* Only a launch that resumes sets a node in a body; from the top each is set where it is. */
+/* Only a launch that resumes sets a node in a body. A launch from the top sets each where it is. */
 TEST_ON_CUDA(test_resume_alone) {
   LIST(inner, GK_IF(FLAG), ADD, GK_IF(FLAG), GK_TARGET(HERE), ADD, GK_END, GK_END, GK_END);
   gk_graph *graph = logged_graph(device, &inner);
@@ -95,7 +95,7 @@ TEST_ON_CUDA(test_target_by_copy) {
   int *x = int_on(device, 0);
   BIND(graph, {X, x});
   counts_of(graph, 0);
-  counts_of(graph, HERE); /* now the graph is there */
+  counts_of(graph, HERE); /* now the graph exists */
   ASSERT_VALUES({x, 6});
   for (int again = 0; again < 2; ++again) {
     const simgpu_counts counts = counts_of(graph, THERE);
@@ -107,7 +107,7 @@ TEST_ON_CUDA(test_target_by_copy) {
   ASSERT_VALUES({x, 10});
 }
 
-/* Of many launches under way each begins where it was told to. */
+/* Of many launches under way each begins at its own target. */
 TEST_ON_CUDA(test_many_targets) {
   gk_graph *graph = logged_graph(device, &three);
   int *memory[16];
@@ -125,7 +125,7 @@ TEST_ON_CUDA(test_many_targets) {
   for (int k = 0; k < 16; ++k) ASSERT_VALUES({memory[k], k % 4 ? 4 - k % 4 : 3});
 }
 
-/* A copy that fails is that launch's failure, and the next one goes where it is told to. */
+/* A copy that fails makes that launch fail, and the next one begins at its own target. */
 TEST_ON_CUDA(test_copy_fails) {
   gk_graph *graph = logged_graph(device, &three);
   int *x = int_on(device, 0);

@@ -1,4 +1,4 @@
-/* Memory of graphs is kept for the next ones, so that making and destroying one doesn't wait for what is under way. */
+/* Memory of graphs is kept for the next ones, so that making and destroying a graph doesn't wait for the device. */
 #include "cuda/pool.h"
 #include "runtime/device.h"
 #include "cuda/device.h"
@@ -12,7 +12,7 @@ LIST(owner, GK_FILL(X, N, 6));
 static const gk_slot_desc borrowing_slots[] = {GK_BUFFER(X, int), GK_DEFAULT(N, int, 8)};
 static const gk_list straight = GK_LIST(straight, owner_tasks, borrowing_slots); /* over memory of others */
 
-/* One that never ends: what waits for the device hangs, until the alarm. */
+/* A launch that never ends: a call that waits for the device hangs, until the alarm. */
 static gk_graph *launch_endless(gk_device *device, int **left) {
   *left = int_on(device, 1);
   gk_graph *slow = NEW_GRAPH(device, &list, 0, {LEFT, *left});
@@ -41,7 +41,7 @@ TEST_ON_CUDA(beside_one_that_takes_long) {
   end_endless(device, slow, left);
 }
 
-/* What slots own is made, kept and given back as well. */
+/* Memory that slots own is made, kept and given back in the same way. */
 TEST_ON_CUDA(owned_beside_one_that_takes_long) {
   int *done = int_on(device, 1), *left;
   gk_graph *both[2];
@@ -65,7 +65,7 @@ TEST_ON_CUDA(owned_beside_one_that_takes_long) {
   }
 }
 
-/* The graph's own launches are waited for, which use what it had. */
+/* Resizing waits for the graph's own launches, which use the old memory. */
 TEST_ON_CUDA(follows_its_own_launches) {
   gk_graph *graph = new_graph(device, &owner, 0);
   sim->busy(UINT64_MAX);
@@ -78,7 +78,7 @@ TEST_ON_CUDA(follows_its_own_launches) {
   assert_int_equal(sim->calls("cuEventSynchronize"), 1);
 }
 
-/* Memory that another graph uses, too: its launches are followed, and the driver waits for what else there is. */
+/* Memory that another graph uses, too: gk waits for that graph's launches, and the driver for all other work. */
 TEST_ON_CUDA(follows_those_it_lent_to) {
   gk_graph *lender = new_graph(device, &owner, 0);
   gk_graph *user = NEW_GRAPH(device, &straight, 0, {X, gk_bound(lender, X)});
@@ -120,14 +120,14 @@ TEST_ON_CUDA(is_bounded) {
   assert_true(kept >= 200 && kept <= 256);
 }
 
-/* Before there is no memory, what is kept goes back. */
+/* Kept memory goes back to the driver before an allocation fails. */
 TEST_ON_CUDA(goes_back_when_memory_runs_out) {
   for (int kind = 0; kind < 2; ++kind) {
     gk_graph_destroy(graph_on(device, &list, 0));
     assert_true(sim->alive(SIMGPU_PINNED) > 0);
     const size_t alive = sim->alive(SIMGPU_ALL);
     gk_free(device, gk_alloc(device, 100, kind ? GK_HOST_MEMORY : GK_DEVICE_MEMORY));
-    assert_int_equal(sim->alive(SIMGPU_ALL), alive); /* no sooner */
+    assert_int_equal(sim->alive(SIMGPU_ALL), alive); /* not before memory is short */
     fail_call(3, CUDA_ERROR_OUT_OF_MEMORY); /* behind the context's push and the mode's exchange */
     void *memory = gk_alloc(device, 100, kind ? GK_HOST_MEMORY : GK_DEVICE_MEMORY);
     assert_string_equal(sim->failed(), kind ? "cuMemHostAlloc" : "cuMemAlloc");
@@ -135,12 +135,12 @@ TEST_ON_CUDA(goes_back_when_memory_runs_out) {
     assert_int_equal(sim->alive(SIMGPU_PINNED), kind);
     gk_free(device, memory);
   }
-  fail_call(3, CUDA_ERROR_OUT_OF_MEMORY); /* nothing is kept: it is so */
+  fail_call(3, CUDA_ERROR_OUT_OF_MEMORY); /* nothing is kept */
   assert_null(gk_alloc(device, 100, GK_DEVICE_MEMORY));
   assert_says("cuMemAlloc of 100 bytes: out of memory");
 }
 
-/* Where the driver registers no memory it gives its own. */
+/* Where the driver can't register memory, its own is used. */
 TEST_ON_CUDA(takes_the_drivers) {
   gk_graph *graph = NULL;
   const char *failed = "";
@@ -172,7 +172,7 @@ static CUdeviceptr take_device(gki_cuda_device *native, size_t bytes) {
   return memory;
 }
 
-/* gki_cuda_alloc_device and what follows need the context. */
+/* gki_cuda_alloc_device and the functions below need the context. */
 static int setup_inside(void **state) {
   return setup_cuda(state) || gki_cuda_enter(native_of(*state)) != GK_OK ? -1 : 0;
 }
@@ -184,7 +184,7 @@ static int teardown_inside(void **state) {
 }
 #define INSIDE(test) DEVICE_TEST(test, setup_inside, teardown_inside)
 
-/* The smallest that is large enough, and at most twice as large, unless it is a page; of the same kind; zeroed. */
+/* The smallest block of the kind that is large enough, at most twice as large (unless it is a page), and zeroed. */
 INSIDE(the_best_is_taken) {
   enum { K = 1024 };
   gki_cuda_device *native = native_of(device);
@@ -202,7 +202,7 @@ INSIDE(the_best_is_taken) {
   gki_cuda_free_device(native, sizes[0]);
   const CUdeviceptr fresh = take_device(native, 50 * K - 1);
   assert_int_equal(sim->calls("cuMemAlloc"), 1);
-  const CUdeviceptr small = take_device(native, 8); /* no page-locked one */
+  const CUdeviceptr small = take_device(native, 8); /* no page-locked block */
   assert_int_equal(sim->calls("cuMemAlloc"), 2);
   char *again = take_bytes(native, 4096);
   assert_ptr_equal(again, page);
@@ -217,7 +217,7 @@ INSIDE(the_best_is_taken) {
   assert_false(gki_cuda_pool_trim(native));
 }
 
-/* In the order in which they were taken, as a list of what is in use would have the oldest last. */
+/* In the order in which they were taken, so that a list of blocks in use would have the oldest last. */
 static double work_to_give(gki_cuda_device *native, size_t count) {
   CUdeviceptr *all = malloc(count * sizeof *all);
   for (size_t k = 0; k < count; ++k) all[k] = take_device(native, 8);
@@ -236,7 +236,7 @@ INSIDE(finds_what_is_in_use) {
   assert_true(large < 2 * small);
 }
 
-/* 16 MiB, or 256 blocks; what was taken again leaves room for others. */
+/* 16 MiB, or 256 blocks. A block that is taken again makes room for others. */
 INSIDE(what_is_spare_is_bounded) {
   static const struct { int blocks; size_t bytes; } bounds[] = {{16, 1 << 20}, {256, 8}};
   static CUdeviceptr all[257];
@@ -253,7 +253,7 @@ INSIDE(what_is_spare_is_bounded) {
   gki_cuda_free_pinned(native, NULL);
 }
 
-/* Graphs' memory, too, comes once what is spare went back; after a failure nothing stays, nor is anything mapped. */
+/* Memory of graphs, too, is allocated after spare blocks went back. A failure leaves nothing allocated or mapped. */
 INSIDE(takes_what_was_spare) {
   static const char *const entries[] = {"cuMemAlloc", "cuMemHostRegister"};
   gki_cuda_device *native = native_of(device);
@@ -280,7 +280,7 @@ INSIDE(takes_what_was_spare) {
   }
 }
 
-/* Mappings that are the same in a forked process: what the device writes there a child must not get a copy of. */
+/* Mappings that a forked process shares: the child must not get a copy of what the device writes there. */
 static int count_shared(void) {
   FILE *maps = fopen("/proc/self/maps", "r");
   char mapping[512];
@@ -306,7 +306,7 @@ INSIDE(pages_are_shared_and_unmapped) {
   assert_int_equal(count_shared(), before);
 }
 
-/* Of gk's own memory: whichever record of a block there is none for, the driver has its memory back. */
+/* Blocks of gk's own: if there is no memory for one of a block's records, the driver gets the block back. */
 COUNTED(no_memory_for_records) {
   gk_device *device = open_named("cuda");
   gki_cuda_device *native = native_of(device);
@@ -326,7 +326,7 @@ COUNTED(no_memory_for_records) {
   gk_result result = GK_ERROR_MEMORY;
   const size_t used = native->pool.used_count;
   int failed = 0;
-  for (int k = 1; result != GK_OK; ++k) { /* of what a slot owns, and of common's table */
+  for (int k = 1; result != GK_OK; ++k) { /* of memory that a slot owns, and of common's table */
     fail_own_memory(k);
     result = gk_resize(graph, X, 8);
     fail_own_memory(0);

@@ -1,5 +1,4 @@
-/* What a device is when it is opened on a driver that the probe finds odd. What it found is kept, so each test has a
- * device of its own. */
+/* How a device opens on a driver that the probe finds odd. The findings are kept, so each test has its own device. */
 #include "cuda/probe.h"
 #include "graphs.h"
 #include "unit/support/child.h"
@@ -23,7 +22,7 @@ static gk_result open_next(gk_device **device) {
   return gk_device_open(&(gk_device_desc){.backend = "cuda", .ordinal = next_device}, device);
 }
 
-/* Where they never were at work at once nobody knows whether they may be. */
+/* If the branches were never at work at once, the probe can't tell whether they may be. */
 TEST_WITH(branches_never_met, begin, end) {
   gk_device *device = NULL;
   sim->answer_no("overlap");
@@ -35,7 +34,7 @@ TEST_WITH(branches_never_met, begin, end) {
   gk_device_close(device);
 }
 
-/* Until it is turned on again. */
+/* Until the probe is turned on again. */
 TEST_WITH(turned_off, begin, end) {
   for (int off = 1; off >= 0; --off) {
     gk_device *device = NULL;
@@ -62,7 +61,7 @@ TEST_WITH(turned_off, begin, end) {
   unsetenv("GK_CUDA_PROBE");
 }
 
-/* Which call launches the probe's first graph. With none after it that is right, nothing is found out for good. */
+/* The call that launches the probe's first graph. If no later graph succeeds, no answer is kept. */
 static uint64_t first_launch(void) {
   for (uint64_t k = 1;; ++k) {
     gk_device *device = NULL;
@@ -88,7 +87,7 @@ TEST_WITH(context_fails, begin, end) {
   assert_string_equal(sim->failed(), "cuGraphLaunch");
   assert_int_equal(sim->alive(SIMGPU_RETAINS), 1);
   sim->mark();
-  assert_int_equal(open_next(&device), GK_ERROR_DEVICE); /* it still is as it was */
+  assert_int_equal(open_next(&device), GK_ERROR_DEVICE); /* the context is still lost */
   assert_null(device);
   RIGHT(cu.cuDevicePrimaryCtxRelease(next_device));
   sim->forgive(); /* what gk couldn't give back */
@@ -97,10 +96,10 @@ TEST_WITH(context_fails, begin, end) {
   gk_device_close(device);
 }
 
-/* The whole life of a process: the next backend is taken, and nothing waits, as that would never end. */
+/* A process of its own: the next backend is chosen, and nothing waits, as that would never end. */
 static int live_with_a_hang(void) {
   gk_device *device = NULL;
-  reading_ns = 10000000; /* on this thread the clock goes by the questions that are asked */
+  reading_ns = 10000000; /* on this thread each reading of the clock adds to it */
   sim->settle(1);
   if (gk_device_open(NULL, &device) != GK_OK || strcmp(gk_device_describe(device)->backend, "openmp") != 0) return 3;
   if (sim->alive(SIMGPU_STREAMS) < 3 || sim->alive(SIMGPU_MODULES) == 0) return 7; /* nothing was given back */
@@ -108,10 +107,10 @@ static int live_with_a_hang(void) {
   sim->mark();
   if (gk_device_open(&(gk_device_desc){.backend = "cuda"}, &device) != GK_ERROR_DEVICE) return 4;
   if (!strstr(gk_error(), "the graph of IF didn't end within 3 s")) return 5;
-  return sim->counts().launches ? 6 : 0; /* it is known by now */
+  return sim->counts().launches ? 6 : 0; /* the answer is kept */
 }
 
-/* The launch of a graph that never ends wouldn't, either. */
+/* Neither does launching a graph that never ends return. */
 static int live_with_launches_that_wait(void) {
   gk_device *device = NULL;
   if (gk_device_open(&(gk_device_desc){.backend = "cuda"}, &device) != GK_OK) return 3;

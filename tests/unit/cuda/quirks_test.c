@@ -1,5 +1,5 @@
-/* Which safe ways a list needs: what kernels of random lists set, seen from where they are, must be among it; and what
- * a few lists need exactly. GK_SEED=n runs the one list of a failure again, GK_LISTS=n as many as you like. */
+/* Which quirks of a device matter to a list: all that kernels of random lists would meet are found, and exactly those
+ * of a few lists. GK_SEED=n runs the one list of a failure again, GK_LISTS=n as many as you like. */
 #include "cuda/quirks.h"
 #include "unit/support/gates_bench.h"
 #include "unit/support/planned.h"
@@ -126,7 +126,7 @@ TEST(all_that_is_seen) {
   print_message("%ld lists, %ld launches; outwards %ld, deeper %ld, beside %ld, twice %ld, own %ld\n", sum.lists,
                 sum.launches, sum.seen[3], sum.seen[4], sum.seen[7], sum.seen[8], sum.seen[9]);
   if (getenv("GK_SEED")) return;
-  for (uint32_t k = 0; k < WAYS; ++k) /* the lists are worth it */
+  for (uint32_t k = 0; k < WAYS; ++k) /* enough of each */
     if (1u << k & BY_CHAINS) assert_true(sum.seen[k] > sum.lists / 200);
 }
 
@@ -150,20 +150,20 @@ TEST(some_lists) {
   enum { HOST = GKI_CUDA_HOST_GATED };
   assert_int_equal(NEEDED(0, T), HOST);
   assert_int_equal(NEEDED(0, LOOP, T, GK_END), HOST);
-  /* The end of a loop re-enables the one in its body, where it stands itself. */
+  /* The end of a loop re-enables the inner loop from within its own body. */
   assert_int_equal(NEEDED(0, LOOP, T, LOOP, T, GK_END, T, GK_END), HOST | GKI_CUDA_REENABLE_IN_FRONT);
   assert_int_equal(NEEDED(0, GK_PARALLEL, LOOP_SECTION, LOOP_SECTION, GK_END), HOST | GKI_CUDA_CHAIN_BRANCHES);
   assert_int_equal(NEEDED(0, GK_PARALLEL, LOOP_SECTION, GK_SECTION, T, GK_END, GK_END), HOST);
   assert_int_equal(NEEDED(GK_WITH_SWITCH, T, CASES), HOST | GKI_CUDA_NO_SWITCH);
   assert_int_equal(NEEDED(0, T, CASES), HOST);
-  /* Its kernel is in no body, nor is the gate that it closes. */
+  /* Its kernel isn't in a body, and neither is the gate that it closes. */
   assert_int_equal(NEEDED(0, CHECKPOINT, T, GK_END, T), HOST);
   assert_int_equal(NEEDED(GK_WITH_RESUME, CHECKPOINT, T, GK_END, T),
                    HOST | GKI_CUDA_TARGET_BY_COPY | GKI_CUDA_WRITE_ONCE);
   assert_int_equal(NEEDED(GK_WITH_RESUME | GK_WITH_PLAIN, CHECKPOINT, T, GK_END, T), HOST | GKI_CUDA_TARGET_BY_COPY);
   /* A launch that resumes opens an IF within an IF. */
   assert_true(NEEDED(GK_WITH_RESUME, T, IN_TWO) & GKI_CUDA_SET_AT_ENTRY);
-  /* What is behind the checkpoint has a gate, in which the loop ends. */
+  /* The part behind the checkpoint has a gate, in which the loop ends. */
   assert_int_equal(NEEDED(0, LOOP, CHECKPOINT, T, GK_END, T, GK_END),
                    HOST | GKI_CUDA_SET_PER_PASS | GKI_CUDA_PASS_ON_PER_LEVEL | GKI_CUDA_LOOP_END_LAST);
 }

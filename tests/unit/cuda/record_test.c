@@ -1,5 +1,5 @@
-/* What library calls recorded, found in graphs that a program makes itself; kinds of nodes that no capture of the
- * simulated driver comes to are put in by another cuGraphNodeGetType. */
+/* Nodes that library calls recorded, found in graphs that a program makes itself. Another cuGraphNodeGetType adds kinds
+ * of nodes that no capture of the simulated driver has. */
 #include "cuda/record.h"
 #include "base/memory.h"
 #include "unit/support/runtime_kernels.h"
@@ -8,7 +8,7 @@
 static int on_host;
 static void count_on_host(void *data) { ++*(int *)data; }
 
-/* Kinds of nodes that no capture of these tests comes to. */
+/* Kinds of nodes that no capture of these tests has. */
 static const struct { CUgraphNodeType type; bool nowhere; const char *what; } kinds[] = {
     {CU_GRAPH_NODE_TYPE_CONDITIONAL, true, "a conditional node"},
     {CU_GRAPH_NODE_TYPE_MEM_ALLOC, true, "an allocation (give the library a workspace of its own)"},
@@ -26,7 +26,7 @@ static CUresult say_kind(CUgraphNode node, CUgraphNodeType *type) {
   return result;
 }
 
-/* As of a library that puts a graph of its own on the stream. */
+/* What a library does that puts a graph of its own on the stream. */
 TEST_ON_CUDA(test_unfit_in_a_child) {
   const gki_cuda_driver *driver;
   const char *what;
@@ -65,7 +65,7 @@ static CUgraphNode empty_behind(CUgraph graph, const CUgraphNode *before, size_t
   return node;
 }
 
-/* Each node once, however many ways lead to it: each diamond in a row doubles their number. */
+/* Each node is visited once, though many paths lead to it: each diamond in a row doubles their number. */
 TEST_ON_CUDA(test_recorded_is_found_once) {
   enum { DIAMONDS = 8, INSIDE = 2, ALL = 1 + 3 * DIAMONDS + 1 + INSIDE };
   const gki_cuda_driver *driver;
@@ -95,8 +95,8 @@ TEST_ON_CUDA(test_recorded_is_found_once) {
   RIGHT(cu.cuGraphChildGraphNodeGetGraph(child, &its));
   RIGHT(cu.cuGraphGetNodes(its, inside, &count));
   found = (gki_cuda_found){0};
-  RIGHT(gki_cuda_find_recorded(driver, &child, 1, stops_at, &inside[0], &found)); /* in there, too */
-  assert_int_equal(found.count, ALL + 2 - 1); /* and now to the beginning */
+  RIGHT(gki_cuda_find_recorded(driver, &child, 1, stops_at, &inside[0], &found)); /* there, too */
+  assert_int_equal(found.count, ALL + 2 - 1); /* and now at the beginning */
   gk_host_free(found.nodes);
 }
 

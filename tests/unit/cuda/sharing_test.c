@@ -17,7 +17,7 @@ static gk_device *share(CUcontext context, CUstream stream) {
 
 static void destroy_context(void *context) { RIGHT(cu.cuCtxDestroy(context)); }
 
-/* The thread's, until the test's end. */
+/* The thread's current context, until the test's end. */
 static CUcontext new_context(int ordinal) {
   CUcontext context;
   RIGHT(cu.cuCtxCreate(&context, 0, ordinal));
@@ -84,7 +84,7 @@ CLEAN(test_context_of_the_callers) {
   give(taken(1)); /* it is alive */
 }
 
-/* A stream of gk's own isn't for captures: what needs it meanwhile is refused, and the device goes on. */
+/* A captured stream of gk's own: calls that need it meanwhile are refused, and the device goes on. */
 CLEAN(test_own_stream_is_captured) {
   static const char says[] = "the stream that gk_cuda_context gave is being captured, and what gk puts there can't be";
   for (uint32_t bits = 0; bits <= GK_HOST_GATED; bits += GK_HOST_GATED) {
@@ -130,7 +130,7 @@ CLEAN(test_primary_context) {
   RIGHT(cu.cuStreamDestroy(blocking));
 }
 
-/* What stands on the stream before a launch comes before it, and what is put there later behind it. */
+/* Work that is on the stream before a launch comes before it, and later work behind it. */
 CLEAN(test_order_on_the_stream) {
   for (uint32_t bits = 0; bits <= GK_HOST_GATED; ++bits) {
     const CUcontext context = new_context(0);
@@ -159,8 +159,8 @@ CLEAN(test_order_on_the_stream) {
   }
 }
 
-/* Nothing of it is recorded, nor is the capture spoiled, nor another context left to the thread; when that is over, all
- * goes on. */
+/* The call records nothing, doesn't spoil the capture and leaves no context to the thread. After the capture everything
+ * works. */
 CLEAN(test_captured) {
   const CUcontext context = new_context(0);
   const CUstream stream = new_stream();
@@ -190,7 +190,7 @@ CLEAN(test_captured) {
   ASSERT_VALUES({x, 2});
 }
 
-/* A launch on another stream has to come behind what was on that of the device, where it can't be marked now. */
+/* A launch on another stream must follow the work on the device's stream, where no event can be recorded now. */
 CLEAN(test_captured_elsewhere) {
   for (uint32_t bits = 0; bits <= GK_HOST_GATED; ++bits) {
     const CUcontext context = new_context(0);
@@ -201,7 +201,7 @@ CLEAN(test_captured_elsewhere) {
     begin_capture(stream);
     assert_invalid(captured_says, gk_launch_on(here, 0, other));
     assert_invalid(captured_says, gk_launch_on(here, 0, NULL));
-    (sim->fail)(1, CUDA_ERROR_UNKNOWN, SIMGPU_NOW); /* whether it is lost can't be asked now, and needn't */
+    (sim->fail)(1, CUDA_ERROR_UNKNOWN, SIMGPU_NOW); /* whether it is lost can't be asked now, and needn't be */
     assert_int_equal(gk_launch_on(here, 0, other), GK_ERROR_DEVICE);
     assert_non_null(failed_call());
     end_empty_capture(stream);
@@ -214,7 +214,7 @@ CLEAN(test_captured_elsewhere) {
   }
 }
 
-/* What a launch came to isn't lost when it is asked for while its stream is captured. */
+/* The result of a launch isn't lost when it is asked for while its stream is captured. */
 CLEAN(test_asked_while_captured) {
   const CUcontext context = new_context(0);
   const CUstream stream = new_stream();
@@ -234,7 +234,7 @@ CLEAN(test_asked_while_captured) {
   ASSERT_VALUES({x, 17});
 }
 
-/* All that gk does with a device, from its opening on. */
+/* All that gk does with a device, beginning with its opening. */
 static void do_everything(CUstream stream, uint32_t bits) {
   LIST(calling, GK_CALL(fill_bytes, X, BYTE), GK_RUN(add, N, X, A), GK_CHECKPOINT(HERE, LEFT), GK_RUN(add, N, X, A),
        GK_END);
@@ -259,7 +259,7 @@ static void do_everything(CUstream stream, uint32_t bits) {
     assert_int_equal(status->yielded, HERE);
     set_int(device, left, 0);
     assert_ok(run_on_stream(call, HERE, stream));
-    ASSERT_VALUES({k ? x : y, 3}); /* what the checkpoint holds ran twice */
+    ASSERT_VALUES({k ? x : y, 3}); /* the tasks in the checkpoint ran twice */
   }
   assert_ok(gk_resize(loop, X, 5));
   set_int(device, left, 1);
@@ -278,7 +278,7 @@ static CUstreamCaptureMode mode_of_thread(void) {
   return mode;
 }
 
-/* By this thread; nothing of gk's is forbidden, and nothing of theirs is spoiled. */
+/* A capture by this thread: no call of gk's is forbidden, and the capture isn't spoiled. */
 CLEAN(test_captures_of_others) {
   (void)enter_primary();
   const CUstream captured = new_stream(), stream = new_stream();
@@ -334,7 +334,7 @@ CLEAN(test_refused_context_and_stream) {
     refused(cases[k].ordinal, &sharing.base, cases[k].words);
   }
   const gk_cuda_sharing sharing = GK_CUDA_SHARE(second, NULL);
-  for (int ordinal = 0; ordinal < 2; ++ordinal) { /* 0: whichever it is */
+  for (int ordinal = 0; ordinal < 2; ++ordinal) { /* 0: all are the same */
     gk_device *device = NULL;
     assert_ok(open_sharing(ordinal, &sharing.base, &device));
     assert_int_equal(gk_device_describe(device)->ordinal, 1);

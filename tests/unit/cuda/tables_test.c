@@ -1,5 +1,5 @@
-/* The tables that control kernels read: where they stand, what is in them, how large they can become. gates_test.c
- * tells what they mean. */
+/* The tables that control kernels read: their places, their content, and how large they can become. gates_test.c checks
+ * what they mean. */
 #include "unit/support/gates_bench.h"
 #include "unit/support/planned.h"
 #include "cuda/tables.h"
@@ -36,7 +36,7 @@ static void check_points(const gk_gates *g, const gki_cuda_point *points) {
     const gk_gate_point *p = &g->points[k];
     const gk_node *node = &g->plan->nodes[p->node];
     const bool loops = p->kind == GK_POINT_LOOP_END || p->kind == GK_POINT_HEAD;
-    const uint32_t flag = p->kind == GK_POINT_ENTER ? 0 : node->flag; /* nobody reads it there */
+    const uint32_t flag = p->kind == GK_POINT_ENTER ? 0 : node->flag; /* no kernel reads it there */
     const gki_cuda_point wanted = {p->kind, flag, node->offset, p->node, node->op == GK_OP_SWITCH,
                                    loops ? node->max_iterations : 0, loops ? node->loop : GK_NONE, p->checkpoint,
                                    p->exits, p->exit_count, p->handle, p->reenable, p->reenable_count,

@@ -1,5 +1,5 @@
-/* Ranges for profilers on the simulated CUDA driver: what making a graph takes, what the host does in graphs that it
- * gates, each task by itself, and that none stays open whatever call of the driver fails. */
+/* Ranges for profilers on the simulated CUDA driver: the parts of making a graph, the host's work in graphs that it
+ * gates, and each task by itself. Each range ends, also when a call of the driver fails. */
 #include "graphs.h"
 #include "hand.h"
 #include "unit/support/ranges.h"
@@ -85,7 +85,7 @@ TEST_ON_CUDA(test_isolated) {
                    "task 8 (add){}wait for the device{}!pausing yielded at HERE[1];}");
 }
 
-/* Of a launch on a stream the caller does all there is to do. */
+/* For a launch on a caller's stream, the caller's thread does all of the work. */
 TEST_ON_CUDA(test_on_stream) {
   begin_tracing(device);
   gk_graph *graph = NEW_GRAPH(device, &pausing, GK_HOST_GATED, {X, x}, {N, n}, {FLAG, flag});

@@ -47,7 +47,7 @@ static void mover_begin_items(mover *m, unsigned char *to, unsigned char *from, 
   m->slots[ITEMS] = count;
 }
 
-/* Memory of just so many bytes, from an address of that remainder; freed by its whole. */
+/* Memory of exactly that many bytes, from an address with that remainder; free `whole`. */
 static unsigned char *ragged(unsigned char **whole, size_t bytes, size_t remainder, uint64_t seed) {
   *whole = malloc(bytes + remainder); /* at a multiple of 16 */
   assert_non_null(*whole);
@@ -82,7 +82,7 @@ TEST(test_copy) {
   }
 }
 
-/* As memmove: by one thread, and by several that wait for each other. */
+/* Like memmove: by one thread, and by several that wait for each other. */
 TEST(test_copy_onto_itself) {
   uint64_t random = 2;
   for (int trial = 0; trial < 3000; ++trial) {
@@ -134,7 +134,7 @@ static uint32_t copied(mover *m) {
   return count;
 }
 
-/* The one post of so many elements; it is forgotten then. */
+/* The only post, with that many elements; it is forgotten then. */
 static void expect_post(mover *m, uint64_t number, int64_t count) {
   const gki_bad_count *post = &m->posts[(number - 1) % GKI_LAUNCH_RING];
   assert_int_equal(post->number, number);
@@ -183,7 +183,7 @@ TEST(test_counts) {
   expect_none(&m);
 }
 
-/* One element too many at either end, by the offset too. */
+/* One element too many at either end, also by the offset. */
 TEST(test_room) {
   mover m;
   mover_begin(&m, NULL, NULL);
@@ -201,7 +201,7 @@ TEST(test_room) {
       m.slots[TO] = m.slots[FROM] = (uint64_t)to;
       HOST_RUN(2, 3, gki_copy(m.task));
       expect_post(&m, m.control.number, (int64_t)(room - offset + 1));
-      m.slots[ITEMS] = room + 1; /* the first of a launch alone is told */
+      m.slots[ITEMS] = room + 1; /* only the first of a launch is told */
       HOST_RUN(2, 3, gki_copy(m.task));
       if (!from) HOST_RUN(2, 3, gki_fill(m.task));
       expect_none(&m);
@@ -277,7 +277,7 @@ TEST(test_set_beside) {
   assert_int_equal(at[0], 1);
   assert_int_equal(at[1], 1);
   assert_int_equal(at[2], 0);
-  at[0] = 2; /* another one has come and not gone */
+  at[0] = 2; /* another launch came and isn't over */
   HOST_RUN(1, 32, gki_set_beside(at, 9, 1, 1));
   assert_int_equal(at[2], 1);
 }

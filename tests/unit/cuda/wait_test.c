@@ -1,5 +1,4 @@
-/* How long a wait for a launch on CUDA looks by itself before it asks the driver to sleep, by a clock that the test
- * sets. */
+/* How long a wait for a launch on CUDA polls before it asks the driver to sleep, by a clock that the test sets. */
 #include "unit/support/await.h"
 #include "base/costs.h"
 #include "graphs.h"
@@ -37,7 +36,7 @@ static void end(gk_device *device, gk_graph *graph, int launches) {
   discard(graph);
 }
 
-/* While no time passes it looks, however often. */
+/* While no time passes, it polls. */
 TEST_ON_CUDA(looks_by_itself) {
   for (size_t k = 0; k < GK_COUNT(ways); ++k) {
     gk_graph *graph = begin(device, ways[k]);
@@ -73,7 +72,7 @@ TEST_ON_CUDA(asks_for_an_event_for_a_while) {
     sim->hold(1);
     assert_ok(gk_launch(graph, 0));
     assert_int_equal(pthread_create(&other, NULL, go_on_when_asked, &p), 0);
-    if (!enough) { /* a nanosecond less, and it asks on and on */
+    if (!enough) { /* a nanosecond less, and it keeps polling */
       await(atomic_load(&p.passed));
       const uint64_t before = sim->calls("cuEventQuery");
       await(sim->calls("cuEventQuery") > before + 100 || sim->calls("cuEventSynchronize") > 0);

@@ -62,8 +62,8 @@ static inline int run_on_simgpu(char **words) {
 
 /* ---- what the test's end gives back ------------------------------------------------------------------------------ */
 
-/* Whatever the functions below make is given back when the test ends, the last one first, before its device is closed,
- * or earlier by discard. */
+/* The test's end gives back what the functions below make, the last one first, before its device is closed; discard
+ * does so earlier. */
 static struct kept { void *what; void (*discard)(void *what); } kept_things[1024];
 static size_t kept_count;
 static bool driver_is_lost; /* a test sets it: calls that give something back fail, and give it back all the same */
@@ -165,7 +165,7 @@ static inline int begin_clean(UNUSED void **state) {
 }
 
 static inline int end_clean(UNUSED void **state) {
-  sim->hold(0); /* a test that failed in between left it so, and giving back would wait for ever */
+  sim->hold(0); /* a failed test may have left it so, and giving back would wait for ever */
   discard_all();
   if (sim->broken()) fprintf(stderr, "%s\n", sim->first_broken());
   for (int kind = SIMGPU_ALL + 1; kind < SIMGPU_KINDS; ++kind) {
@@ -200,7 +200,7 @@ static inline int setup_in_mode(void **state) {
 #define TEST_ON_CUDA(test) DEVICE_TEST(test, setup_cuda, teardown_cuda)
 #define TEST_IN_MODES(test) DEVICE_TEST_ON("native gated", test, setup_in_mode, teardown_cuda)
 
-/* But for memory, which devices keep for graphs to come; what is lost of that is seen when they are closed. */
+/* Except for memory, which devices keep for later graphs; lost memory is seen when they are closed. */
 static inline size_t alive_but_memory(void) {
   return sim->alive(SIMGPU_ALL) - sim->alive(SIMGPU_MEMORY) - sim->alive(SIMGPU_PINNED);
 }
@@ -213,7 +213,7 @@ static inline void fail_call(uint64_t k, CUresult code) {
   (sim->fail)(k, code, SIMGPU_NOW);
 }
 
-/* The entry that failed; NULL: there weren't so many calls. */
+/* The entry that failed; NULL: there were fewer calls. */
 static inline const char *failed_call(void) {
   const char *entry = sim->failed();
   sim->mark();
@@ -225,8 +225,8 @@ static inline gk_result note_failed(const char **failed, gk_result result) {
   return result;
 }
 
-/* Each call of the driver that an expression makes fails once, until there is no k-th one:
- * FOR_EACH_CALL(k, failed) { ... result = FAILING(k, code, failed, expression); ... } */
+/* Each call of the driver that an expression makes fails once, until there is no k-th call: FOR_EACH_CALL(k, failed) {
+ * ... result = FAILING(k, code, failed, expression); ... } */
 #define FAILING(k, code, failed, call) (fail_call(k, code), note_failed(&(failed), (call)))
 #define FOR_EACH_CALL(k, failed) \
   const char *failed = ""; \
@@ -240,7 +240,7 @@ static inline bool is_one_of(const char *word, const char *words) {
   return false;
 }
 
-/* What a launch on a stream and the wait for it come to; NULL: the device's own stream. */
+/* The result of a launch on a stream and the wait for it; NULL: the device's own stream. */
 static inline gk_result run_on_stream(gk_graph *graph, int32_t label, CUstream stream) {
   const gk_result result = stream ? gk_launch_on(graph, label, stream) : gk_launch(graph, label);
   return result == GK_OK ? gk_wait(graph, NULL) : result;
@@ -274,7 +274,7 @@ static inline int *taken(size_t count) {
   return (int *)(uintptr_t)memory;
 }
 
-/* None of the device's memory is to be had, as the message says with these words. */
+/* An allocation of device memory fails with these words in the message. */
 static inline void assert_no_memory(gk_device *device, const char *words) {
   assert_null(gk_alloc(device, 4, GK_DEVICE_MEMORY));
   assert_says(words);
