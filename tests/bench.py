@@ -46,7 +46,7 @@ def run(program, folder):
 
 
 def on_one_thread(folder):
-    """Where OpenMP gives no more than one thread, whatever is asked for, nothing is wrong for it."""
+    """Where OpenMP never gives more than one thread, a benchmark isn't wrong for that."""
     out = Path(folder) / "limited.json"
     env = {**os.environ, "OMP_WAIT_POLICY": "passive", "OMP_THREAD_LIMIT": "1"}
     trouble = tap.run(Path("build/bench/tasks").resolve(), "--quick", "--json", out, cwd=tap.ROOT, env=env)

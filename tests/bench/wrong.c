@@ -1,10 +1,10 @@
-/* A benchmark with figures that are known, an arm whose results are wrong, and one that can't be measured:
- * tests/bench.py looks at what becomes of each. */
+/* A benchmark with known figures, an arm whose results are wrong, and one that can't be measured. tests/bench.py checks
+ * the report of each. */
 #include "bench/harness/harness.h"
 #include <stdlib.h>
 #include <unistd.h>
 
-/* In the table's unit: so much per time; what is taken off is a tenth of it. */
+/* Figures in the table's unit; the time that is taken off is a tenth of each. */
 static bool steady(void *with, uint64_t times, bench_took *took) {
   took->all += *(const double *)with * 1.1 * (double)times;
   took->less += *(const double *)with * 0.1 * (double)times;
@@ -16,7 +16,7 @@ static bool wrong(void *with, uint64_t times, bench_took *took) {
   return false;
 }
 
-/* Every other time as much, else nothing or ten times as much. */
+/* Every other call takes this long, the others less than 0 or ten times as long. */
 static bool wavering(void *with, uint64_t times, bench_took *took) {
   static const double of[] = {-1, 1, 10, 1};
   static unsigned calls;
@@ -24,7 +24,7 @@ static bool wavering(void *with, uint64_t times, bench_took *took) {
   return true;
 }
 
-/* Nobody calls it. */
+/* Never called. */
 static bool never(void *with, uint64_t times, bench_took *took) {
   (void)with, (void)times, (void)took;
   bench_fail("an arm that is missing was called");

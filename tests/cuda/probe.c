@@ -55,7 +55,7 @@ static void ask(const gki_cuda_driver *driver, CUcontext context, const gki_cuda
   }
 }
 
-/* What was shown once is true, unless something went wrong another time. */
+/* What was shown once is true, unless another try failed. */
 static const char *answer_of(const summary *s, int q) {
   if (s->no[q]) return s->yes[q] || s->not_shown[q] ? "both" : "no";
   return s->yes[q] ? "yes" : s->not_shown[q] ? "not shown" : "not asked";
@@ -92,7 +92,7 @@ static void print_summary(const summary *s, int ordinal, const char *name, int a
   }
 }
 
-/* ---- beside it --------------------------------------------------------------------------------------------------- */
+/* ---- beside the probe -------------------------------------------------------------------------------------------- */
 
 enum { COPIED = 4 << 20 };
 
@@ -129,7 +129,7 @@ static void begin_beside(beside *b) {
             pthread_create(&b->thread, NULL, copy_to_and_fro, b) == 0;
 }
 
-/* A device that was lost keeps what it has. */
+/* A lost device keeps the result that it has. */
 static void end_beside(beside *b, bool lost) {
   const gki_cuda_driver *d = b->driver;
   atomic_store(&b->ends, true);
@@ -163,7 +163,7 @@ static int ask_device(const gki_cuda_driver *driver, int ordinal, int repeats, b
   end_beside(&b, is_lost(&s));
   print_summary(&s, ordinal, name, 10 * major + minor,
                 !builtin.module ? "none" : builtin.translated ? "PTX" : "machine code", busy ? b.copies : 0);
-  if (is_lost(&s)) return LOST; /* what gives something back would wait for a graph that doesn't end */
+  if (is_lost(&s)) return LOST; /* calls that give something back would wait for a graph that doesn't end */
   gki_cuda_builtin_unload(driver, &builtin);
   (void)driver->cuCtxPopCurrent(&context);
   (void)driver->cuDevicePrimaryCtxRelease(device);
@@ -180,6 +180,6 @@ int main(int argc, char **argv) {
   if (driver->cuDeviceGetCount(&count) != CUDA_SUCCESS) return refuse("cuDeviceGetCount fails");
   for (int k = 0; k < count; ++k) code |= ask_device(driver, k, repeats, busy);
   fflush(stdout);
-  if (code & LOST) _exit(LOST); /* nor is anything given back at the end of the process */
+  if (code & LOST) _exit(LOST); /* nothing is given back at the end of the process, either */
   return code;
 }

@@ -16,7 +16,7 @@ static CUcontext context;
 static CUmodule gates;
 static gki_cuda_caps got;
 
-/* The simulated driver takes its code from elsewhere. */
+/* The simulated driver takes the kernels' code from this program. */
 static const char image[] = ".version 8.4\n.target sm_52\n.address_size 64\n"
                             ".visible .entry gki_set_list()\n{\nret;\n}\n"
                             ".visible .entry gki_set_beside()\n{\nret;\n}\n";
@@ -58,14 +58,14 @@ static inline void open_context(void) {
   RIGHT(driver.cuModuleLoadDataEx(&gates, image, 0, NULL, NULL));
 }
 
-/* After a failure of the device some of it answers so. */
+/* After a failure of the device some of these calls fail. */
 static inline void close_context(void) {
   (void)driver.cuModuleUnload(gates);
   (void)driver.cuCtxPopCurrent(&context);
   (void)driver.cuDevicePrimaryCtxRelease(0);
 }
 
-/* A clock that goes by the questions that are asked: each is answered when the device has done what it can. */
+/* A clock that counts the questions asked: each is answered when the device has done all that it can. */
 enum { STEP_MS = 10, PATIENCE_MS = 3000, NS_PER_MS = 1000000 };
 
 static inline int begin(UNUSED void **state) {
@@ -107,7 +107,7 @@ static inline const char *described(uint32_t quirks) {
 
 enum { ALL_WAYS = 0x1fff };
 
-/* "P1e P4e~ P8?": those that are no, not shown, and, if there are conditional nodes, that weren't asked. */
+/* "P1e P4e~ P8?": the questions answered with no, not shown (~), and, if there are conditional nodes, not asked (?). */
 static inline const char *not_yes(void) {
   static const char *const marks[] = {"?", "", "-", "~"};
   static char text[400];
@@ -120,7 +120,7 @@ static inline const char *not_yes(void) {
   return text;
 }
 
-/* Asks: these questions aren't yes, and so these quirks follow. */
+/* Asks: exactly these questions aren't answered with yes, and these quirks follow. */
 static inline void expect(const char *questions, uint32_t quirks) {
   ask();
   if (strcmp(not_yes(), questions) != 0 || got.quirks != quirks)

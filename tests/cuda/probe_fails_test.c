@@ -14,7 +14,7 @@ static void is_clean_if(uint64_t k, CUresult code, simgpu_how how) {
     fail_msg("call %d, %s: \"%s\", final %d", (int)k, hit, got.why, got.is_final);
   assert_int_equal(got.conditional, (got.quirks & GKI_CUDA_HOST_GATED) == 0);
   if (strstr(got.why, ", for the graph of IF:") || strstr(got.why, ", for the graph of WHILE:"))
-    assert_false(got.conditional); /* though the other one answers the same questions */
+    assert_false(got.conditional); /* though other questions' graphs work */
   assert_false(got.hangs);
   if (how == SIMGPU_NOW || strstr(hit, "cuGraphLaunch")) assert_int_equal(got.broke, how != SIMGPU_NOW);
   sim->mark();
@@ -22,7 +22,7 @@ static void is_clean_if(uint64_t k, CUresult code, simgpu_how how) {
   assert_int_equal(sim->alive(SIMGPU_ALL), 2); /* the context's retain and the module */
 }
 
-/* How often one has to ask is open, so calls couldn't be counted. */
+/* The tests' clock keeps the number of polls fixed, so calls can be counted. */
 TEST_WITH(each_call_fails, begin, end) {
   sim->mark();
   ask();
@@ -38,7 +38,7 @@ TEST_WITH(each_call_fails, begin, end) {
   expect("", 0);
 }
 
-/* Others' work in front of the first kernel, for longer than a graph may take. */
+/* Other work in front of the first kernel, for longer than a graph may take. */
 TEST_WITH(waits_for_others, begin, end) {
   sim->busy(2 * PATIENCE_MS / STEP_MS);
   expect("", 0);
@@ -46,7 +46,7 @@ TEST_WITH(waits_for_others, begin, end) {
   assert_true(got.is_final && got.conditional && !got.busy && !got.hangs);
 }
 
-/* Launches on the stream of the graphs, which begins with one kernel; beside it are others. */
+/* Counts launches on the stream of the graphs, which begins with one kernel. Other streams run beside it. */
 static CUstream main_stream;
 static uint64_t launches, busy_from, busy_for;
 static CUresult launch_and_count(CUgraphExec exec, CUstream stream) {
@@ -63,7 +63,7 @@ static void count_launches(uint64_t from, uint64_t steps) {
   busy_for = steps;
 }
 
-/* The same in front of a graph whose time counts by then. */
+/* The same in front of a graph whose time is already counted. */
 TEST_WITH(others_come_later, begin, end) {
   count_launches(4, 2 * PATIENCE_MS / STEP_MS);
   expect("", 0);
@@ -71,7 +71,7 @@ TEST_WITH(others_come_later, begin, end) {
   assert_string_equal(got.why, "");
 }
 
-/* A launch that waits for its end couldn't be left. */
+/* The probe couldn't give up a launch that waits for its end. */
 TEST_WITH(launches_wait, begin, end) {
   sim->mark();
   setenv("CUDA_LAUNCH_BLOCKING", "1", 1);
@@ -100,7 +100,7 @@ static void end_no_more(uint64_t steps) {
   count_launches(8, steps);
 }
 
-/* Nothing but that kernel was put there, and nothing waits for it. */
+/* Only that kernel was launched, and nothing waits for it. */
 TEST_WITH(others_never_end, begin, NULL) {
   sim->busy(UINT64_MAX);
   sim->mark();
@@ -115,11 +115,11 @@ TEST_WITH(others_never_end, begin, NULL) {
   assert_int_equal(gki_cuda_probe_refuses(9), GK_OK);
   sim->busy(0);
   gki_begin();
-  assert_int_equal(probe(9), GK_OK); /* asks anew */
+  assert_int_equal(probe(9), GK_OK); /* the probe runs again */
   assert_string_equal(not_yes(), "");
 }
 
-/* Not even kernels beside it. */
+/* The kernels beside the graph don't end, either. */
 TEST_WITH(nothing_ends, begin, NULL) {
   end_no_more(UINT64_MAX);
   ask();
@@ -133,7 +133,7 @@ TEST_WITH(nothing_ends, begin, NULL) {
 TEST_WITH(never_ends, begin, NULL) {
   end_no_more(0);
   const uint64_t begun = own_time.passed_ns;
-  gki_begin(); /* what failed in a test before isn't the failure of this call */
+  gki_begin(); /* a failure in an earlier test isn't a failure of this call */
   sim->mark();
   assert_int_equal(gki_cuda_probe_refuses(5), GK_OK);
   assert_fails(GK_ERROR_DEVICE, "device 5 hangs: conditional nodes couldn't be tried: the graph of parallel branches "
@@ -146,7 +146,7 @@ TEST_WITH(never_ends, begin, NULL) {
   assert_true(!got.conditional && got.hangs && got.is_final && got.quirks & GKI_CUDA_HOST_GATED);
   assert_string_equal(got.why, "conditional nodes couldn't be tried: the graph of parallel branches didn't end within "
                       "3 s, and kernels beside it did");
-  assert_int_equal(probe(5), GK_ERROR_DEVICE); /* nobody tries again */
+  assert_int_equal(probe(5), GK_ERROR_DEVICE); /* the result is kept */
   assert_false(got.conditional);
   assert_int_equal(gki_cuda_probe_refuses(5), GK_ERROR_DEVICE);
   assert_true(sim->alive(SIMGPU_ALL) > 2); /* it may still run */

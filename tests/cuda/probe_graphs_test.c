@@ -1,6 +1,6 @@
-/* What the probe's graphs ask of a driver: all their nodes, settings and the counts that make an answer a yes, as
- * golden text (GK_UPDATE_GOLDEN=1 writes it anew). On a right driver a question that has lost half of what it asks is
- * answered as before, so only this shows it. */
+/* The graphs of the probe's questions: all nodes, settings and the counts that mean yes, as golden text
+ * (GK_UPDATE_GOLDEN=1 writes it anew). On a right driver a question that lost half of its content is still answered
+ * with yes, so only this test shows that. */
 #include "cuda/probe_graphs.h"
 #include "unit/support/golden.h"
 
@@ -115,7 +115,7 @@ TEST(what_is_asked) {
   compare_golden("probe_graphs.txt", text);
 }
 
-/* The table in docs/cuda.md has them all, in their order, and what is done by its name here. */
+/* The table in docs/cuda.md has all questions, in their order, with their description here. */
 TEST(stands_in_the_docs) {
   static const struct { uint32_t quirk; const char *name; } ways[] = {
       {0, "nothing, gk doesn't rely on it"}, {GKI_CUDA_HOST_GATED, "host-gated"}, {GKI_CUDA_NO_SWITCH, "no SWITCH"},

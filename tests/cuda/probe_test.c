@@ -1,4 +1,4 @@
-/* The probe, on a simulated driver of every version that answers each question either way: what it finds, and says. */
+/* The probe's results and messages, on simulated drivers of every version that answer each question with yes or no. */
 #include "probe_bench.h"
 
 TEST_WITH(by_version, begin, end) {
@@ -34,7 +34,7 @@ TEST_WITH(in_any_order, begin, end) {
   }
 }
 
-/* What goes right where the branches never meet proves nothing. */
+/* A right result proves nothing if the branches never met. */
 TEST_WITH(branches_never_meet, begin, end) {
   sim->answer_no("overlap");
   for (uint64_t seed = 1; seed <= 5; ++seed) {
@@ -45,7 +45,7 @@ TEST_WITH(branches_never_meet, begin, end) {
   }
   assert_non_null(strstr(described(GKI_CUDA_CHAIN_BRANCHES),
                          "one handle to the same value (P4g, not shown: they were never seen at work at once)"));
-  sim->answer_no("overlap,P4e"); /* a no is one all the same */
+  sim->answer_no("overlap,P4e"); /* a no still counts */
   expect("P4e P4f P4g~ P8?", GKI_CUDA_CHAIN_BRANCHES);
 }
 
@@ -87,7 +87,7 @@ TEST_WITH(each_no, begin, end) {
   }
 }
 
-/* What is answered so in the environment isn't tried, nor what is like it. */
+/* A question that GK_CUDA_PROBE answers isn't tried, nor are questions that depend on it. */
 TEST_WITH(declined, begin, end) {
   assert_ok(probe_with("-P4e,-P9a", 7));
   assert_true(got.conditional);
@@ -95,7 +95,7 @@ TEST_WITH(declined, begin, end) {
   assert_int_equal(got.quirks, GKI_CUDA_CHAIN_BRANCHES | GKI_CUDA_NO_SWITCH);
   assert_int_equal(got.graph_count, 3);
   assert_non_null(strstr(described(GKI_CUDA_NO_SWITCH), "(P9a, as GK_CUDA_PROBE says)"));
-  assert_ok(probe_with("-P2d", 7)); /* it isn't what is known by now */
+  assert_ok(probe_with("-P2d", 7)); /* the kept answers aren't used */
   assert_string_equal(not_yes(), "P2d-");
   assert_int_equal(got.quirks, GKI_CUDA_SET_AT_ENTRY);
   assert_ok(probe_with("-P2o0", 7));
@@ -121,7 +121,7 @@ TEST_WITH(odd_wishes, begin, end) {
   unsetenv("GK_CUDA_PROBE");
 }
 
-/* Also the longest of it: nothing is cut. */
+/* Also the longest text: nothing is cut. */
 TEST_WITH(says_all, begin, end) {
   sim->answer_no("P1b2,P1c,P1d,P1e,P1k,P2o1,P2o2,P2o3,P2d,P2b,P4a,P6,P7");
   ask();
@@ -166,7 +166,7 @@ TEST_WITH(says_what_is_needed, begin, end) {
     (sim->fail)(k, CUDA_ERROR_OUT_OF_MEMORY, SIMGPU_NOW);
     ask();
     const char *text = described(GKI_CUDA_WRITE_ONCE);
-    hit = got.conditional && /* for lists that do without */
+    hit = got.conditional && /* for lists that don't need it */
           strstr(text, "this driver (CUDA 13.0) couldn't be tried for this: of what one kernel sets one after the ") &&
           strstr(text, "(P4a, couldn't be tried); some of what conditional nodes do couldn't be tried: cuGraph") &&
           strstr(text, ", for the graph of handles across bodies: out of memory");
@@ -174,7 +174,7 @@ TEST_WITH(says_what_is_needed, begin, end) {
   assert_true(hit);
 }
 
-/* The second launch isn't held back for an answer to the first, so that an update in between has to spare that. */
+/* The second launch doesn't wait for the first, so an update in between must not change the first. */
 static CUstream launched_on;
 static int updates;
 static CUresult note_launch(CUgraphExec exec, CUstream stream) {
@@ -199,7 +199,7 @@ TEST_WITH(updates_come_between_launches, begin, end) {
   assert_int_equal(updates, 5);
 }
 
-/* A driver that does nothing at first. */
+/* A driver that ignores the first launch. */
 static CUresult launch_every_other(CUgraphExec exec, CUstream stream) {
   static int count;
   return count++ % 2 ? right.cuGraphLaunch(exec, stream) : CUDA_SUCCESS;
@@ -211,7 +211,7 @@ TEST_WITH(first_launch_counts, begin, end) {
   assert_false(got.conditional);
 }
 
-/* A driver that loses what is set in a third run, so that the first loop isn't ended where it should be. */
+/* A driver that loses what is set in a third run, so that the first loop isn't ended when it should be. */
 static CUresult copy_without_third_run(CUdeviceptr to, const void *from, size_t bytes, CUstream stream) {
   gki_cuda_setting *settings = (gki_cuda_setting *)from;
   for (size_t k = 0; k < bytes / sizeof *settings; ++k)
@@ -233,7 +233,7 @@ TEST_WITH(no_kernels, begin, end) {
   assert_string_equal(got.why, "no image fits");
 }
 
-/* What is logged of each that was asked, and nothing of one that is known. */
+/* The log of each question that is asked; nothing is logged of one that is known. */
 static char logged[1000];
 static void keep_line(UNUSED void *user, gk_log_level level, const char *line) {
   if (level == GK_LOG_INFO) snprintf(logged, sizeof logged, "%s", line);
@@ -267,7 +267,7 @@ TEST_WITH(once_per_device, begin, end) {
   sim->mark();
   assert_ok(probe(1));
   assert_memory_equal(&got, &before, sizeof got);
-  gki_cuda_probe(&driver, 1, context, NULL, "not this time", &got); /* whatever is known */
+  gki_cuda_probe(&driver, 1, context, NULL, "not this time", &got); /* the known answers aren't used */
   assert_false(got.conditional);
   assert_string_equal(got.why, "not this time");
   assert_ok(probe(1));
@@ -275,7 +275,7 @@ TEST_WITH(once_per_device, begin, end) {
   assert_int_equal(sim->counts().calls, 0);
   assert_ok(probe(2));
   assert_true(sim->counts().calls > 0);
-  static const CUdevice devices[] = {63, 64, 1000, -1}; /* more than are remembered, but for the first */
+  static const CUdevice devices[] = {63, 64, 1000, -1}; /* more devices than are kept, apart from the first */
   for (size_t k = 0; k < GK_COUNT(devices); ++k) {
     assert_ok(probe(devices[k]));
     sim->mark();

@@ -1,6 +1,6 @@
-"""A lowered list as plain data, whoever lowered it, and in writing: two graphs that do the same are written alike.
+"""A lowered list as plain data, from either lowering, and as text: two graphs that do the same have the same text.
 
-Handles, guards and points are known by whatever keys their maker has; in writing they are numbered as they are met."""
+Handles, guards and points have keys of any kind; in the text they are numbered in the order in which they appear."""
 from dataclasses import dataclass, field
 
 

@@ -3,7 +3,7 @@
 #define LETTERS_H
 #include "gk.h"
 
-/* False: no task has that letter. All flags are in slot 1. */
+/* False: a letter is unknown. All flags are in slot 1. */
 static inline bool task_of(char letter, const gk_kernel *runs, int32_t label, gk_task *task) {
   *task = (gk_task){.flag = 1};
   switch (letter) {

@@ -114,7 +114,7 @@ class Handle:
 
 @dataclass(eq=False)
 class Exit:
-    """Of a point or a kernel; in a flow together with `left`: whoever walks it is in a DO_WHILE that just ended."""
+    """Of a point or a kernel; in a flow together with `left`: the walk comes from a DO_WHILE that just ended."""
     next: "Point" = None
 
 
@@ -185,7 +185,7 @@ class Lowering:
         return self.points[-1]
 
     def place(self, point, flow, block):
-        """Says whether whoever walks the point is `left`."""
+        """Says whether the walk of the point is `left`."""
         flow = self.kernel(block) if flow is TASK else flow
         for exit, _ in flow:
             exit.next = point
@@ -313,7 +313,7 @@ class Lowering:
         block.segments[-1].nodes.append(Node("parallel", item, bodies=sections))
         return TASK
 
-    # -- who closes what
+    # -- what stops and targets close
     @staticmethod
     def levels(item):
         """The item, and outwards each one around."""

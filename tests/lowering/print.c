@@ -1,6 +1,6 @@
-/* What gk_gates_make makes of lists, as numbers: the other side of tests/lowering/compare.py. Reads lines, each the
- * bits and then a letter per task (model.py has them), and answers each with a line of JSON: the arrays of gk_gates as
- * they are, but nodes, loops and checkpoints of the plan by their task, and -1 for GK_NONE. */
+/* Prints what gk_gates_make makes of lists, as numbers, for tests/lowering/compare.py. Reads lines, each the bits and
+ * then a letter per task (model.py has them), and answers each with a line of JSON: the arrays of gk_gates, but nodes,
+ * loops and checkpoints of the plan by their task, and -1 for GK_NONE. */
 #include "gk_gates.h"
 #include "check/check.h"
 #include "letters.h"
@@ -40,7 +40,7 @@ static void row(uint32_t index, const uint32_t *numbers, size_t count) {
 }
 #define ROW(...) row(k, (const uint32_t[]){__VA_ARGS__}, sizeof(const uint32_t[]){__VA_ARGS__} / sizeof(uint32_t))
 
-/* Each element of an array, its number being k. */
+/* Each element of an array, whose index is k. */
 #define ARRAY(name, count, ...) \
   do { \
     printf(", \"%s\": [", name); \

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What bench/ makes of figures, with such as are made up: rounds as one, pages and plots, two folders compared."""
+"""The tools of bench/ on made-up figures: rounds as one, pages and plots, two folders compared."""
 import json
 import re
 import subprocess
@@ -95,7 +95,7 @@ plot.main()
 
 
 def without_matplotlib(folder):
-    """A page that shows plots keeps them, and another Python is asked; a new one says that it has none."""
+    """A page with plots keeps them, and another Python is asked to draw; a new page says that it has no plots."""
     page, drawer = Path(folder) / "README.md", Path(folder) / "drawer"
     page_of(folder, [made_up("one more task n=1", {"gk": 2}, id="F1")])
 
@@ -180,7 +180,7 @@ def in_short(folder):
 
 
 def peers_alone(folder):
-    """A peer that gk has nothing beside is held against its own first row, where that has a time."""
+    """A peer's row without a counterpart in gk is compared with the peer's first row, if that has a time."""
     def row(what, one, all_cores):
         others = [{"how": "all", "correct": True, **figures(all_cores)}]
         return {"table": "F4", "what": what, "unit": "ns", "how": "one", "correct": True, **figures(one),
@@ -232,7 +232,7 @@ def pictures(folder, tables, **others):
 
 
 def wrongly_drawn(words, wanted):
-    """wanted: by picture, what it must say and what it mustn't."""
+    """wanted: by picture, the words that it must contain and those that it must not."""
     if not plot.python_that_draws():
         return None
     if sorted(words) != sorted(wanted):
@@ -341,7 +341,7 @@ def rounds_merged():
 
 
 def rounds_judged():
-    """What rounds say of a goal. A figure that none of them has is beyond all numbers, if it was judged."""
+    """The verdict of several rounds on a goal. A figure that no round has is infinite, if it was judged."""
     def ratio(median, verdict):
         return dict(figures(median), of="gk", against="C", goal=1, verdict=verdict)
     for medians, verdicts, wanted, middle in (

@@ -57,7 +57,7 @@ def measured(folder):
     for part in ("one/cuda_choices.json", "GPU, CUDA 12.4, release 1", "commit abc, 2026-01-02"):
         if part not in re.sub(r"\s*\n\s*\*\s*", " ", text):
             return f"where it is from isn't said: {part}\n{text}"
-    # One that yields meets both; a launch that nobody stops meets the open ones alone.
+    # A launch that yields meets both; one that runs through meets only the open ones.
     dear = {k: (k * 400, 800) for k in opened}
     found, _ = numbers(folder, {"two": report(opened, dear, copies, 9000)})
     if found != (2, 1024, 4300):

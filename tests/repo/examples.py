@@ -32,7 +32,7 @@ EXAMPLES = {
 VERSIONS = ("11.4", "12.4", "13.0")
 NATIVE = {"loop_by_hand", "list_inside", "relax_after", "power_iteration"}  # with conditional nodes
 WITHOUT_GK = {"relax_before"}
-LINES = 15  # a loop of gk's in a program of somebody else's takes fewer
+LINES = 15  # a loop of gk's in an existing program takes fewer
 FOLDER = tap.ROOT / "docs/examples"
 CUBLAS = tap.ROOT / "tests/user_cublas"
 PAGE = tap.ROOT / "docs/cuda-direct.md"
@@ -136,7 +136,7 @@ def with_toolkit(folder):
             tap.case(f"{title}, on the GPU", run(program, EXAMPLES[name], dict(os.environ)))
 
 
-# ---- a loop in somebody else's program ------------------------------------------------------------------------------
+# ---- a loop in an existing program ----------------------------------------------------------------------------------
 
 def difference():
     before, after = ((FOLDER / f"relax_{which}.c").read_text().splitlines() for which in ("before", "after"))

@@ -87,7 +87,7 @@ def whole_way(folder):
 
 
 def chosen(folder):
-    """Two programs alone, and what is slow comes last."""
+    """Two programs alone, with the slow one last."""
     code, summary, text = run(folder, ["--part", "bench", "--only", "cuda_solver", "--only", "cuda_choices"])
     tables = next((part["figures"].get("tables") for part in summary["parts"] if part["name"] == "bench"), None)
     if code or sorted(tables or []) != ["cuda_choices", "cuda_solver"]:
@@ -96,7 +96,7 @@ def chosen(folder):
 
 
 def misspelt(folder):
-    """All of it would be measured, for want of a name."""
+    """A wrong name is refused: else everything would be measured."""
     code, summary, text = run(folder, ["--part", "bench", "--only", "cuda_loop"])
     said = "--only cuda_loop: there is none; there are " in text and "cuda_loops" in text
     return None if code == 2 and not summary["parts"] and said else f"exit code {code}\n{text}"
@@ -128,7 +128,7 @@ def silent(folder):
 
 
 def no_driver(folder):
-    """Every part runs, and none passes for want of something to fail."""
+    """Every part runs, and none passes because nothing ran that could fail."""
     parts = [word for name in ("probe", "conformance", "softbody") for word in ("--part", name)]
     code, summary, text = run(folder, parts, GK_GPU_DRY="0", LD_LIBRARY_PATH="")
     passed = {part["name"]: part["passed"] for part in summary["parts"]}
@@ -142,7 +142,7 @@ def await_hanging(process):
 
 
 def hangs(folder):
-    """The minutes are over when it hangs, however long it took until then."""
+    """The minutes run out while a part hangs, however long the parts before took."""
     over, clock, python = folder / "over", folder / "clock.py", folder / "python"
     clock.write_text(CLOCK)
     python.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{clock}" "{over}" "$@"\n')
@@ -167,7 +167,7 @@ def is_stopped(folder):
 
 
 def carried(folder):
-    """Only what is missing is taken from what was brought."""
+    """Only missing packages are taken from those that were brought."""
     for name in gpu_carry.PACKAGES:
         (folder / name).mkdir()
     answers = iter([["ninja-build"], []])
@@ -186,7 +186,7 @@ def carried(folder):
 
 
 def carried_peers(folder):
-    """Unpacked for the Python that it was packed for, if that hasn't got it; and found by it."""
+    """Peers are unpacked only for the Python they were packed for, if it lacks them, and it finds them then."""
     site, before = folder / "site", (gpu_carry.PEER, gpu_carry.PEERS)
     (site / "made_up-1.5.dist-info").mkdir(parents=True)
     (site / "made_up-1.5.dist-info/METADATA").write_text("Metadata-Version: 2.1\nName: made-up\nVersion: 1.5\n")
@@ -217,7 +217,7 @@ def compared():
 
 
 def logs(folder):
-    """As long as they are, unless somebody says how long they may be."""
+    """Logs keep their length, unless a limit is given."""
     def packed(each, whole):
         gpu.LOGS = folder / "logs"
         shutil.rmtree(gpu.LOGS, ignore_errors=True)
@@ -237,7 +237,7 @@ def logs(folder):
 
 
 def cases():
-    """The list that the script works by is the suite's."""
+    """The script's list of cases is the suite's."""
     listed = subprocess.run(["build/tests/conformance/conformance", "--list"], stdout=subprocess.PIPE, text=True)
     found = gpu_suite.all_cases()
     some = ["loops/counter", "sections/two"]  # parts of other names

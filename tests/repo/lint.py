@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a compiler doesn't see: whitespace, length, calls that are banned, sources that nobody builds."""
+"""What a compiler doesn't see: whitespace, length, banned calls, sources that aren't built."""
 import sys
 import re
 from pathlib import Path

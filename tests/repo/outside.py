@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A backend of somebody else's: docs/examples/minimal_backend.c as a shared library runs the programs of README.md and
+"""A third-party backend: docs/examples/minimal_backend.c as a shared library runs the programs of README.md and
 docs/guide.md, whose last lines say what they print, and passes the conformance suite; with a mistake in it, it doesn't.
 """
 import sys

@@ -195,7 +195,7 @@ def merged():
 
 
 def calls(folder):
-    """What hangs is ended, with its children; what leaves nothing is said."""
+    """A script that hangs is ended, with its children; a script that writes no file is reported."""
     script, out = folder / "hangs.py", folder / "hangs.json"
     script.write_text(f"import subprocess, sys\nsubprocess.run(['sleep', '{SLEEP}'])\n")
     report, why = run.call([sys.executable, script], out, 1.5)

@@ -15,7 +15,7 @@ PROGRAMS = ["base/error", "base/memory", "list/blocks", "check/check", "dump/dum
             "tools/reference", "runtime/bind", "runtime/graph", "runtime/status"]
 MORE = ["kernel/language", "kernel/compose", "tools/obj", "base/registry", "runtime/device", "runtime/no_memory",
         "runtime/launch", "runtime/worker", "plan/walk_stops", "openmp/backend", "openmp/sections"]
-# One thread runs at a time: fairly, so that one who waits for another doesn't keep it from running.
+# One thread runs at a time: fairly, so that a thread that waits for another one doesn't keep it from running.
 VALGRIND = ["valgrind", "--quiet", "--error-exitcode=9", "--fair-sched=yes", "--leak-check=full",
             "--show-leak-kinds=definite,indirect,possible", "--errors-for-leak-kinds=definite,indirect,possible",
             f"--suppressions={tap.ROOT}/tests/repo/valgrind.supp", "--gen-suppressions=all"]

@@ -1,4 +1,4 @@
-/* What may be in bodies, in which version, and what may be done with graphs that have them. */
+/* Which nodes bodies may contain, in which version, and which calls graphs with bodies may be used in. */
 #include "graph_world.h"
 
 CASE(sizes_and_kinds_by_version) {
@@ -116,7 +116,7 @@ static void expect_unsupported(CUgraphNode node, const char *words) {
   assert_ptr_equal(asked.hErrNode_out, node);
 }
 
-/* A host node in a child graph, on a driver that doesn't look when the child node is added. */
+/* A host node in a child graph, on a driver that doesn't check it when the child node is added. */
 CASE(types_are_checked_late) {
   int count = 0;
   const CUDA_HOST_NODE_PARAMS host = {count_on_host, &count};

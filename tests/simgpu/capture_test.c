@@ -289,7 +289,7 @@ FORK_TEST(captures_stay_apart) {
   end_capture(stream, INVALIDATED);
 }
 
-/* As a library adds nodes by itself, such as conditional ones. */
+/* Adds nodes as a library does by itself, such as conditional ones. */
 CASE(nodes_are_added_by_hand) {
   RIGHT(cu.cuGraphDestroy(graph));
   WRONG(CUDA_ERROR_ILLEGAL_STATE, cu.cuStreamUpdateCaptureDependencies(stream, NULL, NULL, 0, 1));
@@ -336,7 +336,7 @@ FORK_TEST(threads_may_be_relaxed) {
   }
 }
 
-/* While a blocking stream is captured; a question doesn't spoil that capture, a use does. */
+/* While a blocking stream is captured, a query of the default stream fails, and a use also spoils the capture. */
 TEST_WITH(default_stream_is_unusable, begin_blocking_fork, end_fork) {
   const CUstream legacy = (CUstream)(uintptr_t)GKI_CU_STREAM_LEGACY;
   CUstreamCaptureStatus status;

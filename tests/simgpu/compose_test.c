@@ -15,7 +15,7 @@ static const gk_kernel *const body[] = {
   &multiply_hinges, &multiply, &advance, &start_search, &try_step, &add_energy, &add_hinges, &judge_search, &accept,
   &judge_newton, &finish, &measure, &judge_energy, &take_back};
 
-enum { ROOM = 1024 /* elements of any array */, SIXTEEN = 16 /* of any integer argument */ };
+enum { ROOM = 1024 /* the number of elements of each array */, SIXTEEN = 16 /* of any integer argument */ };
 
 static uint64_t seed;
 static double draw(void) { /* between 0.1 and 1 */
@@ -100,7 +100,7 @@ static void run_on_gpu(sim_module *module, const gk_kernel *kernel, const arrays
   sim_kernel_parameter(there, 0, &offset, &bytes);
   assert_int_equal(bytes, sizeof task);
   sim_kernel_run(there, (unsigned[3]){2, 1, 1}, (unsigned[3]){64, 1, 1}, &task);
-  task.number = task.guard; /* skipped: nothing happens twice */
+  task.number = task.guard; /* skipped: nothing may happen twice */
   sim_kernel_run(there, (unsigned[3]){2, 1, 1}, (unsigned[3]){64, 1, 1}, &task);
 }
 
@@ -151,7 +151,7 @@ static void check(sim_module *module, const gk_kernel *kernel, uint32_t most) {
   if (!changed) fail_msg("%s changes nothing here", kernel->name);
 }
 
-/* How many kernels there are in the text: none may be missing in the lists above. */
+/* The number of kernels in the text: none may be missing in the lists above. */
 static size_t kernels_in(const char *text) {
   size_t kernels = 0;
   for (const char *s = text; (s = strstr(s, "\nGK_KERNEL")); ++s) ++kernels;

@@ -99,7 +99,7 @@ CASE(p7_no_ends_a_pass_too_late) {
   expect_answer(exec, "P7", "pp");
 }
 
-/* A kernel in one body sets a handle elsewhere: the gate opens, or, after a no, the setting is ignored. */
+/* A kernel in one body sets a handle elsewhere: the gate opens, or the setting is ignored after a no. */
 static void expect_level(const char *probe, CUgraph gate) {
   add_log(gate, NULL, 'g');
   CUgraphExec exec = exec_of();

@@ -42,7 +42,7 @@ CASE(entry_newer_than_the_driver_is_unknown) {
     RIGHT(ask(cases[k].name, cases[k].asked));
     assert_int_equal(found, cases[k].wanted);
     assert_int_equal(entry != NULL, found == CU_GET_PROC_ADDRESS_SUCCESS);
-    sim->answer_no("procaddress"); /* other drivers say it twice */
+    sim->answer_no("procaddress"); /* other drivers say this twice */
     WRONG(entry ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND, ask(cases[k].name, cases[k].asked));
     sim->answer_no(NULL);
   }
@@ -202,7 +202,7 @@ static CUresult launch(CUfunction function, unsigned grid, unsigned block, unsig
   return cu.cuLaunchKernel(function, grid, 1, 1, block, 1, 1, shared, stream, parameters, NULL);
 }
 
-/* More than 48 KB of it has to be asked for. */
+/* More than 48 KB must be asked for. */
 CASE(shared_memory_is_asked_for) {
   const CUfunction_attribute dynamic = CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
   CUfunction see = kernel("see");

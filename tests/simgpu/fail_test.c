@@ -1,4 +1,4 @@
-/* Calls that are made to fail, what is counted, and what the end of the process says. */
+/* Calls that are made to fail, the counts, and the messages at the end of the process. */
 #include "graph_world.h"
 #include <stdatomic.h>
 #include <sys/wait.h>
@@ -174,7 +174,7 @@ static void fork_once(void) {
   assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
-/* Whatever another thread does in the driver at that moment. */
+/* Also if another thread is in the driver at the fork. */
 CASE(forked_process_is_told) {
   fork_once();
   atomic_store(&asking, true);

@@ -178,7 +178,7 @@ CASE(update_is_checked) {
   BREAKS(CUDA_ERROR_INVALID_VALUE, "destroyed", update(exec, node, "log", 'n', 0));
 }
 
-/* As drivers before 12.2 have it. */
+/* What drivers before 12.2 have. */
 CASE(update_by_the_older_call) {
   CUgraphNode node = add_log(graph, NULL, 'a'), empty;
   RIGHT(cu.cuGraphAddEmptyNode(&empty, graph, &node, 1));

@@ -190,7 +190,7 @@ static const char WRONG[] =
   "extern \"C\" __global__ void asserts(int n) { assert(threadIdx.x != n); }\n"
   "extern \"C\" __global__ void right(int *to) { __syncthreads(); atomicAdd(to, 1); }\n";
 
-/* And the next kernel runs as if nothing had been. */
+/* The next kernel runs undisturbed. */
 KERNEL_TEST(broken_rules_are_said) {
   static const struct { const char *name; int n; unsigned threads; const char *words; } cases[] = {
     {"leaves", 7, 64, "barrier: kernel leaves, block (0, 0, 0): thread (0, 0, 0) waits at __syncthreads, where 63 of "
@@ -225,7 +225,7 @@ KERNEL_TEST(broken_rules_are_said) {
 static jmp_buf out;
 static void jump(void) { longjmp(out, 1); }
 
-/* As the driver does when a kernel touches what it mustn't. */
+/* What the driver does when a kernel touches memory that it must not. */
 KERNEL_TEST(a_kernel_may_be_left_by_a_jump) {
   if (__has_feature(thread_sanitizer)) {
     print_message("ThreadSanitizer can't follow a jump from one stack to another\n");
@@ -282,7 +282,7 @@ static const char TURNS[] =
   "  }\n"
   "}\n";
 
-/* Two kernels of one module, each of which waits for the other again and again. */
+/* Two kernels of one module, which wait for each other again and again. */
 KERNEL_TEST(kernels_under_way_at_once) {
   enum { BLOCKS = 3 };
   sim_module *module = load_source(TURNS);
@@ -309,7 +309,7 @@ static const char ADDS[] = "extern \"C\" __global__ void adds(int *x) {\n"
                            "  for (int k = 0; k < 100; ++k) atomicAdd(x + (y != y), 1);\n"
                            "}\n";
 
-/* Whether a kernel of the source pauses. Then it is given up. */
+/* Whether a kernel of the source pauses. It is given up then. */
 static bool pauses(const char *shared) {
   char source[sizeof ADDS + 40];
   snprintf(source, sizeof source, "#define SHARED %s\n%s", shared, ADDS);
@@ -328,7 +328,7 @@ KERNEL_TEST(where_kernels_pause) {
   assert_false(pauses("__shared__")); /* there is one for all kernels of a module */
   sim_module *module = load_source("extern \"C\" __global__ void f(int *x) { x[0] = 7; }\n");
   int x = 0;
-  RUN(module, "f", 1, 1, &(int *){&x}); /* on the stack that the other left */
+  RUN(module, "f", 1, 1, &(int *){&x}); /* on the stack that the other kernel left */
   assert_int_equal(x, 7);
 }
 

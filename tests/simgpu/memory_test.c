@@ -181,7 +181,7 @@ CASE(posted_values_may_be_seen_late) {
   }
 }
 
-/* The context has failed for good; all that it holds can still be given back. */
+/* The context has failed for good; its objects can still be given back. */
 static void expect_failed(const char *why) {
   CUdeviceptr more;
   BREAKS(CUDA_ERROR_ILLEGAL_ADDRESS, "memory", cu.cuStreamSynchronize(stream));
@@ -197,7 +197,7 @@ CASE(kernel_touches_freed_memory) {
   expect_failed("16 bytes into 128 bytes that were freed");
 }
 
-/* Behind a block of the device, nowhere, and behind the page-locked memory of the host. */
+/* Behind a block of the device, at no memory, and behind the page-locked memory of the host. */
 CASE(kernel_touches_no_memory) {
   for (int k = 0; k < 3; ++k) {
     store((CUdeviceptr[]){memory + 256, 8, AT(pinned) + 60}[k], 1);
@@ -233,7 +233,7 @@ CASE(work_behind_a_failure_is_dropped) {
   assert_int_equal(pinned[0], 0);
 }
 
-/* Device memory closes when there is no work left, which needn't be after each item. */
+/* Device memory closes when there is no work left, which isn't after each item. */
 CASE(host_touches_device_memory) {
   sim->hold(1);
   store(memory, 1);
@@ -250,7 +250,7 @@ CASE(host_touches_device_memory) {
   assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
 }
 
-/* ---- two contexts on one device: the kernels of either reach its own memory, whatever ran before them ---- */
+/* ---- two contexts on one device: the kernels of either reach their own memory, in any order of contexts -- */
 
 typedef struct side { CUcontext context; CUstream stream; CUmodule module; CUdeviceptr memory; uint64_t *pinned; } side;
 static side other;
@@ -302,7 +302,7 @@ static int end_two(void **state) {
   return end(state);
 }
 
-/* A kernel that runs from here on, until go_on says where it stores the value. */
+/* A kernel that runs until go_on tells it where it stores the value. */
 static void begin_later(uint64_t value) {
   pinned[0] = pinned[1] = 0;
   RIGHT(LAUNCH(stream, "store_later", AT(pinned), value));
@@ -337,7 +337,7 @@ TWO_CONTEXTS(two_contexts_take_turns) {
   }
 }
 
-/* Likewise, but the second one mustn't: the memory that was open a moment ago is closed to it. */
+/* Likewise, but the second one must not: the memory that was open a moment ago is closed to it. */
 TWO_CONTEXTS(kernel_touches_what_another_context_had_open) {
   to_first();
   begin_later(1);
@@ -350,7 +350,7 @@ TWO_CONTEXTS(kernel_touches_what_another_context_had_open) {
   to_second();
 }
 
-/* Memory that is allocated while an item runs is open to it if it belongs to its context, and else closed. */
+/* Memory that is allocated while an item runs is open to the item if its context is the same, and else closed. */
 TWO_CONTEXTS(memory_is_allocated_while_a_kernel_runs) {
   begin_later(5);
   CUdeviceptr own = allocate(8);
@@ -428,7 +428,7 @@ static void expect_active(int wanted) {
   assert_int_equal(active, wanted);
 }
 
-/* The caller's own pages, which stay that when the context is reset. */
+/* The caller's own pages, which stay the caller's when the context is reset. */
 CASE(registered_memory) {
   enum { PAGE = 4096 };
   CUdeviceptr at = 0;
@@ -456,7 +456,7 @@ CASE(registered_memory) {
   WRONG(CUDA_ERROR_CONTEXT_IS_DESTROYED, cu.cuStreamQuery(stream)); /* before its handle is looked at */
   BREAKS(CUDA_ERROR_INVALID_HANDLE, "destroyed", cu.cuStreamDestroy(stream));
   assert_int_equal(sim->alive(SIMGPU_STREAMS), 0);
-  RIGHT(cu.cuDevicePrimaryCtxRetain(&context, 0)); /* begins anew */
+  RIGHT(cu.cuDevicePrimaryCtxRetain(&context, 0)); /* begins again */
   RIGHT(cu.cuDevicePrimaryCtxRelease(0));
   fill_context();
   free(pages);

@@ -1,4 +1,4 @@
-/* The simulated NVRTC: as the real one as far as gk calls it, and what it keeps on disk. */
+/* The simulated NVRTC: it behaves like the real one for all calls of gk's, and keeps what it compiled on disk. */
 #include "world.h"
 #include "compile.h"
 #include <dirent.h>
@@ -160,7 +160,7 @@ TEST(what_is_no_program_is_refused) {
   assert_int_equal(rtc.control->alive(), 0);
 }
 
-/* Every call of a program's life fails once; destroying works all the same. */
+/* Each call of a program's life fails once; destroying works all the same. */
 TEST(every_call_fails) {
   const char *option = "--gpu-architecture=sm_80";
   uint64_t k = 0;

@@ -1,4 +1,4 @@
-/* Kernels of parallel branches that are under way at once: those of gk's probe, with the driver that runs code. */
+/* Kernels of parallel branches that run at once: those of gk's probe, with the driver that runs code. */
 #define SIM_LIBRARY "build/simgpu/libcuda.so.1"
 #include "graph_world.h"
 
@@ -73,7 +73,7 @@ BRANCHES_TEST(branches_overlap) {
   for (uint64_t seed = 0; seed < SEEDS; ++seed) assert_int_equal(overlaps(exec, seed), 0);
 }
 
-/* How a launch goes doesn't depend on what other streams do, or when. */
+/* The overlaps of a launch don't depend on other streams' work, or its time. */
 BRANCHES_TEST(other_streams_change_nothing) {
   CUstream beside;
   CUdeviceptr memory;

@@ -31,7 +31,7 @@ STREAM_TEST(work_is_done_later_and_in_order) {
   assert_int_equal(sim->calls("cuStreamQuery"), 2);
 }
 
-/* The first question finds all work done, however much it is. */
+/* The first query finds all work done, however much there is. */
 STREAM_TEST(questions_let_the_device_settle) {
   sim->settle(1);
   for (int k = 0; k < 200; ++k) {
@@ -65,7 +65,7 @@ STREAM_TEST(streams_run_beside_each_other) {
   assert_true(first > 4 && first < 28);
 }
 
-/* Each question is a step of the other work, and a wait is as long as that work takes. */
+/* Each query is a step of the other work, and a wait takes as long as that work. */
 STREAM_TEST(others_work_keeps_kernels_out) {
   enum { QUESTIONS = 3 };
   sim->busy(QUESTIONS);
@@ -95,7 +95,7 @@ STREAM_TEST(lazy_devices_work_for_waiting_calls) {
   traced = 0;
   put(stream, 'd');
   assert_int_equal(sim->queued(), 1);
-  while (cu.cuStreamQuery(stream) == CUDA_ERROR_NOT_READY) continue; /* each lets it do a piece */
+  while (cu.cuStreamQuery(stream) == CUDA_ERROR_NOT_READY) continue; /* each query lets it do a piece */
   assert_int_equal(trace[0], 'd');
   put(stream, 'e');
   sim->lazy(0);

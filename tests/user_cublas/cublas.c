@@ -1,5 +1,5 @@
 /* What cublas_v2.h beside this file declares, stricter than NVIDIA's. Kernels go to the handle's stream. Refused, and
- * said to stderr: another context than the handle's, and in a capture whatever would need memory of cuBLAS's own, or
+ * said to stderr: another context than the handle's, and in a capture any call that needs memory of cuBLAS's own, or
  * would have to wait. */
 #include "cublas_v2.h"
 #include "docs/examples/by_hand.h"
