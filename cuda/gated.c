@@ -244,7 +244,7 @@ static gk_result record_again(gki_cuda_gated *graph, const gk_launch_args *launc
   gki_cuda_relax(graph->device);
   if (gki_calls_changed(&graph->calls, launch)) {
     if (graph->complete) {
-      graph->records_again = true; /* a later launch does it if this one fails */
+      graph->must_record = true; /* a later launch does it if this one fails */
       result = finish(graph); /* their uploads may be under way */
     }
     for (uint32_t k = 0; k < graph->plan->run_count; ++k)
@@ -254,8 +254,8 @@ static gk_result record_again(gki_cuda_gated *graph, const gk_launch_args *launc
   if (result == GK_OK && !graph->complete) result = make_runs(graph, true);
   gki_cuda_unrelax();
   if (result != GK_OK) return result;
-  if (graph->records_again) *launch->applied = GK_BY_RECORDING;
-  graph->records_again = false;
+  if (graph->must_record) *launch->applied = GK_BY_RECORDING;
+  graph->must_record = false;
   return GK_OK;
 }
 
@@ -286,13 +286,13 @@ static gk_result start(gki_cuda_gated *graph, const gk_launch_args *launch, CUst
   graph->busy = true;
   if (graph->plan->bits & GK_ISOLATE) result = await_others(graph);
   if (result != GK_OK) return result;
-  gki_param_take(&graph->parameters.values, launch);
+  gki_param_update(&graph->parameters.values, launch);
   gki_cuda_counts_expect(&graph->counts, launch, 1);
   result = gki_cuda_counts_renumber(&graph->counts, graph->current_stream);
   if (result == GK_OK && graph->calls.any) result = record_again(graph, launch);
   if (result == GK_OK && launch->changed_count) {
     result = follow(graph);
-    if (result == GK_OK) result = gki_cuda_slots_hand(&graph->slots, launch, 0, graph->current_stream);
+    if (result == GK_OK) result = gki_cuda_slots_send(&graph->slots, launch, 0, graph->current_stream);
   }
   return result == GK_OK ? gki_cuda_updates_send(&graph->updates, &graph->parameters, launch->applied) : result;
 }

@@ -38,7 +38,7 @@ typedef struct gki_cuda_gated {
   gki_cuda_run *runs;
   bool complete;          /* all runs are made, also those with library calls */
   gki_cuda_gated_pinned *pinned;
-  bool records_again;     /* runs with library calls were dropped and aren't made again yet */
+  bool must_record;       /* runs with library calls were dropped and aren't made again yet */
   CUstream current_stream; /* where work is put: the device's own, except during a launch on another */
   CUevent event;          /* marks the work that is waited for */
   const gk_value *values; /* by slot, of the current launch */

@@ -52,7 +52,7 @@ typedef struct gki_cuda_graph {
   gki_cuda_parameters parameters;
   gki_cuda_counts counts;
   gki_calls calls;         /* a new binding of their slots makes the variants again */
-  bool records_again;      /* the variants were dropped for that, and no launch has run since */
+  bool must_record;        /* the variants were dropped for that, and no launch has run since */
   gki_cuda_order order;
   uint32_t depth;
   uint64_t waited;         /* the last launch that a wait has covered */

@@ -79,15 +79,15 @@ static gk_result prepare(gki_cuda_graph *graph, const gk_launch_args *launch, co
   const bool again = graph->calls.any && gki_calls_changed(&graph->calls, launch) && made;
   gk_result result = repeat_failed_wait(graph);
   if (result == GK_OK && again) result = drop_variants(graph);
-  graph->records_again = graph->records_again || again; /* an earlier launch may have failed before it recorded */
-  gki_param_take(&graph->parameters.values, launch);
+  graph->must_record = graph->must_record || again; /* an earlier launch may have failed before it recorded */
+  gki_param_update(&graph->parameters.values, launch);
   gki_cuda_counts_expect(&graph->counts, launch, number);
   if (result == GK_OK) result = gki_cuda_order_begin(graph->device, &graph->order, on);
   if (result == GK_OK) result = gki_cuda_variant_get(graph, launch->target != 0, variant);
   if (result == GK_ERROR_UNSUPPORTED && graph->refused[0])
     return gk_fail(result, "graph %s: %s; create it with GK_HOST_GATED", graph->plan->name, graph->refused);
   if (result == GK_OK) result = gki_cuda_counts_renumber(&graph->counts, graph->order.current_stream);
-  if (result == GK_OK) result = gki_cuda_slots_hand(&graph->slots, launch, number - 1, graph->order.current_stream);
+  if (result == GK_OK) result = gki_cuda_slots_send(&graph->slots, launch, number - 1, graph->order.current_stream);
   if (result == GK_OK) result = gki_cuda_updates_send(&(*variant)->updates, &graph->parameters, launch->applied);
   const uint32_t target = launch->target ? graph->plan->nodes[launch->target].checkpoint : GKI_CUDA_NONE;
   return result == GK_OK ? set_target(graph, *variant, target, number) : result;
@@ -98,8 +98,8 @@ static gk_result start(gki_cuda_graph *graph, const gk_launch_args *launch, cons
   gki_cuda_variant *variant = NULL;
   gk_result result = prepare(graph, launch, on, number, &variant);
   if (result != GK_OK) return result;
-  if (graph->records_again) *launch->applied = GK_BY_RECORDING;
-  graph->records_again = false;
+  if (graph->must_record) *launch->applied = GK_BY_RECORDING;
+  graph->must_record = false;
   gki_cuda_publish_number(graph, launch, number);
   result = gki_cuda_order_launch(graph->device, &graph->order, variant->exec, on, number);
   if (result != GK_OK) atomic_store(&graph->order.launched, number - 1);

@@ -17,7 +17,7 @@ void gki_cuda_slots_drop(gki_cuda_slots *slots) {
   slots->table.ring = NULL;
 }
 
-gk_result gki_cuda_slots_hand(const gki_cuda_slots *slots, const gk_launch_args *launch, uint64_t place,
+gk_result gki_cuda_slots_send(const gki_cuda_slots *slots, const gk_launch_args *launch, uint64_t place,
                               CUstream stream) {
   if (!launch->changed_count) return GK_OK;
   size_t begin, end;

@@ -163,21 +163,21 @@ static void put_first(gki_params *p, uint32_t number) {
   head->earlier = number;
 }
 
-static void take_task(gki_params *p, uint32_t number, const gk_value *values) {
+static void update_task(gki_params *p, uint32_t number, const gk_value *values) {
   if (p->changes[number].version == p->wanted.version) return; /* done for another slot of this task */
   put_first(p, number);
   write_parameters(p, number, values);
   write_grid(p, number, values);
 }
 
-void gki_param_take(gki_params *p, const gk_launch_args *launch) {
+void gki_param_update(gki_params *p, const gk_launch_args *launch) {
   const bool first = !p->wanted.version;
   if (!p->count || (!first && !launch->changed_count)) return;
   ++p->wanted.version;
-  for (uint32_t n = 0; first && n < p->count; ++n) take_task(p, n, launch->values);
+  for (uint32_t n = 0; first && n < p->count; ++n) update_task(p, n, launch->values);
   for (uint32_t k = 0; k < launch->changed_count; ++k)
     for (uint32_t u = p->users_at[launch->changed[k]]; u < p->users_at[launch->changed[k] + 1]; ++u)
-      take_task(p, p->users[u], launch->values);
+      update_task(p, p->users[u], launch->values);
 }
 
 /* ---- bad counts -------------------------------------------------------------------------------------------------- */

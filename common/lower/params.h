@@ -39,7 +39,7 @@ gk_result gki_param_make(gki_params *params, const gki_slot_table *slots, const 
 
 /* Copies a launch's values. A task with more items than 2^31 - 1, or with more blocks than most_blocks, gets the grid
  * of a bad count. */
-void gki_param_take(gki_params *params, const gk_launch_args *launch);
+void gki_param_update(gki_params *params, const gk_launch_args *launch);
 
 /* Of a task that posted a bad count: GK_ERROR_INVALID if it has too many blocks. Other bad counts are the caller's. */
 gk_result gki_param_check(const gki_params *params, uint32_t node, const gk_value *values);

@@ -139,8 +139,8 @@ static gk_result open_device(void *at, const gk_device_desc *desc) {
   device->wake_ns = GKI_WAKE_NS;
   char cpu[sizeof device->name - 32];
   cpu_name(cpu, sizeof cpu);
-  snprintf(device->name, sizeof device->name, "%s, %u thread%s", cpu, (unsigned)device->team.most,
-           device->team.most > 1 ? "s" : "");
+  snprintf(device->name, sizeof device->name, "%s, %u thread%s", cpu, (unsigned)device->team.limit,
+           device->team.limit > 1 ? "s" : "");
   runtime_name(device->driver, sizeof device->driver);
   return GK_OK;
 }
@@ -170,7 +170,7 @@ static void describe(void *at, gk_device_info *info) {
   const gki_openmp_device *device = at;
   info->name = device->name;
   info->driver = device->driver;
-  info->threads = (int)device->team.most;
+  info->threads = (int)device->team.limit;
   info->capability_count = GK_COUNT(capabilities);
   info->capabilities = capabilities;
 }

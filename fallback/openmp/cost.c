@@ -74,7 +74,7 @@ void gki_openmp_set_subteam(gki_runner *runner, uint32_t first, uint32_t count, 
   runner->first = first;
   runner->count = count;
   runner->dispatch_ns = dispatch_ns;
-  uint32_t threads = runner->may_start ? runner->program->device->team.most : count;
+  uint32_t threads = runner->may_start ? runner->program->device->team.limit : count;
   runner->break_even_ns = threads > 1 ? dispatch_ns * (float)threads / (float)(threads - 1) : INFINITY;
 }
 
@@ -87,7 +87,7 @@ static void do_nothing(gki_team_job *job, uint32_t index) {
 static void wake_team(gki_openmp_device *device) {
   gki_team *team = &device->team;
   gki_team_job job = {.work = do_nothing};
-  gki_team_post(team, &job, 0, team->size, team->size);
+  gki_team_post(team, &job, 0, team->in_use, team->in_use);
   gki_team_wait(team, &job);
 }
 
@@ -136,7 +136,7 @@ void gki_openmp_adapt_wake(gki_openmp_device *device, float seen_ns) {
   if (device->wake_ns < device->dispatch_ns) device->wake_ns = device->dispatch_ns;
 }
 
-void gki_openmp_adapt_awake(gki_runner *runner, float seen_ns) {
+void gki_openmp_adapt_dispatch(gki_runner *runner, float seen_ns) {
   if (!runner->top) return;
   gki_openmp_device *device = runner->program->device;
   device->dispatch_ns *= seen_ns > device->dispatch_ns ? 1.1f : 1 / 1.1f;
@@ -164,9 +164,9 @@ static void start_team(gki_runner *runner) {
   runner->saving_missed_ns = 0;
   wake_team(device);
   const uint64_t started = gki_now_ns();
-  if (device->team.size > 1 && !device->fixed) gki_openmp_calibrate(device, started);
+  if (device->team.in_use > 1 && !device->fixed) gki_openmp_calibrate(device, started);
   gki_openmp_adapt_wake(device, (float)(started - begun));
-  gki_openmp_set_subteam(runner, 0, device->team.size, device->dispatch_ns);
+  gki_openmp_set_subteam(runner, 0, device->team.in_use, device->dispatch_ns);
 }
 
 /* Waking a thread takes long. So a subteam is woken only when it would already have saved as much time as waking takes.

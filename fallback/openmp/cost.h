@@ -36,7 +36,7 @@ bool gki_openmp_forget(gki_openmp_device *device);
  * machine a wake-up can take a thousand times as long as on an idle one. */
 void gki_openmp_adapt_wake(gki_openmp_device *device, float seen_ns);
 /* Moves the expected time of a dispatch to an awake team a step towards the median. Only for the top runner. */
-void gki_openmp_adapt_awake(gki_runner *runner, float seen_ns);
+void gki_openmp_adapt_dispatch(gki_runner *runner, float seen_ns);
 /* Calibrates again if the cost of a dispatch is doubted. If it is too long, nothing is shared that could correct it. */
 void gki_openmp_reconsider(gki_runner *runner);
 /* Reports the time that one thread took for so many of the op's items. */

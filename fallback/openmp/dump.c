@@ -25,7 +25,7 @@ static void put_fork(gki_text *out, const gki_program *program, const gki_fork *
   const gki_trial *trial = &fork->trial;
   gki_text_add(out, "parallel, %u sections%s: ", (unsigned)fork->count, fork->straight ? "" : " with blocks in them");
   if (fork->in_order) gki_text_add(out, "one after the other, as two of them add to one slot\n");
-  else if (program->device->team.most == 1) gki_text_add(out, "one after the other, as there is one thread\n");
+  else if (program->device->team.limit == 1) gki_text_add(out, "one after the other, as there is one thread\n");
   else if (!trial->series_samples) gki_text_add(out, "not timed yet\n");
   else if (!trial->split_samples)
     gki_text_add(out, "one after the other: %.3g ns, too short to share\n", (double)trial->series_ns);
@@ -40,7 +40,7 @@ char *gki_openmp_dump(void *graph, const char *format) {
   const gki_program *program = graph;
   gki_text out = {0};
   if (strcmp(format, "text") != 0) return NULL;
-  gki_text_add(&out, "%u threads, %u ops in %u runs\n", (unsigned)program->device->team.most,
+  gki_text_add(&out, "%u threads, %u ops in %u runs\n", (unsigned)program->device->team.limit,
                (unsigned)program->op_count, (unsigned)program->plan->run_count);
   for (uint32_t run = 0; run < program->plan->run_count; ++run) {
     gki_text_add(&out, "run %u\n", (unsigned)run);

@@ -26,7 +26,7 @@ static gki_advice choose(gki_runner *runner, gki_fork *fork, bool *timed) {
   if (fork->in_order || runner->break_even_ns == INFINITY) return GKI_ALONE;
   gki_advice advice;
   do {
-    const uint32_t subteam = runner->may_start ? runner->program->device->team.most : runner->count;
+    const uint32_t subteam = runner->may_start ? runner->program->device->team.limit : runner->count;
     const uint32_t groups = fork->count < subteam ? fork->count : subteam;
     const gki_pick pick = gki_trial_pick(&fork->trial, groups, runner->dispatch_ns);
     *timed = pick.timed;
@@ -293,20 +293,20 @@ gk_result gki_openmp_run(void *graph, const gk_launch_args *launch, gk_launch_re
   gki_openmp_device *device = program->device;
   gk_walk whole;
   gki_runner runner = {.program = program, .launch = launch, .walk = &whole, .outermost = &whole, .top = true};
-  runner.may_start = device->team.most > 1;
+  runner.may_start = device->team.limit > 1;
   atomic_store_explicit(&program->failed, GK_OK, memory_order_relaxed);
   gki_openmp_patch(program, launch);
   (void)gki_openmp_forget(device);
   if (device->wake_ns > GKI_WAKE_NS) device->wake_ns += (GKI_WAKE_NS - device->wake_ns) / 16;
   gki_openmp_set_subteam(&runner, 0, 1, device->dispatch_ns);
-  runner.saving_missed_ns = program->eager ? device->wake_ns : 0;
+  runner.saving_missed_ns = program->wakes_at_once ? device->wake_ns : 0;
   const uint32_t more = 1u << GK_STEP_LOOP | 1u << GK_STEP_CHECKPOINT; /* steps with several tasks */
   const uint32_t takes = 1u << GK_STEP_FORK | (program->plan->bits & GK_ISOLATE ? 0 : more);
   gk_walk_start(&whole, program->plan, launch, takes, record);
   go_on(&runner, 0);
   (void)walk(&runner);
   gki_team_release(&device->team);
-  program->eager = runner.saving_ns > device->wake_ns;
+  program->wakes_at_once = runner.saving_ns > device->wake_ns;
   gk_result failed = (gk_result)atomic_load_explicit(&program->failed, memory_order_relaxed);
   return failed == GK_OK ? GK_OK : gki_fail_with(failed, program->message);
 }

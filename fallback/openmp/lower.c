@@ -15,7 +15,7 @@ static uint32_t sum_count(const gk_node *node) {
 
 /* ---- sizes ------------------------------------------------------------------------------------------------------- */
 
-typedef struct sizes { size_t ops, forks, sections, walks, sums, args, places; uint32_t most_sums; } sizes;
+typedef struct sizes { size_t ops, forks, sections, walks, sums, args, uses; uint32_t most_sums; } sizes;
 
 static sizes measure(const gk_plan *plan) {
   sizes s = {0};
@@ -36,8 +36,8 @@ static sizes measure(const gk_plan *plan) {
     s.sums += sums > 0;
     if (sums > s.most_sums) s.most_sums = sums;
     if (node->args + (size_t)node->arg_count > s.args) s.args = node->args + (size_t)node->arg_count;
-    s.places += node->arg_count;
-    for (int axis = 0; axis < 3; ++axis) s.places += node->items[axis] != 0;
+    s.uses += node->arg_count;
+    for (int axis = 0; axis < 3; ++axis) s.uses += node->items[axis] != 0;
   }
   return s;
 }
@@ -45,7 +45,7 @@ static sizes measure(const gk_plan *plan) {
 static gk_result take_arrays(gki_program *program, const sizes *s, gk_walk **walks) {
   gki_arena *arena = &program->arena;
   const gk_plan *plan = program->plan;
-  size_t threads = program->device->team.wanted;
+  size_t threads = program->device->team.asked_for;
   program->partial_bytes = (s->most_sums * 8 + 63) / 64 * 64;
   program->ops = gki_arena_alloc(arena, s->ops, sizeof *program->ops);
   program->runs = gki_arena_alloc(arena, plan->run_count, sizeof *program->runs);
@@ -54,14 +54,14 @@ static gk_result take_arrays(gki_program *program, const sizes *s, gk_walk **wal
   *walks = gki_arena_alloc(arena, s->walks, sizeof **walks);
   program->sums = gki_arena_alloc(arena, s->sums, sizeof *program->sums);
   program->args = gki_arena_alloc(arena, s->args, sizeof *program->args);
-  program->arg_places = gki_arena_alloc(arena, plan->slot_count, sizeof *program->arg_places);
-  program->item_places = gki_arena_alloc(arena, plan->slot_count, sizeof *program->item_places);
-  program->places = gki_arena_alloc(arena, s->places, sizeof *program->places);
+  program->arg_uses = gki_arena_alloc(arena, plan->slot_count, sizeof *program->arg_uses);
+  program->item_uses = gki_arena_alloc(arena, plan->slot_count, sizeof *program->item_uses);
+  program->uses = gki_arena_alloc(arena, s->uses, sizeof *program->uses);
   program->values = gki_arena_alloc(arena, plan->slot_count, sizeof *program->values);
   program->structs = gki_arena_alloc(arena, plan->slot_count, sizeof *program->structs);
   program->partial = gki_arena_alloc(arena, threads * (s->forks ? threads : 1), program->partial_bytes);
   bool complete = program->ops && program->runs && program->forks && program->sections && *walks && program->sums &&
-                  program->args && program->arg_places && program->item_places && program->places && program->values &&
+                  program->args && program->arg_uses && program->item_uses && program->uses && program->values &&
                   program->structs && program->partial;
   for (uint32_t k = 1; k < plan->slot_count && complete; ++k)
     if (plan->slots[k].type == GK_BYTES) {
@@ -202,40 +202,40 @@ static gk_result find_shared_sums(gki_program *program) {
   return GK_OK;
 }
 
-/* ---- places ------------------------------------------------------------------------------------------------------ */
+/* ---- uses -------------------------------------------------------------------------------------------------------- */
 
-/* Counts if `places` is NULL, else writes. The ends of the spans are the counters. */
-static void visit_places(gki_program *program, uint32_t *places) {
+/* Counts if `uses` is NULL, else writes. The ends of the spans are the counters. */
+static void visit_uses(gki_program *program, uint32_t *uses) {
   const gk_plan *plan = program->plan;
   for (uint32_t k = 0; k < program->op_count; ++k) {
     const gk_node *node = &plan->nodes[program->ops[k].node];
     if (!is_task(node->op)) continue;
     for (uint32_t a = node->args; a < node->args + node->arg_count; ++a) {
-      gki_span *span = &program->arg_places[plan->args[a]];
-      if (places) places[span->end] = a;
+      gki_span *span = &program->arg_uses[plan->args[a]];
+      if (uses) uses[span->end] = a;
       ++span->end;
     }
     for (int axis = 0; axis < 3; ++axis)
       if (node->items[axis]) {
-        gki_span *span = &program->item_places[node->items[axis]];
-        if (places) places[span->end] = k;
+        gki_span *span = &program->item_uses[node->items[axis]];
+        if (uses) uses[span->end] = k;
         ++span->end;
       }
   }
 }
 
-static void find_places(gki_program *program) {
-  visit_places(program, NULL);
+static void find_uses(gki_program *program) {
+  visit_uses(program, NULL);
   uint32_t at = 0;
   for (uint32_t slot = 0; slot < program->plan->slot_count; ++slot) {
-    gki_span *spans[2] = {&program->arg_places[slot], &program->item_places[slot]};
+    gki_span *spans[2] = {&program->arg_uses[slot], &program->item_uses[slot]};
     for (int k = 0; k < 2; ++k) {
       uint32_t count = spans[k]->end;
       *spans[k] = (gki_span){at, at};
       at += count;
     }
   }
-  visit_places(program, program->places);
+  visit_uses(program, program->uses);
 }
 
 /* ---- items ------------------------------------------------------------------------------------------------------- */
@@ -295,7 +295,7 @@ static void recount_all(gki_program *program, gki_span span, const gk_value *val
   uint32_t items = fits && extent > 0 ? (uint32_t)extent : 0;
   gk_range range = items ? (gk_range){0, items, {items, 1, 1}} : (gk_range){0};
   for (uint32_t p = span.begin; p < span.end; ++p) {
-    gki_op *op = &program->ops[program->places[p]];
+    gki_op *op = &program->ops[program->uses[p]];
     if (op->bits & GKI_ONE_EXTENT) {
       op->range = range;
       set_range(op, fits);
@@ -315,8 +315,8 @@ void gki_openmp_patch(gki_program *program, const gk_launch_args *launch) {
     }
     if (launch->launch > 1 && memcmp(&program->values[slot], &value, sizeof value) == 0) continue;
     program->values[slot] = value;
-    gki_span args = program->arg_places[slot], items = program->item_places[slot];
-    for (uint32_t p = args.begin; p < args.end; ++p) program->args[program->places[p]] = value;
+    gki_span args = program->arg_uses[slot], items = program->item_uses[slot];
+    for (uint32_t p = args.begin; p < args.end; ++p) program->args[program->uses[p]] = value;
     if (items.begin < items.end && program->plan->slots[slot].type != GK_PTR)
       recount_all(program, items, launch->values, slot);
   }
@@ -335,7 +335,7 @@ gk_result gki_openmp_lower(void *device, void *graph, const gk_plan *plan, void 
   if (result == GK_OK) add_ops(&low);
   if (result == GK_OK) result = find_shared_sums(program);
   if (result != GK_OK) return result;
-  find_places(program);
+  find_uses(program);
   for (uint32_t k = 0; k < program->op_count; ++k) /* ops without extents are counted only here */
     if (program->ops[k].kind <= GKI_FILL) {
       const gk_node *node = &plan->nodes[program->ops[k].node];

@@ -105,14 +105,14 @@ typedef struct gki_program {
   gki_section *sections;
   gki_sums *sums;
   gk_value *args;        /* values of the slots in gk_plan.args */
-  gki_span *arg_places;  /* by slot: a span of `places`, the indices in `args` with its value */
-  gki_span *item_places; /* by slot: a span of `places`, the ops with the slot as an extent */
-  uint32_t *places;
+  gki_span *arg_uses;    /* by slot: a span of `uses`, the indices in `args` with its value */
+  gki_span *item_uses;   /* by slot: a span of `uses`, the ops with the slot as an extent */
+  uint32_t *uses;
   gk_value *values;      /* by slot: its value in the last launch */
   void **structs;        /* by slot: the graph's copy of a BYTES slot */
-  char *partial;         /* partial sums, by worker slot and number */
+  char *partial;         /* partial sums, by team slot and number */
   uint32_t partial_bytes; /* size of a task's sums, padded to cache lines */
-  bool eager;            /* in the last launch a team that was awake would have saved more time than waking it takes */
+  bool wakes_at_once;    /* in the last launch an awake team would have saved more time than waking it takes */
   atomic_int failed;     /* gk_result of the current launch, */
   char message[1024];    /* and its message */
 } gki_program;

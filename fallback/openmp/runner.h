@@ -1,4 +1,4 @@
-/* Executes ops on one thread or on a subteam: a leader's thread and the threads of the next worker slots. */
+/* Executes ops on one thread or on a subteam: a leader's thread and the threads of the next team slots. */
 #ifndef GKI_OPENMP_RUNNER_H
 #define GKI_OPENMP_RUNNER_H
 #include "openmp/program.h"
@@ -11,7 +11,7 @@ typedef struct gki_runner {
   gki_fork *fork;            /* the innermost fork that is walked in series */
   gk_step step;
   uint32_t at;               /* in a run: the next op */
-  uint32_t first, count;     /* the subteam's worker slots */
+  uint32_t first, count;     /* the subteam's team slots */
   float dispatch_ns;         /* expected time of a dispatch to the subteam */
   float break_even_ns;       /* a task that takes at least this long on one thread is shared */
   float saving_missed_ns;    /* time that the subteam would have saved if it had been awake */

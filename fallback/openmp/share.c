@@ -27,7 +27,7 @@ gki_outcome gki_openmp_fail(gki_program *program, gk_result code) {
 
 /* ---- kernels ----------------------------------------------------------------------------------------------------- */
 
-/* A task is cut into at most as many parts as its subteam has worker slots, and a long part into chunks. A thread that
+/* A task is cut into at most as many parts as its subteam has team slots, and a long part into chunks. A thread that
  * has finished its own part takes chunks of other parts: cores, above all virtual ones, differ in speed, and items
  * differ in length. Each thread begins with its own part, which its cache holds from the task before (affinity
  * scheduling, Markatos and LeBlanc 1994). The last chunk of a part, if it is short, is left to the part's thread, which
@@ -41,7 +41,7 @@ typedef struct task_job {
   const gk_value *args;
   gk_host_kernel host;   /* NULL: COPY or FILL. The op has it, too, but the leader writes to the op meanwhile */
   gk_range range;
-  uint32_t first, count; /* the subteam's worker slots */
+  uint32_t first, count; /* the subteam's team slots */
   uint32_t parts, chunks, partials;
   uint32_t arg_count;
   uint32_t step; /* sizes of parts and chunks are multiples of it, except the last */
@@ -222,7 +222,7 @@ static void add_up(const task_job *job) {
 /* For sums of floats, items and threads alone decide the number of partial sums, and so the bits of the result. */
 static void cut_sums(const gki_runner *runner, const gki_op *op, task_job *job) {
   const gki_program *program = runner->program;
-  size_t threads = program->device->team.wanted, partials = job->range.end / SUM_ITEMS;
+  size_t threads = program->device->team.asked_for, partials = job->range.end / SUM_ITEMS;
   job->sums = &program->sums[op->more - 1];
   job->partials = (uint32_t)(partials < 1 ? 1 : partials < threads ? partials : threads);
   job->partial = program->partial + runner->first * threads * program->partial_bytes;
@@ -306,7 +306,7 @@ static void learn_shared(gki_runner *runner, const task_job *job, gki_op *op, ui
   /* If the work takes much longer than a dispatch, this difference is only the unevenness of its parts. Learned as a
    * dispatch, it would raise this limit, and so be learned again and again. */
   else if ((float)(ended - begun) < fmaxf(runner->dispatch_ns, 8 * device->dispatch_floor_ns))
-    gki_openmp_adapt_awake(runner, (float)(joined - posted - (ended - begun)));
+    gki_openmp_adapt_dispatch(runner, (float)(joined - posted - (ended - begun)));
 }
 
 static void run_shared(gki_runner *runner, task_job *job, gki_op *op) {

@@ -52,18 +52,18 @@ static void keep_apart(const gki_team *team, const gki_team_job *job) {
   CPU_ZERO(&cores);
   if (team->crowded || here < 0) return;
   CPU_SET((size_t)here, &cores);
-  gki_worker_slot *late[MOVES];
+  gki_team_slot *late[MOVES];
   uint32_t count = 0;
   for (uint32_t k = 1; k < job->parts; ++k) {
-    gki_worker_slot *slot = &team->slots[gki_team_slot_of(job->first, job->count, k, job->parts)];
+    gki_team_slot *slot = &team->slots[gki_team_slot_of(job->first, job->count, k, job->parts)];
     const int cpu = atomic_load_explicit(&slot->cpu, memory_order_relaxed);
     if (cpu >= 0 && cpu != here) CPU_SET((size_t)cpu, &cores);
     else if (count < MOVES) late[count++] = slot;
   }
-  for (uint32_t k = 0; k < count; ++k) move_off(atomic_load_explicit(&late[k]->thread, memory_order_relaxed), &cores);
+  for (uint32_t k = 0; k < count; ++k) move_off(atomic_load_explicit(&late[k]->tid, memory_order_relaxed), &cores);
 }
 
-static void note_core(gki_worker_slot *slot, int *known) {
+static void note_core(gki_team_slot *slot, int *known) {
   const int cpu = sched_getcpu();
   if (cpu == *known) return;
   *known = cpu;
@@ -92,7 +92,7 @@ static bool left_soon(const gki_team *team, atomic_uint *word, uint32_t value, f
 }
 
 /* True: it slept. */
-static bool await_bell(const gki_team *team, gki_worker_slot *slot, uint32_t heard, float part_ns) {
+static bool await_bell(const gki_team *team, gki_team_slot *slot, uint32_t heard, float part_ns) {
   if (left_at_once(team, &slot->bell, heard, SPINS) || left_soon(team, &slot->bell, heard, part_ns)) return false;
   atomic_store_explicit(&slot->asleep, 1, memory_order_relaxed);
   atomic_thread_fence(memory_order_seq_cst); /* pairs with gki_team_post: one of the two sees the other's store */
@@ -102,10 +102,10 @@ static bool await_bell(const gki_team *team, gki_worker_slot *slot, uint32_t hea
 }
 
 static void *serve(void *at) {
-  gki_worker_slot *slot = at;
+  gki_team_slot *slot = at;
   float part_ns = 0;
   int known = -1;
-  atomic_store_explicit(&slot->thread, (int)syscall(SYS_gettid), memory_order_relaxed);
+  atomic_store_explicit(&slot->tid, (int)syscall(SYS_gettid), memory_order_relaxed);
   note_core(slot, &known);
   for (uint32_t heard = 0;; ++heard) {
     const bool slept = await_bell(slot->team, slot, heard, part_ns);
@@ -128,16 +128,16 @@ static void *serve(void *at) {
 
 bool gki_team_make(gki_team *team, uint32_t threads, size_t stack_bytes) {
   const int limit = omp_get_thread_limit();
-  *team = (gki_team){.wanted = threads, .most = threads, .size = 1, .stack_bytes = stack_bytes};
-  if (limit > 0 && (uint32_t)limit < threads) team->most = (uint32_t)limit;
-  team->crowded = (int)team->most > omp_get_num_procs();
+  *team = (gki_team){.asked_for = threads, .limit = threads, .in_use = 1, .stack_bytes = stack_bytes};
+  if (limit > 0 && (uint32_t)limit < threads) team->limit = (uint32_t)limit;
+  team->crowded = (int)team->limit > omp_get_num_procs();
   /* The allocator hook gives no such alignment, so this aligns the address itself. */
-  char *memory = gk_host_alloc(threads * sizeof(gki_worker_slot) + 2 * sizeof(void *) + GKI_APART);
+  char *memory = gk_host_alloc(threads * sizeof(gki_team_slot) + 2 * sizeof(void *) + GKI_APART);
   if (!memory) return false;
   uintptr_t at = ((uintptr_t)memory + sizeof(void *) + GKI_APART - 1) & ~(uintptr_t)(GKI_APART - 1);
-  team->slots = (gki_worker_slot *)at;
+  team->slots = (gki_team_slot *)at;
   ((void **)at)[-1] = memory;
-  memset(team->slots, 0, threads * sizeof(gki_worker_slot));
+  memset(team->slots, 0, threads * sizeof(gki_team_slot));
   for (uint32_t k = 0; k < threads; ++k) {
     team->slots[k].team = team;
     atomic_init(&team->slots[k].cpu, -1);
@@ -149,8 +149,8 @@ void gki_team_free(gki_team *team) {
   if (!team->slots) return;
   gki_team_job end = {.work = NULL};
   const bool running = team->started && team->process == getpid();
-  if (running) gki_team_post(team, &end, 0, team->most, team->most);
-  for (uint32_t k = 1; running && k < team->most; ++k) pthread_join(team->slots[k].own, NULL);
+  if (running) gki_team_post(team, &end, 0, team->limit, team->limit);
+  for (uint32_t k = 1; running && k < team->limit; ++k) pthread_join(team->slots[k].thread, NULL);
   gk_host_free(((void **)team->slots)[-1]);
   team->slots = NULL;
 }
@@ -162,7 +162,7 @@ static void bind(const gki_team *team, uint32_t number) {
   if (places == 0) return;
   uint32_t place = number;
   if (how == omp_proc_bind_master) place = 0;
-  else if (how == omp_proc_bind_spread || team->most > places) place = number * places / team->most;
+  else if (how == omp_proc_bind_spread || team->limit > places) place = number * places / team->limit;
   int cpus[CPU_SETSIZE];
   const int count = omp_get_place_num_procs((int)place);
   if (count < 1 || count > CPU_SETSIZE) return;
@@ -170,7 +170,7 @@ static void bind(const gki_team *team, uint32_t number) {
   cpu_set_t cores;
   CPU_ZERO(&cores);
   for (int k = 0; k < count; ++k) CPU_SET((size_t)cpus[k], &cores);
-  (void)pthread_setaffinity_np(team->slots[number].own, sizeof cores, &cores);
+  (void)pthread_setaffinity_np(team->slots[number].thread, sizeof cores, &cores);
 }
 
 /* Called once. Starts fewer threads if the system refuses more. A stack that is too small is made larger: it must also
@@ -180,9 +180,9 @@ static void start_threads(gki_team *team) {
   int code = pthread_attr_init(&how);
   size_t stack = team->stack_bytes && team->stack_bytes < LEAST_STACK ? LEAST_STACK : team->stack_bytes;
   uint32_t count = 1;
-  while (count < team->most && code == 0) {
+  while (count < team->limit && code == 0) {
     if (stack) code = pthread_attr_setstacksize(&how, stack);
-    if (code == 0) code = gki_thread_start(&team->slots[count].own, &how, serve, &team->slots[count]);
+    if (code == 0) code = gki_thread_start(&team->slots[count].thread, &how, serve, &team->slots[count]);
     if (code == 0) bind(team, count++);
     else if (code == EINVAL && stack && stack < MOST_STACK) {
       stack *= 2;
@@ -193,15 +193,15 @@ static void start_threads(gki_team *team) {
   if (code)
     gk_log(GK_LOG_WARN, "backend openmp: %u of %u threads can be used, as no more can be started (%s); end others, or "
            "raise the limit (ulimit -u, ulimit -v, pids.max of a container), or lower OMP_STACKSIZE", (unsigned)count,
-           (unsigned)team->most, strerror(code));
-  team->most = count;
+           (unsigned)team->limit, strerror(code));
+  team->limit = count;
   team->process = getpid();
   team->started = true;
 }
 
 void gki_team_start(gki_team *team) {
   if (!team->started) start_threads(team);
-  team->size = team->most;
+  team->in_use = team->limit;
 }
 
 void gki_team_post(gki_team *team, gki_team_job *job, uint32_t first, uint32_t count, uint32_t parts) {
@@ -211,7 +211,7 @@ void gki_team_post(gki_team *team, gki_team_job *job, uint32_t first, uint32_t c
   job->within = gki_within_now;
   atomic_store_explicit(&job->pending, parts - 1, memory_order_relaxed);
   for (uint32_t k = 1; k < parts; ++k) {
-    gki_worker_slot *slot = &team->slots[gki_team_slot_of(first, count, k, parts)];
+    gki_team_slot *slot = &team->slots[gki_team_slot_of(first, count, k, parts)];
     slot->job = job;
     slot->index = k;
     if (atomic_load_explicit(&slot->asleep, memory_order_relaxed))
@@ -221,7 +221,7 @@ void gki_team_post(gki_team *team, gki_team_job *job, uint32_t first, uint32_t c
   }
   atomic_thread_fence(memory_order_seq_cst);
   for (uint32_t k = 1; k < parts; ++k) {
-    gki_worker_slot *slot = &team->slots[gki_team_slot_of(first, count, k, parts)];
+    gki_team_slot *slot = &team->slots[gki_team_slot_of(first, count, k, parts)];
     if (atomic_load_explicit(&slot->asleep, memory_order_relaxed)) wake(&slot->bell);
   }
 }

@@ -1,4 +1,4 @@
-/* A device's team of threads, one per worker slot. Slot 0 belongs to the leader, the thread that called gki_team_start.
+/* A device's team of threads, one per slot. Slot 0 belongs to the leader, the thread that called gki_team_start.
  * The first start makes the other threads. They are gk's own, because OpenMP's runtimes end the process if they can't
  * start a thread. A thread waits at its doorbell: it spins for a short time, yields for a while, then sleeps until a
  * job is posted to its slot. */
@@ -14,7 +14,7 @@
 
 enum { GKI_APART = 128 /* bytes between data of different threads: two cache lines, since CPUs fetch them in pairs */ };
 
-/* A job for several worker slots. It lives in the frame of the posting thread until gki_team_wait returns. */
+/* A job for several team slots. It lives in the frame of the posting thread until gki_team_wait returns. */
 typedef struct gki_team_job {
   /* index: the part of the job, from 1; the posting thread does part 0. NULL: the thread ends. */
   void (*work)(struct gki_team_job *job, uint32_t index);
@@ -26,27 +26,27 @@ typedef struct gki_team_job {
   _Atomic uint64_t woken_at; /* when (gki_now_ns) the last thread that had slept began; 0: none had slept */
 } gki_team_job;
 
-typedef struct gki_worker_slot {
+typedef struct gki_team_slot {
   _Alignas(GKI_APART) atomic_uint bell; /* counts the jobs posted to this slot */
   atomic_uint asleep;                   /* not 0: the thread sleeps in the system, or is about to */
   gki_team_job *job;
   uint32_t index;                       /* its part of the job */
   atomic_uint taken;                    /* chunks of that part that threads have begun */
-  pthread_t own;                        /* its thread; unused in the leader's slot */
-  atomic_int thread;                    /* the thread's id (gettid); 0: it hasn't begun */
+  pthread_t thread;                     /* unused in the leader's slot */
+  atomic_int tid;                       /* the thread's id (gettid); 0: it hasn't begun */
   atomic_int cpu;                       /* the core where it began its last job; -1: not yet, or it is being woken */
   const struct gki_team *team;
-} gki_worker_slot;
+} gki_team_slot;
 
 typedef struct gki_team {
-  uint32_t wanted; /* threads asked for; it decides how sums are cut, so a limit doesn't change their bits */
-  uint32_t most;   /* limited by OMP_THREAD_LIMIT; after the start, the number of threads */
-  uint32_t size;   /* number of threads while a launch uses them, else 1 */
+  uint32_t asked_for; /* threads; how sums are cut depends on it alone, so OMP_THREAD_LIMIT doesn't change their bits */
+  uint32_t limit;  /* most threads, by OMP_THREAD_LIMIT; after the start, the number of threads */
+  uint32_t in_use; /* number of threads while a launch uses them, else 1 */
   bool started;
   pid_t process;   /* that has started the threads: its forked children have none */
   size_t stack_bytes; /* of each thread; 0: the system's default */
   bool crowded;    /* there are more threads than cores: a thread that spins delays another one */
-  gki_worker_slot *slots;
+  gki_team_slot *slots;
 } gki_team;
 
 bool gki_team_make(gki_team *team, uint32_t threads, size_t stack_bytes);
@@ -54,9 +54,9 @@ void gki_team_free(gki_team *team); /* ends its threads */
 
 /* The caller leads the team until it calls gki_team_release. */
 void gki_team_start(gki_team *team);
-static inline void gki_team_release(gki_team *team) { team->size = 1; }
+static inline void gki_team_release(gki_team *team) { team->in_use = 1; }
 
-/* The worker slot of a job's part k. */
+/* The team slot of a job's part k. */
 static inline uint32_t gki_team_slot_of(uint32_t first, uint32_t count, uint32_t k, uint32_t parts) {
   return first + (uint32_t)((uint64_t)k * count / parts);
 }

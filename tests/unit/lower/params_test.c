@@ -44,7 +44,7 @@ static void end(device *d) {
 static void take(device *d, int32_t n) {
   static const uint32_t changed[] = {N};
   const gk_value values[] = {[X] = {.ptr = &d->memory}, [N] = {.i32 = n}};
-  gki_param_take(&d->params, &(gk_launch_args){.values = values, .changed = changed, .changed_count = 1});
+  gki_param_update(&d->params, &(gk_launch_args){.values = values, .changed = changed, .changed_count = 1});
 }
 
 static gk_result check(const device *d, int32_t n) {

@@ -120,7 +120,7 @@ TEST(test_a_slow_waking_is_forgotten) {
   const uint32_t calibrated = w.device.calibrations;
   int wanted = 0, launches = 0;
   for (float wake_ns = 1e9f; wake_ns > least_ns; ++wanted) wake_ns *= 15 / 16.0f;
-  w.program.eager = false;
+  w.program.wakes_at_once = false;
   for (; w.device.calibrations == calibrated && launches < MOST_LAUNCHES; ++launches) {
     assert_int_equal(atomic_load(&other_threads), 0);
     assert_runs(&w);
@@ -186,7 +186,7 @@ TEST(test_a_team_is_measured_again) {
 }
 
 CALLED(await_sleep) {
-  if (looping->device.team.size > 1) await(gki_team_sleeps(&looping->device.team, 1));
+  if (looping->device.team.in_use > 1) await(gki_team_sleeps(&looping->device.team, 1));
   return GK_OK;
 }
 
@@ -194,7 +194,7 @@ typedef struct done { bool started, helped; } done; /* whether the team was ther
 static done tasks_done[16];
 static int task_count;
 CALLED(note_help) {
-  tasks_done[task_count++] = (done){looping->device.team.size > 1, atomic_exchange(&other_threads, 0) > 0};
+  tasks_done[task_count++] = (done){looping->device.team.in_use > 1, atomic_exchange(&other_threads, 0) > 0};
   return GK_OK;
 }
 
@@ -238,7 +238,7 @@ TEST(test_starts_are_earned) {
     assert_int_equal(task_count, 6);
     for (int k = 0; k < 6; ++k)
       if (tasks_done[k].started != (k >= launches[l].first)) fail_msg("launch %zu, task %d", l, k);
-    if (l == 2) w.program.eager = false;
+    if (l == 2) w.program.wakes_at_once = false;
   }
 }
 
@@ -295,7 +295,7 @@ TEST(test_a_start_is_timed) {
     atomic_store(&were_asleep, true);
     for (int tries = 0; tries < MOST_TRIES && atomic_load(&were_asleep); ++tries) {
       w.program.ops[0].cost_ns = 3000;
-      w.program.eager = true;
+      w.program.wakes_at_once = true;
       readings_ns = readings[k];
       run_waking(&w, GKI_WAKE_NS);
     }

@@ -168,7 +168,7 @@ HAND_KERNEL(toiling, INOUT(int)) { let_pass_here((range.end - range.begin) * ITE
 /* @return what an item is taken for, of a task that a team of two shares */
 static float learned_ns(const gk_list *list, int threads, int items) {
   WORLD(w, list, threads, SHARE_ALL);
-  w.device.team.most = 2;
+  w.device.team.limit = 2;
   BIND(&w, {X, {.ptr = met}}, {N, {.i32 = items}});
   for (int run = 0; run < 5; ++run) assert_runs(&w);
   const float ns = w.program.ops[0].cost_ns;

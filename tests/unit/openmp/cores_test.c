@@ -71,18 +71,18 @@ static gki_team_job job;
 static int begin(void **state) {
   (void)state;
   assert_true(gki_team_make(&team, SLOTS, 0));
-  team.size = SLOTS;
+  team.in_use = SLOTS;
   team.crowded = false;
   pthread_mutex_lock(&bed);
   for (int k = 0; k < SLOTS; ++k) {
-    gki_worker_slot *slot = &team.slots[k];
+    gki_team_slot *slot = &team.slots[k];
     atomic_init(&slot->bell, 0);
     atomic_init(&slot->asleep, 0);
-    atomic_init(&slot->thread, 0);
+    atomic_init(&slot->tid, 0);
     atomic_init(&slot->cpu, -1);
     if (k == 0) continue;
-    assert_int_equal(pthread_create(&sleepers[k - 1], NULL, sleep_on, &slot->thread), 0);
-    await(atomic_load(&slot->thread) != 0);
+    assert_int_equal(pthread_create(&sleepers[k - 1], NULL, sleep_on, &slot->tid), 0);
+    await(atomic_load(&slot->tid) != 0);
   }
   job = (gki_team_job){0};
   is_real = false;
@@ -144,11 +144,11 @@ static void check_sending(const sending *s) {
   team.crowded = s->crowded;
   asking_fails = s->asking_fails;
   if (s->has_no_core) atomic_store(&here, -1);
-  if (s->has_not_begun) atomic_store(&team.slots[1].thread, 0);
+  if (s->has_not_begun) atomic_store(&team.slots[1].tid, 0);
   wait_for_parts(s->first, count, s->parts ? s->parts : count);
   for (; s->sent[sent]; ++sent)
     for (int k = 2 * sent; k <= 2 * sent + 1 && k < call_count; ++k)
-      if (calls[k].thread != atomic_load(&team.slots[s->sent[sent]].thread) ||
+      if (calls[k].thread != atomic_load(&team.slots[s->sent[sent]].tid) ||
           calls[k].cores != (k % 2 ? allowed : s->to))
         fail_msg("%s: call %d, thread %d to %#" PRIx64, s->what, k, (int)calls[k].thread, calls[k].cores);
   if (call_count != 2 * sent) fail_msg("%s: %d calls", s->what, call_count);
@@ -199,12 +199,12 @@ CASE(test_once_per_wait) {
 CASE(test_nothing_is_left_of_it) {
   cpu_set_t before, after;
   is_real = true;
-  assert_int_equal(sched_getaffinity(atomic_load(&team.slots[1].thread), sizeof before, &before), 0);
+  assert_int_equal(sched_getaffinity(atomic_load(&team.slots[1].tid), sizeof before, &before), 0);
   for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
     if (!CPU_ISSET((size_t)cpu, &before)) continue;
     atomic_store(&here, cpu);
     wait_for(0, 2);
-    assert_int_equal(sched_getaffinity(atomic_load(&team.slots[1].thread), sizeof after, &after), 0);
+    assert_int_equal(sched_getaffinity(atomic_load(&team.slots[1].tid), sizeof after, &after), 0);
     assert_true(CPU_EQUAL(&before, &after));
   }
 }
@@ -250,13 +250,13 @@ CASE(test_it_notices_a_thread_that_comes) {
 
 static void nothing(gki_team_job *at, uint32_t index) { (void)at, (void)index; }
 static void lead(gki_team *real) {
-  const gki_worker_slot *slot = &real->slots[1];
+  const gki_team_slot *slot = &real->slots[1];
   gki_team_job one = {.work = nothing};
   gki_team_start(real);
   for (int cpu = 2; cpu > 0; --cpu) {
     atomic_store(&here, cpu);
     ask(real, &one);
-    assert_true(atomic_load(&slot->thread) != 0 && atomic_load(&slot->thread) != (int)syscall(SYS_gettid));
+    assert_true(atomic_load(&slot->tid) != 0 && atomic_load(&slot->tid) != (int)syscall(SYS_gettid));
     assert_int_equal(atomic_load(&slot->cpu), cpu);
   }
   await(gki_team_sleeps(real, 1));
@@ -270,9 +270,9 @@ CASE(test_a_thread_that_comes_says_where) {
   needs_threads(2);
   TEAM(real, 2);
   lead(&real);
-  const int thread = atomic_load(&real.slots[1].thread);
+  const int thread = atomic_load(&real.slots[1].tid);
   lead(&real);
-  assert_int_equal(atomic_load(&real.slots[1].thread), thread);
+  assert_int_equal(atomic_load(&real.slots[1].tid), thread);
 }
 
 static int yields_before; /* of the helper, from the job before to this one */
@@ -345,7 +345,7 @@ CASE(test_places) {
     int count = 0;
     for (; cases[c].expected[count] >= 0; ++count) {
       assert_true(count < bound_count);
-      assert_true(pthread_equal(bound[count].thread, real.slots[count + 1].own));
+      assert_true(pthread_equal(bound[count].thread, real.slots[count + 1].thread));
       assert_int_equal(bound[count].cores, (uint64_t)3 << (2 * cases[c].expected[count]));
     }
     assert_int_equal(bound_count, count);
@@ -363,7 +363,7 @@ CASE(test_places_that_bind_nothing) {
     bound_count = 0;
     TEAM(real, 2);
     gki_team_start(&real);
-    assert_int_equal(real.most, 2);
+    assert_int_equal(real.limit, 2);
     assert_int_equal(bound_count, 0);
   }
   how_bound = omp_proc_bind_false;

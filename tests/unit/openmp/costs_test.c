@@ -429,7 +429,7 @@ TEST(test_fewer_sections_than_threads) {
       w.device.wake_ns = 0;
       assert_runs(&w);
     }
-    assert_int_equal(w.device.team.most, 4);
+    assert_int_equal(w.device.team.limit, 4);
     assert_int_equal(w.device.team.started, cases[k].starts);
     if (cases[k].splits || !cases[k].starts)
       assert_int_equal(w.program.forks[0].trial.split_samples > 0, cases[k].splits);

@@ -90,8 +90,8 @@ static void begin_world(world *w, costs how) {
 static uint32_t add_up(costs how) {
   WORLD_BY(begin_world, w, how);
   for (int run = 0; run < 3; ++run) assert_runs(&w);
-  if (how == SHARE_ALL) assert_int_equal(started, w.device.team.most - 1);
-  return w.device.team.most;
+  if (how == SHARE_ALL) assert_int_equal(started, w.device.team.limit - 1);
+  return w.device.team.limit;
 }
 
 /* The bits are those of the full team, and its threads end with it. */
@@ -167,7 +167,7 @@ CASE(test_a_limit_that_changes) {
       most = 3 - most;
     }
     assert_int_equal(asked, k ? 3 : 1);
-    assert_int_equal(w.device.team.most, k ? 4 : 1);
+    assert_int_equal(w.device.team.limit, k ? 4 : 1);
   }
 }
 
@@ -229,7 +229,7 @@ typedef struct little { world *w; rlim_t bytes; } little;
 static int launch_with_little(const void *data) {
   const little *l = data;
   const struct rlimit all = {bytes_mapped() + l->bytes, RLIM_INFINITY};
-  return setrlimit(RLIMIT_AS, &all) != 0 || world_launch(l->w, 0) != GK_OK ? 99 : (int)l->w->device.team.most;
+  return setrlimit(RLIMIT_AS, &all) != 0 || world_launch(l->w, 0) != GK_OK ? 99 : (int)l->w->device.team.limit;
 }
 
 /* @return how many threads the team of four has where this process may map so many bytes more */

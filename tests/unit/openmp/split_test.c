@@ -164,7 +164,7 @@ HAND_KERNEL(beside, IN(int), SUM(int)) {
   for (size_t k = range.begin; k < range.end; ++k) ++*(int *)args[1].ptr;
 }
 
-/* The sums of each section use memory of that section's worker slots alone. */
+/* The sums of each section use memory of that section's team slots alone. */
 TEST(test_sums_in_sections_of_sections) {
 #define BOTH(x, y) PARALLEL(SECTION(GK_RUN(beside, N, x, I)), SECTION(GK_RUN(beside, N, y, I)))
   LIST(list, PARALLEL(SECTION(BOTH(X, Y)), SECTION(BOTH(A, B))));

@@ -205,7 +205,7 @@ static void child_signals(bool of_team) {
   if (of_team) {
     world_begin(&w, &sum_list, 3, SHARE_ALL);
     (void)sum_up(&w, ITEMS_MAX);
-    assert_int_equal(w.device.team.most, 3);
+    assert_int_equal(w.device.team.limit, 3);
   } else {
     assert_int_equal(gk_device_open(&(gk_device_desc){.backend = "openmp"}, &device), GK_OK);
   }

@@ -66,7 +66,7 @@ static inline void world_begin(world *w, const gk_list *list, int threads, costs
 static inline uint32_t threads_there(uint32_t wanted) {
   TEAM(team, wanted);
   gki_team_start(&team);
-  return team.size;
+  return team.in_use;
 }
 /* Skips the test where fewer can be had. */
 static inline void needs_threads(uint32_t count) {

@@ -143,7 +143,7 @@ static void meet_team(void) {
   gki_team team;
   must(gki_team_make(&team, 2, 0));
   gki_team_start(&team);
-  must(team.most == 2);
+  must(team.limit == 2);
   gki_team_free(&team);
 }
 
