@@ -49,7 +49,7 @@ enum {
   X(P1B2, "P1b2", GKI_CUDA_REENABLE_IN_FRONT, "the end of a loop arms a loop in it again") \
   X(P1C, "P1c", GKI_CUDA_SET_AT_ENTRY, "what was set two levels further out isn't overwritten as the body is entered") \
   X(P1D, "P1d", GKI_CUDA_TARGET_BY_COPY, "an updated node works as updated from the next launch on; defaults stay") \
-  X(P1E, "P1e", GKI_CUDA_SET_PER_PASS, "a node in a loop that nobody sets keeps its default over the passes") \
+  X(P1E, "P1e", GKI_CUDA_SET_PER_PASS, "a node in a loop that no kernel sets keeps its default over the passes") \
   X(P1K, "P1k", GKI_CUDA_SET_PER_PASS, "a node in a loop keeps what was set over the passes") \
   X(P2O2, "P2o2", GKI_CUDA_PASS_ON_PER_LEVEL, "a kernel ends a loop two levels out, and sets nodes on the way there") \
   X(P2O3, "P2o3", GKI_CUDA_PASS_ON_PER_LEVEL, "the same three levels out") \

@@ -49,8 +49,8 @@ typedef struct gki_cuda_device {
   CUcontext context;
   CUstream stream, uploads; /* uploads: tables of new graphs don't wait for launches */
   bool retained;       /* the primary context, which is released at the end */
-  bool shares_stream;  /* the stream is the caller's, which may put work on it and capture it */
-  atomic_bool exposed_stream; /* gk_cuda_context returned gk's own stream, which its caller may capture */
+  bool shares_stream;  /* the stream is the caller's: other work may be put on it, and it may be captured */
+  atomic_bool exposed_stream; /* gk_cuda_context has returned gk's own stream: it may be captured */
   int ordinal;
   int arch;            /* 89 is sm_89 */
   int multiprocessors;
@@ -78,17 +78,17 @@ typedef struct gki_cuda_device {
   gk_capability capabilities[GKI_CUDA_CAPABILITIES];
 } gki_cuda_device;
 
-/* Between these two the device's context is current and the thread is relaxed. Leave restores both. GK_ERROR_DEVICE,
- * with the first failure: the device is lost. GK_ERROR_INVALID: a stream that the device shares, or that
- * gk_cuda_context returned, is being captured. */
-gk_result gki_cuda_enter(const gki_cuda_device *device);
-void gki_cuda_leave(const gki_cuda_device *device);
-
 /* While this or another thread captures a stream, calls that might wait fail and spoil the capture: those for memory,
  * modules, instantiation and waits. Between these two the thread is relaxed (cuThreadExchangeStreamCaptureMode), and
  * such calls neither fail nor spoil anything. Pairs may be nested. */
 void gki_cuda_relax(const gki_cuda_device *device);
 void gki_cuda_unrelax(void);
+
+/* Between these two the device's context is current and the thread is relaxed. Leave restores both. GK_ERROR_DEVICE,
+ * with the first failure: the device is lost. GK_ERROR_INVALID: a stream that the device shares, or that
+ * gk_cuda_context returned, is being captured. */
+gk_result gki_cuda_enter(const gki_cuda_device *device);
+void gki_cuda_leave(const gki_cuda_device *device);
 /* For the calls of each launch, which no capture forbids. */
 gk_result gki_cuda_enter_unrelaxed(const gki_cuda_device *device);
 void gki_cuda_leave_unrelaxed(const gki_cuda_device *device);

@@ -58,22 +58,21 @@ static gk_result refuse_add(const gk_list *list, uint32_t bits, const gki_cuda_i
   return gki_cuda_refuse_into("gk_cuda_add", into->graph, into->after, into->count);
 }
 
-gk_result gk_cuda_add(gk_device *of, const gk_list *list, uint32_t bits, CUgraph whole, const CUgraphNode *after,
+gk_result gk_cuda_add(gk_device *device, const gk_list *list, uint32_t bits, CUgraph into, const CUgraphNode *after,
                       size_t count, gk_graph **graph, CUgraphNode *last) {
   gki_begin();
   if (graph) *graph = NULL;
   if (last) *last = NULL;
   if (!graph || !last) return gk_fail(GK_ERROR_INVALID, "gk_cuda_add: nowhere to put the graph or the node (NULL)");
-  gki_cuda_into into = {.graph = whole, .after = after, .count = count,
-                        .resumes = (bits & GK_CUDA_RESUMABLE) != 0};
-  const gki_cuda_device *device = gki_cuda_device_of(of, "gk_cuda_add");
-  if (!device) return GK_ERROR_INVALID;
-  gk_result result = refuse_add(list, bits, &into);
-  if (result == GK_OK) result = refuse_device(device);
+  gki_cuda_into at = {.graph = into, .after = after, .count = count, .resumes = (bits & GK_CUDA_RESUMABLE) != 0};
+  const gki_cuda_device *native = gki_cuda_device_of(device, "gk_cuda_add");
+  if (!native) return GK_ERROR_INVALID;
+  gk_result result = refuse_add(list, bits, &at);
+  if (result == GK_OK) result = refuse_device(native);
   if (result != GK_OK) return result;
-  const gk_lower_into lowering = {.lower = lower_into, .data = &into, .arm = "gk_cuda_arm"};
-  result = gk_graph_create_into(of, list, bits & GK_CANCELLABLE, &lowering, graph);
-  if (result == GK_OK) *last = into.last;
+  const gk_lower_into lowering = {.lower = lower_into, .data = &at, .arm = "gk_cuda_arm"};
+  result = gk_graph_create_into(device, list, bits & GK_CANCELLABLE, &lowering, graph);
+  if (result == GK_OK) *last = at.last;
   return result;
 }
 
@@ -101,8 +100,8 @@ static gk_result set_arming(const gki_cuda_graph *graph, CUgraphExec exec, gki_c
                  "the graph that the list was added to, as it was then or later?", graph->plan->name, text);
 }
 
-/* Handwritten kernels have their values in their nodes. This exec may be a new one at the address of an old one, so all
- * values are sent. Setting the last arming again first shows whether the exec belongs to the graph. */
+/* Sends the values of handwritten kernels, which are in their nodes. Sends all values, since this exec may be a new one
+ * at the address of an old one. First sets the last arming again, which fails if the exec isn't the graph's. */
 static gk_result update_nodes(gki_cuda_graph *graph, const gk_launch_args *launch, CUgraphExec exec) {
   const gki_cuda_parameters *parameters = &graph->parameters;
   gki_cuda_updates *updates = &graph->fresh.updates;

@@ -171,7 +171,7 @@ static gk_result alloc_arrays(gki_cuda_gated *graph, void *const *code) {
   return result == GK_OK ? gki_calls_find(&graph->calls, plan, &graph->arena) : result;
 }
 
-/* Copies the initial control block, for launches without an epilogue, and the table's slot 0. */
+/* Copies the initial control block, which no epilogue advances, and the table's slot 0. */
 static gk_result begin_control(gki_cuda_gated *graph) {
   void *pinned = NULL;
   CUdeviceptr at;
@@ -245,7 +245,7 @@ static gk_result record_again(gki_cuda_gated *graph, const gk_launch_args *launc
   if (gki_calls_changed(&graph->calls, launch)) {
     if (graph->complete) {
       graph->must_record = true; /* a later launch does it if this one fails */
-      result = finish(graph); /* their uploads may be under way */
+      result = finish(graph); /* uploads of these runs may be under way */
     }
     for (uint32_t k = 0; k < graph->plan->run_count; ++k)
       if (graph->runs[k].calls) drop_run(graph, k);

@@ -1,5 +1,6 @@
-/* Decisions on the device: control kernels, prologue and epilogue of a launch, COPY and FILL, and the kernels of the
- * probe. nvcc and NVRTC compile this file; so does any C compiler, after a preamble that defines CUDA's words.
+/* gk's own kernels: control kernels, prologue and epilogue of a launch, those in callers' graphs, COPY and FILL, and
+ * those of the probe. nvcc and NVRTC compile this file; so does any C compiler, after a preamble that defines CUDA's
+ * words.
  *
  * One thread of one block walks a chain of points and writes every handle, because calls that set handles must not run
  * at the same time. Volatile loads read memory that other kernels of the graph or the host write; tables are read
@@ -10,7 +11,7 @@
 #ifdef __CUDACC_RTC__ /* nvcc's headers declare it */
 extern "C" __device__ void cudaGraphSetConditional(unsigned long long handle, unsigned value);
 #endif
-#ifndef GKI_CONSULT /* flags are loaded early; a test on the host sees here which ones count */
+#ifndef GKI_CONSULT /* all flags are loaded; a test on the host defines this to see which ones decide something */
 #define GKI_CONSULT(at, value) (value)
 #endif
 
@@ -90,8 +91,8 @@ GKI_INLINE void gki_open(const gki_walk *w, uint32_t begin, uint32_t end) {
   }
 }
 
-/* From the target outwards: in each block, closes everything before the target and enters the block. With `again`:
- * opens that again in blocks inside loops. */
+/* Goes from the target outwards. In each block it closes everything before the target, and enters the block. With
+ * `again` it opens what was closed, in blocks inside loops. */
 GKI_CALLED void gki_aim(const gki_walk walk, uint32_t target, int again) {
   const gki_walk *const w = &walk;
   const gki_cuda_target *const to = GKI_TABLE(w, gki_cuda_target, targets, target);
@@ -188,7 +189,8 @@ GKI_CALLED void gki_hit_bound(const gki_walk walk, uint32_t node, uint32_t block
 
 /* ---- points ------------------------------------------------------------------------------------------------------ */
 
-/* Stops are rare, so only a stop pays for closing: a launch without one writes no handle for it. */
+/* Stops the launch. Goes outwards from the point: closes the rest of each block, and ends each loop. Stops are rare, so
+ * only a stop pays for this. */
 GKI_CALLED uint32_t gki_stop_at(const gki_walk walk, uint32_t checkpoint, uint32_t ran, uint32_t block,
                                 uint32_t place) {
   const gki_walk *const w = &walk;
@@ -203,7 +205,7 @@ GKI_CALLED uint32_t gki_stop_at(const gki_walk walk, uint32_t checkpoint, uint32
     const uint32_t loop = __ldg(&b->loop);
     gki_close(w, place, __ldg(&b->end));
     if (loop != GKI_CUDA_NONE) {
-      gki_touch(w, loop); /* this entry replaces an older one that waits */
+      gki_touch(w, loop); /* a resume goes on with this entry, not with an older one */
       if (!(w->t->bits & GKI_CUDA_WITH_PLAIN)) gki_set_handle(w, __ldg(&b->handle), 0);
     }
     place = __ldg(&b->after);
@@ -226,7 +228,7 @@ typedef struct gki_early {
 
 GKI_INLINE gki_early gki_ask(const gki_walk *w, const gki_cuda_point *p) {
   gki_early e;
-  /* Points without a flag read slot 0. One exit behind the last can be read. */
+  /* Reads slot 0 for a point without a flag, and one exit behind the last, for which the tables have room. */
   e.at = (const char *)((const uint64_t *)w->t->slots)[p->flag] + p->offset;
   e.first = __ldg(&GKI_TABLE(w, gki_cuda_exit, exits, p->exits)->next);
   e.second = __ldg(&GKI_TABLE(w, gki_cuda_exit, exits, p->exits + 1)->next);
@@ -403,7 +405,8 @@ GKI_INLINE uint32_t gki_plain_point(gki_walk *w, const gki_cuda_point *p, uint32
   }
 }
 
-/* If the guard is closed, the node behind the kernel runs nothing. At the end of a body that ends the loop. */
+/* If the guard is closed, the node behind the kernel runs nothing. A kernel at the end of a loop's body ends the loop
+ * then. */
 GKI_INLINE void gki_walk_plainly(const gki_cuda_tables *t, uint32_t point, uint32_t guard) {
   const gki_cuda_point *const points = (const gki_cuda_point *)((const char *)t + GKI_CUDA_POINTS_AT);
   const gki_loaded_tables tables = gki_load_tables(t);

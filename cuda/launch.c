@@ -36,7 +36,7 @@ static void stop_up_to(gki_cuda_graph *graph, uint64_t number) {
 
 void gki_cuda_publish_number(gki_cuda_graph *graph, const gk_launch_args *launch, uint64_t number) {
   uint64_t *word = (uint64_t *)(void *)graph->pinned;
-  if (__atomic_load_n(word, __ATOMIC_RELAXED) >= number) /* the driver refused a launch of this number */
+  if (__atomic_load_n(word, __ATOMIC_RELAXED) >= number) /* a cancel of a refused launch, which had this number, too */
     __atomic_store_n(word, number - 1, __ATOMIC_RELAXED);
   atomic_store(&graph->order.launched, number);
   atomic_thread_fence(memory_order_seq_cst);
@@ -76,10 +76,10 @@ static gk_result set_target(gki_cuda_graph *graph, gki_cuda_variant *variant, ui
 static gk_result prepare(gki_cuda_graph *graph, const gk_launch_args *launch, const gki_cuda_stream_id *on,
                          uint64_t number, gki_cuda_variant **variant) {
   const bool made = graph->fresh.exec != NULL;
-  const bool again = graph->calls.any && gki_calls_changed(&graph->calls, launch) && made;
+  const bool outdated = graph->calls.any && gki_calls_changed(&graph->calls, launch) && made;
   gk_result result = repeat_failed_wait(graph);
-  if (result == GK_OK && again) result = drop_variants(graph);
-  graph->must_record = graph->must_record || again; /* an earlier launch may have failed before it recorded */
+  if (result == GK_OK && outdated) result = drop_variants(graph);
+  graph->must_record = graph->must_record || outdated; /* an earlier launch may have failed before it recorded */
   gki_param_update(&graph->parameters.values, launch);
   gki_cuda_counts_expect(&graph->counts, launch, number);
   if (result == GK_OK) result = gki_cuda_order_begin(graph->device, &graph->order, on);

@@ -1,6 +1,6 @@
-/* The backend's entries for a native graph. The device posts the result of a launch. A launch neither waits nor
- * allocates, with two exceptions. The first launch that resumes makes a CUDA graph, and so does the first that has
- * values for all library calls. A launch with other values for library calls first waits for the stream. */
+/* The backend's entries for a native graph. The device posts the result of a launch. As a rule, a launch neither
+ * waits nor allocates. The first launch that resumes makes a CUDA graph, and so does the first that has values for all
+ * library calls. A launch with other values for library calls first waits for the stream. */
 #ifndef GKI_CUDA_LAUNCH_H
 #define GKI_CUDA_LAUNCH_H
 #include "cuda/graph.h"

@@ -31,8 +31,8 @@ void gki_cuda_mark_joined(gki_cuda_device *device, gki_cuda_order *order) {
   if (*at) *at = order->next_unjoined;
 }
 
-/* The device's stream now waits for the order's last launch. So the order is on that stream, even if this launch
- * fails. */
+/* Called once the device's stream waits for the order's last launch. From then on the order is on that stream, even if
+ * the new launch fails. */
 static void return_to_own_stream(gki_cuda_device *device, gki_cuda_order *order, const gki_cuda_stream_id *on) {
   pthread_mutex_lock(&device->lock);
   gki_cuda_mark_joined(device, order);

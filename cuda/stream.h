@@ -10,8 +10,8 @@ typedef struct gki_cuda_order {
   const gk_plan *plan;     /* for messages */
   CUstream current_stream; /* where work is put: the device's own, except during a launch on another */
   gki_cuda_stream_id last_stream;     /* of the last launch */
-  CUevent end;             /* right behind that launch, on a stream where callers may put work; NULL: it is on gk's
-                            * own stream, and only waited for there. Under the device's lock */
+  CUevent end;             /* right behind that launch, if callers may put work on its stream; NULL: it is on gk's
+                            * own stream. Under the device's lock */
   struct gki_cuda_order *next_unjoined;
   CUevent event;           /* behind the last launch, if the device's `last` isn't this order */
   CUevent *events;         /* by place in the ring, if launches post no status; NULL: they post one */

@@ -178,9 +178,9 @@ static void describe(void *at, gk_device_info *info) {
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
 
 /* Linux grants more memory than the machine has and kills a process that uses it, so this refuses such a size. Memory
- * from 2 MiB on asks for large pages, also for a last page that is at least half full: kernels stream through it, and
- * virtual machines translate each page's address twice. Smaller memory has its exact size, so that sanitizers and
- * valgrind see its end. */
+ * from 2 MiB on asks for large pages, since kernels stream through it, and virtual machines translate each page's
+ * address twice. Its last page is large, too, if at least half of it is used. Smaller memory has its exact size, so
+ * that sanitizers and valgrind see its end. */
 static gk_result alloc(void *device, size_t bytes, gk_memory kind, void **memory) {
   enum { ALIGNMENT = 256, PAGE = 2 << 20 };
   (void)device;
@@ -219,10 +219,10 @@ static bool takes(const gk_kernel *kernel) { return kernel->host != NULL; }
 static void of_environment(gk_fact_visit visit, void *user) {
   static const gk_fact variables[] = {
     {.name = "OMP_NUM_THREADS", .why = "threads of a device of openmp; all cores that the process may use if not set"},
-    {.name = "OMP_THREAD_LIMIT", .why = "how many of them there are at most"},
-    {.name = "OMP_STACKSIZE", .why = "their stacks, but for the caller's: a number and B, K, M or G"},
-    {.name = "OMP_PROC_BIND", .why = "whether they stay where OMP_PLACES says: false, true, close, spread, primary"},
-    {.name = "OMP_PLACES", .why = "those places; what OpenMP's runtime takes for them if not set"},
+    {.name = "OMP_THREAD_LIMIT", .why = "most threads of a device of openmp"},
+    {.name = "OMP_STACKSIZE", .why = "stack of each thread that openmp starts: a number and B, K, M or G"},
+    {.name = "OMP_PROC_BIND", .why = "whether threads stay at places: false, true, close, spread, primary"},
+    {.name = "OMP_PLACES", .why = "the places of threads; those that OpenMP's runtime chooses if not set"},
   };
   for (size_t k = 0; k < GK_COUNT(variables); ++k)
     visit(user, &(gk_fact){"environment", variables[k].name, secure_getenv(variables[k].name), variables[k].why});

@@ -1,11 +1,12 @@
 #include "openmp/cost.h"
 #include <math.h>
 
-enum { SERIES_TRIES = 2, TRIES = 4, /* timed executions in series or split before the two are compared by the least */
-       PROBES = 2,                  /* executions of a probe */
-       SOON = 4, LATE = 64,         /* executions before a probe; doubled after each probe without a change */
-       TIMED_NS = 2000, /* sections that take longer are timed each time, which costs 3 % */
-       SELDOM = 16      /* shorter ones are timed once in so many executions */ };
+enum { SERIES_TRIES = 2,    /* timed executions in series before the first split one */
+       TRIES = 4,           /* timed split executions before the least times of both ways are compared */
+       PROBES = 2,          /* executions of a probe */
+       SOON = 4, LATE = 64, /* executions before a probe; doubled after each probe without a change */
+       TIMED_NS = 2000,     /* sections that take longer are timed each time, which costs 3 % */
+       FORKS_TIMED_EVERY = 16 /* shorter ones are timed once in so many executions */ };
 
 /* ---- sections ---------------------------------------------------------------------------------------------------- */
 
@@ -33,7 +34,7 @@ void gki_trial_report(gki_trial *trial, bool split, uint64_t ns) {
       trial->lately_ns = fminf(trial->last_ns, seen);
       trial->last_ns = seen;
     }
-    if (seen > 2 * *known) trial->untimed = SELDOM; /* the time grows: time the next execution, too */
+    if (seen > 2 * *known) trial->untimed = FORKS_TIMED_EVERY; /* the time grows: time the next execution, too */
     *known += (fminf(fmaxf(seen, *known / 2), *known * 2) - *known) / 4;
   }
 }
@@ -61,7 +62,7 @@ gki_pick gki_trial_pick(gki_trial *trial, uint32_t groups, float dispatch_ns) {
   if (saving <= 0) trial->probing = 0;
   else if (trial->split) saving = fmaxf(trial->series_ns - trial->split_ns, 1);
   bool soon = !untried && trial->wait < PROBES; /* a probe will be compared with the executions timed now */
-  bool timed = trial->probing || soon || trial->series_ns > TIMED_NS || ++trial->untimed >= SELDOM;
+  bool timed = trial->probing || soon || trial->series_ns > TIMED_NS || ++trial->untimed >= FORKS_TIMED_EVERY;
   if (timed) trial->untimed = 0;
   const bool splits = untried || (trial->probing ? !trial->split : trial->split);
   if (saving <= 0 || !splits) return (gki_pick){.timed = timed};

@@ -37,7 +37,8 @@ bool gki_openmp_forget(gki_openmp_device *device);
 void gki_openmp_adapt_wake(gki_openmp_device *device, float seen_ns);
 /* Moves the expected time of a dispatch to an awake team a step towards the median. Only for the top runner. */
 void gki_openmp_adapt_dispatch(gki_runner *runner, float seen_ns);
-/* Calibrates again if the cost of a dispatch is doubted. If it is too long, nothing is shared that could correct it. */
+/* Calibrates again if the cost of a dispatch is doubted. Shared tasks correct it, too, but if it is far too long, none
+ * is shared. */
 void gki_openmp_reconsider(gki_runner *runner);
 /* Reports the time that one thread took for so many of the op's items. */
 void gki_openmp_learn(const gki_openmp_device *device, gki_op *op, size_t items, uint64_t ns);

@@ -10,7 +10,7 @@
 static gki_outcome run_ops(gki_runner *runner, uint32_t end);
 static gki_outcome walk(gki_runner *runner);
 
-/* answer: of the step that has ended. */
+/* answer: to the step before, as of gk_walk_next. */
 static inline gk_step next_step(gki_runner *runner, int64_t answer) {
   gk_step step = gk_walk_next(runner->walk, answer);
   if (step.kind == GK_STEP_RUN || step.kind == GK_STEP_CHECKPOINT) runner->at = runner->program->runs[step.at].begin;
@@ -231,7 +231,7 @@ static gki_outcome run_passes(gki_runner *runner) {
     if (outcome != GKI_DONE) return outcome;
     ++*passes;
     if (gki_openmp_failed(program)) return GKI_FAILED;
-    /* The walker reads it, too; the flag is not read. */
+    /* Without reading the flag. The walker sees the cancel, too. */
     if (__atomic_load_n(runner->launch->cancel, __ATOMIC_RELAXED)) break;
     ended = read_flag(runner, loop) == 0;
     if (made == runner->step.passes) break;
@@ -262,7 +262,8 @@ static gki_outcome run_checkpoints(gki_runner *runner) {
 /* Runs from runner->step to the end of the outermost walk. */
 static gki_outcome walk(gki_runner *runner) {
   gki_program *program = runner->program;
-  const bool traced = gki_trace_enabled() && program->plan->bits & GK_ISOLATE; /* else run_passes traces nothing */
+  /* Without GK_ISOLATE not each run would be traced: run_passes and run_checkpoints run many. */
+  const bool traced = gki_trace_enabled() && program->plan->bits & GK_ISOLATE;
   for (;;) {
     gki_outcome outcome = GKI_DONE;
     switch (runner->step.kind) {

@@ -85,9 +85,9 @@ typedef struct gki_fork {
   gki_trial trial;
   uint64_t began;              /* when (gki_now_ns) it began in series, if it is timed; else 0 */
   bool started;                /* whether the team had started then */
-  uint32_t at;                 /* walked in series: the current section, */
-  gk_walk *around;             /* the walk that waits for it, */
-  struct gki_fork *outer;      /* and the fork around it */
+  uint32_t at;                 /* walked in series: the current section */
+  gk_walk *around;             /* walked in series: the walk that waits for the fork */
+  struct gki_fork *outer;      /* walked in series: the fork around it; NULL: none */
 } gki_fork;
 
 typedef struct gki_span { uint32_t begin, end; } gki_span;
@@ -113,8 +113,8 @@ typedef struct gki_program {
   char *partial;         /* partial sums, by team slot and number */
   uint32_t partial_bytes; /* size of a task's sums, padded to cache lines */
   bool wakes_at_once;    /* in the last launch an awake team would have saved more time than waking it takes */
-  atomic_int failed;     /* gk_result of the current launch, */
-  char message[1024];    /* and its message */
+  atomic_int failed;     /* gk_result of the current launch */
+  char message[1024];    /* of that failure */
 } gki_program;
 
 gk_result gki_openmp_lower(void *device, void *graph, const gk_plan *plan, void *const *code, gk_mode *mode);

@@ -10,7 +10,7 @@ enum { SUM_ITEMS = 32, /* items of a partial sum, at least: gk_kernel.h adds so 
        LINE_ITEMS = 64, /* parts of large tasks and of bytes are multiples of this: no two write to one cache line */
        CHUNK_NS = 8000, /* shortest chunk; beginning a chunk takes some 100 ns, as it waits for memory once more */
        LONG_NS = 16 * CHUNK_NS, /* longest chunk: no other thread can help within a chunk */
-       FEW_CHUNKS = 4, /* a part shorter than so many CHUNK_NS isn't cut: there would be little to take */
+       FEW_CHUNKS = 4, /* a part shorter than FEW_CHUNKS * CHUNK_NS isn't cut, as others could take little */
        MANY_CHUNKS = 64 /* a part has at most so many chunks of the greatest length */ };
 
 /* ---- failures ---------------------------------------------------------------------------------------------------- */
@@ -30,10 +30,9 @@ gki_outcome gki_openmp_fail(gki_program *program, gk_result code) {
 /* A task is cut into at most as many parts as its subteam has team slots, and a long part into chunks. A thread that
  * has finished its own part takes chunks of other parts: cores, above all virtual ones, differ in speed, and items
  * differ in length. Each thread begins with its own part, which its cache holds from the task before (affinity
- * scheduling, Markatos and LeBlanc 1994). The last chunk of a part, if it is short, is left to the part's thread, which
- * would come as soon and has it in its cache. A chunk is half of the rest of its part, so chunks are few, and small
- * when other threads have finished (guided self-scheduling, Polychronopoulos and Kuck 1987, within each part), but no
- * longer than LONG_NS. */
+ * scheduling, Markatos and LeBlanc 1994). A short last chunk is left to its part's thread, which would come as soon and
+ * has it in its cache. A chunk is half of the rest of its part (guided self-scheduling, Polychronopoulos and Kuck 1987,
+ * within each part), but no longer than LONG_NS. So there are few chunks, and the late ones are short. */
 typedef struct task_job {
   gki_team_job team_job; /* comes first: the team gets its address */
   const gki_program *program;
@@ -102,8 +101,8 @@ static atomic_uint *taken_of(const task_job *job, uint32_t part) {
 typedef struct own_work {
   void (*run)(const task_job *job, struct own_work *own, gk_range range);
   const gk_value *args;
-  char *partial;    /* with sums: the sums of a chunk, */
-  uint32_t *totals; /* and the sums of the chunks before */
+  char *partial;    /* with sums: those of a chunk */
+  uint32_t *totals; /* with sums: those of the chunks before */
 } own_work;
 
 /* Runs chunks of that part until `most` of them are taken, by any thread. */
@@ -111,7 +110,7 @@ static void take_chunks(const task_job *job, uint32_t part, uint32_t most, own_w
   atomic_uint *taken = taken_of(job, part);
   while (atomic_load_explicit(taken, memory_order_relaxed) < most) {
     const uint32_t chunk = atomic_fetch_add_explicit(taken, 1, memory_order_relaxed);
-    if (chunk >= job->chunks) break; /* other threads took the rest; its range need not be empty */
+    if (chunk >= job->chunks) break; /* others took the rest; chunk_of may return items of the last chunk again */
     const gk_range range = chunk_of(job, part, chunk);
     if (range.begin < range.end) own->run(job, own, range);
   }
@@ -133,7 +132,8 @@ static void run_chunks(task_job *job, uint32_t part, own_work *own) {
 
 static void run_items(const task_job *job, own_work *own, gk_range range) { job->host(own->args, range); }
 
-/* Sets the partial sums to zero. @return Their memory; args: the arguments with it. */
+/* Sets the partial sums of that number to zero and returns their memory. args: gets the job's, with that memory for the
+ * sums. */
 static char *begin_partial(const task_job *job, uint32_t number, gk_value args[GK_MAX_ARGS]) {
   char *partial = job->partial + (size_t)number * job->program->partial_bytes;
   memcpy(args, job->args, job->arg_count * sizeof *args);
@@ -281,7 +281,7 @@ static void run_alone(task_job *job) {
   job->team_job.work(&job->team_job, 0);
 }
 
-enum { SELDOM = 16 /* shared tasks that aren't long are timed once in so many executions */ };
+enum { TASKS_TIMED_EVERY = 16 /* a shared task that isn't long is timed once in so many executions */ };
 
 static void share_out(gki_runner *runner, task_job *job) {
   for (uint32_t k = 0; k < job->parts && job->chunks > 1; ++k)
@@ -302,11 +302,10 @@ static void learn_shared(gki_runner *runner, const task_job *job, gki_op *op, ui
   if (woken_at) {
     if (runner->top) gki_openmp_adapt_wake(device, (float)(woken_at - posted));
     gki_openmp_reconsider(runner);
-  }
-  /* If the work takes much longer than a dispatch, this difference is only the unevenness of its parts. Learned as a
-   * dispatch, it would raise this limit, and so be learned again and again. */
-  else if ((float)(ended - begun) < fmaxf(runner->dispatch_ns, 8 * device->dispatch_floor_ns))
+  } else if ((float)(ended - begun) < fmaxf(runner->dispatch_ns, 8 * device->dispatch_floor_ns)) {
+    /* With longer work the difference is that of uneven parts. Learned as a dispatch, it would raise this limit. */
     gki_openmp_adapt_dispatch(runner, (float)(joined - posted - (ended - begun)));
+  }
 }
 
 static void run_shared(gki_runner *runner, task_job *job, gki_op *op) {
@@ -318,7 +317,7 @@ static void run_shared(gki_runner *runner, task_job *job, gki_op *op) {
   job->count = runner->count;
   cut_parts(job, parts, job->team_job.part_ns);
   if (job->sums && job->sums->exact) job->partials = parts;
-  if (op->countdown > SELDOM) op->countdown = SELDOM; /* it was too short to be shared until now */
+  if (op->countdown > TASKS_TIMED_EVERY) op->countdown = TASKS_TIMED_EVERY; /* it wasn't shared until now */
   /* Reading the clock six times takes a good part of a dispatch, but little of a long task. */
   const bool timed = op->countdown <= 1 || op->timed == 0 || job->team_job.part_ns >= LONG_NS ||
                      gki_team_sleeps(team, gki_team_slot_of(runner->first, runner->count, parts - 1, parts));
@@ -403,6 +402,7 @@ static void run_alone_timed(gki_runner *runner, gki_op *op, task_job *job, float
   const uint64_t begun = gki_now_ns();
   run_alone(job);
   gki_openmp_learn(runner->program->device, op, job->range.end, gki_now_ns() - begun);
+  /* It would be shared if a dispatch took GKI_DISPATCH_NS, so the longer expected time matters. */
   if (alone_ns < runner->break_even_ns && alone_ns > 2 * GKI_DISPATCH_NS) gki_openmp_reconsider(runner);
 }
 

@@ -45,7 +45,7 @@ static void move_off(pid_t thread, const cpu_set_t *cores) {
 
 /* Linux may wake a thread on the core of the thread that waits for it, though another core is idle. The two then take
  * turns until Linux balances its cores, some milliseconds later. So threads that haven't started are moved to cores
- * that no thread of this job uses. Called by the thread that posted the job. Tried with two threads. */
+ * that no thread of this job uses. Called by the thread that posted the job. Tested with two threads only. */
 static void keep_apart(const gki_team *team, const gki_team_job *job) {
   const int here = sched_getcpu();
   cpu_set_t cores;

@@ -67,7 +67,7 @@ static long model_call(long number, ...) {
 #include "openmp/share.c"
 
 static gki_team_slot slots[3];
-static gki_team team = {.asked_for = 3, .in_use = 3, .crowded = true, .slots = slots}; /* crowded: none spins for long */
+static gki_team team = {.asked_for = 3, .in_use = 3, .crowded = true, .slots = slots}; /* crowded: no long spins */
 static gki_team_job *job; /* in pages of its own */
 static void allow(int what) { assert_int_equal(mprotect(job, sizeof *job, what), 0); }
 static void post_job(void) { gki_team_post(&team, job, 0, 2, 2); }
