@@ -5,7 +5,7 @@
 
 The test programs are the targets of ninja's rule `test`; suites and scripts are listed below. Each speaks TAP:
 a line `ok N - case` or `not ok N - case` per case, `# SKIP why` behind those that can't be run here, and behind those
-that are known to fail the word that TAP has for it, and why. Whatever else goes wrong (a crash, a timeout, an exit code
+that are known to fail the word that TAP has for it, and why. Any other trouble (a crash, a timeout, an exit code
 without a failed case but 77 where one was skipped, a program without any case) counts as one failure. NAMEs choose
 tests whose name contains one of them, --without leaves such out.
 """
@@ -109,7 +109,7 @@ for version in VERSIONS:
     (SUITES if version in ("11.4", "12.4", "13.0") else FULL_SUITES).append(
         (f"random lists on simulated CUDA {version}",
          simulated(version, RANDOM_LISTS, "--random", "120"), ["--random", "5000"], False))
-    if version >= "12.4":  # before, the host gates whatever is asked for
+    if version >= "12.4":  # before, the host gates all lists
         (SUITES if version == "13.0" else FULL_SUITES).extend([
             (f"conformance on simulated CUDA {version}, host-gated",
              simulated(version, CONFORMANCE, "--host-gated", "--expect", "tests/cuda/simulated.expect", probes=False),
@@ -469,7 +469,7 @@ def attempt(function, *arguments):
     """What it answers; if it raises, as when no process can be started, that is a failure like any other."""
     try:
         return function(*arguments)
-    except Exception as problem:  # whatever it is: the other jobs go on, and the counts come last
+    except Exception as problem:  # of any kind: the other jobs go on, and the counts come last
         return Outcome(failed=[f"(couldn't be run: {problem})"], text=traceback.format_exc())
 
 

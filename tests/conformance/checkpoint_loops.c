@@ -52,7 +52,7 @@ TRACED(nested_yield_in_inner, TASKS(NESTED),
 
 TRACED(nested_yield_in_outer_after_inner, TASKS(NESTED),
        {0, "M=2 G=1 -> A=1 B=2 C=2 D=1 E=0 M=2 N=0, yielded SECOND, passes M=0 N=2, ran FIRST SECOND"},
-       /* the inner loop of this pass is over, whatever its flag says now */
+       /* the inner loop of this pass is over, and its flag isn't read */
        {SECOND, "G=0 N=9 -> A=2 B=4 C=4 D=3 E=1, passes M=2 N=2, ran FIRST SECOND"},
        {0, "M=2 F=1 N=9 -> A=3 B=5 C=5 D=3 E=1, yielded FIRST, passes M=0 N=0, ran FIRST"},
        {SECOND, "A=4 B=6 C=6 D=4 E=1, yielded FIRST, passes M=1 N=0, ran FIRST SECOND"}) /* not the yielder */

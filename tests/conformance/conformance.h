@@ -3,7 +3,7 @@
  * case states besides are golden values, from docs/contract.md.
  *
  * A case is `CASE(name) { ... }` in the file of its chapter, and a line of cases.def. It gets a trial with an open
- * device; whatever it makes is freed for it, also when it ends early. */
+ * device; all that it makes is freed for it, also when it ends early. */
 #ifndef CONFORMANCE_H
 #define CONFORMANCE_H
 #include "gk_info.h"

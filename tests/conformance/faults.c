@@ -1,5 +1,5 @@
 /* Sweeps: a case again and again, each time with another allocation of gk's own, or another call of its backend, that
- * fails. Whatever the case is at then, gk absorbs it or answers with a message; nothing leaks, nothing hangs, and the
+ * fails. At any point of the case gk absorbs it or answers with a message; nothing leaks, nothing hangs, and the
  * next device works. */
 #include "session.h"
 #include "own.h"

@@ -36,7 +36,7 @@ static const char *file_name(const char *path) {
   return slash ? slash + 1 : path;
 }
 
-/* A failed call may be why something isn't as expected: that is what a sweep looks for. */
+/* A failed call may explain an unexpected result: a sweep looks for that. */
 void fail_at(trial *t, const char *file, int line, const char *format, ...) {
   if (t->injected && t->injected(GK_OK)) end_case(t, GAVE_UP);
   int used = snprintf(t->text, sizeof t->text, "%s:%d: ", file_name(file), line);
@@ -61,7 +61,7 @@ void expect_int_at(trial *t, const char *file, int line, const char *what, long 
   if (is != wanted) fail_at(t, file, line, "%s is %lld, not %lld", what, is, wanted);
 }
 
-/* No failure without a message, whatever else is the matter with it. */
+/* No failure is without a message. */
 static void expect_message(trial *t, const char *file, int line, const char *call, gk_result result) {
   if (gk_error()[0]) return;
   t->injected = NULL;
@@ -101,7 +101,7 @@ void refuses_at(trial *t, const char *file, int line, const char *call, gk_resul
   if (missing) fail_at(t, file, line, "%s: \"%s\" doesn't say \"%.*s\"", call, gk_error(), length, missing);
 }
 
-/* In the harness itself, where the line says little: what was called for does. */
+/* In the harness itself, where the text says more than the line. */
 #define HERE __FILE__, __LINE__
 
 /* ---- the device -------------------------------------------------------------------------------------------------- */

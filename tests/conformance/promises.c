@@ -289,9 +289,9 @@ CASE(overlapping_memory_is_refused) {
   }
   expect_int(t, buffer_get(both, 0), 1);
   GRAPH_OF(own, slots, GK_COPY(TO, THIRD_SLOT, GK_ONE));
-  must(t, gk_bind(graph(own), TO, (char *)gk_bound(graph(own), THIRD_SLOT) + 12)); /* of owned memory all counts */
+  must(t, gk_bind(graph(own), TO, (char *)gk_bound(graph(own), THIRD_SLOT) + 12)); /* of owned memory all bytes count */
   launch_refused(own, 0, "TO|THIRD_SLOT|overlapping memory");
-  must(t, gk_bind(graph(s), TO, buffer_at(both))); /* of anyone else's, the first element */
+  must(t, gk_bind(graph(s), TO, buffer_at(both))); /* of other memory, the first element */
   must(t, gk_bind(graph(s), FROM, (char *)buffer_at(both) + 4));
   must(t, gk_launch(graph(s), 0));
   must(t, gk_wait(graph(s), NULL));

@@ -1,4 +1,4 @@
-/* Runs stories, in a child process: whatever becomes of it, the parent knows at which seed. The parent itself opens no
+/* Runs stories, in a child process: if it crashes or hangs, the parent knows at which seed. The parent itself opens no
  * device, so that it may fork as often as shrinking wants. */
 #include "random.h"
 #include "random_story.h"

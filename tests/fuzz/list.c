@@ -1,5 +1,5 @@
-/* Arbitrary bytes as a task list, through check, plan, gates, dumps, and launches on the OpenMP backend. Whatever check
- * finds right, all that follows takes; what it refuses is refused everywhere, with the same answer. */
+/* Arbitrary bytes as a task list, through check, plan, gates, dumps, and launches on the OpenMP backend. Later stages
+ * take each list that check finds right; a list that check refuses is refused everywhere, with the same answer. */
 #include "gk_gates.h"
 #include "host.h"
 #include "plan/plan.h"

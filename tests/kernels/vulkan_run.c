@@ -4,7 +4,7 @@
  *   vulkan_run NAME FILE    the kernel that FILE holds as SPIR-V
  *
  * All memory of a kernel is one block: its gk_value array, and its parameters with gaps in between. The host has a copy
- * of it, and both are compared whole, so a write beyond a parameter is seen. Whatever the validation layer says is a
+ * of it, and both are compared whole, so a write beyond a parameter is seen. Every message of the validation layer is a
  * failure.
  *
  * Left out of language.h: load_of_double and sum_of_doubles, as lavapipe has no atomics of doubles, and uses_inside. */

@@ -6,7 +6,7 @@
 static sim_capture *captures;
 static _Thread_local CUstreamCaptureMode thread_mode; /* cuThreadExchangeStreamCaptureMode */
 
-/* Refuses, and the capture is invalid. */
+/* Refuses the call, and the capture becomes invalid. */
 static CUresult invalidate(sim_capture *capture, CUresult code, const char *why) {
   capture->invalid = true;
   return sim_refuse(code, "%s; the capture is invalid now", why);
@@ -76,7 +76,7 @@ CUresult sim_cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode) {
   return CUDA_SUCCESS;
 }
 
-/* ---- what the next node of a stream comes behind ---- */
+/* ---- the nodes that a stream's next node depends on - */
 
 static void set_last(sim_stream *stream, const CUgraphNode *nodes, size_t count) {
   CUgraphNode *last = count ? sim_duplicate(nodes, count * sizeof *nodes) : NULL;
@@ -160,7 +160,7 @@ static bool is_joined(const sim_stream *origin, CUgraphNode handle) {
   return false;
 }
 
-/* Whether the origin comes behind all that the streams did that were drawn in. */
+/* Whether the origin waits for all work of the streams that were drawn in. */
 static bool all_joined(const sim_capture *capture) {
   EACH_CAPTURED(each, capture)
     for (size_t k = 0; each != capture->origin && k < each->last_count; ++k)
@@ -197,8 +197,8 @@ static void end(sim_capture *capture) {
   free(capture);
 }
 
-/* The driver frees the graph. A graph of the caller's is freed with its root and all bodies: the caller mustn't use
- * any, nor destroy them. */
+/* The driver frees the graph. A caller's graph is freed with its root and all bodies: the caller must neither use nor
+ * destroy any of them. */
 static void end_invalid(sim_capture *capture) {
   sim_graph *graph = capture->graph;
   bool into = capture->into;
@@ -299,7 +299,7 @@ static CUresult end_capture(CUstream handle, CUgraph *graph, bool fails) {
 SIM_DEFINE_BACK(cuStreamEndCapture, (CUstream stream, CUgraph *graph),
                end_capture(stream, graph, sim_asked != CUDA_SUCCESS))
 
-/* Outside of captures nothing here needs it. */
+/* Outside of captures these calls don't use the mode. */
 CUresult sim_cuLaunchHostFunc(CUstream where, CUhostFn function, void *data) {
   SIM_ENTER(cuLaunchHostFunc);
   SIM_FIND_STREAM(stream, where);

@@ -1,5 +1,5 @@
-/* Between the simulated GPU and the code of kernels: what a CUDA source becomes when it is compiled for the host with
- * shim.h. C and C++, and nothing is included: the source may declare the C library's types its own way. */
+/* Between the simulated GPU and the code of kernels: the form of a CUDA source that is compiled for the host with
+ * shim.h. C and C++, without includes, as the source may declare the C library's types its own way. */
 #ifndef SIM_CODE_H
 #define SIM_CODE_H
 
@@ -9,9 +9,9 @@ typedef enum sim_meeting { SIM_MEET_SHUFFLE = 1, SIM_MEET_VOTE, SIM_MEET_WARP, S
 
 /* What a kernel asks of the GPU. */
 typedef struct sim_services {
-  /* The lanes of the mask come together; answers what each brought, by lane, until the next meeting. */
+  /* The lanes of the mask meet; answers what each brought, by lane, until the next meeting. */
   const unsigned long long *(*meet)(sim_meeting what, unsigned mask, unsigned long long brought);
-  /* All threads of the block come together; answers how many brought true. */
+  /* All threads of the block meet; answers the number of those that brought true. */
   unsigned (*barrier)(int brought);
   void (*set_conditional)(unsigned long long handle, unsigned value);
   void (*stop)(const char *why); /* doesn't return */
@@ -35,7 +35,7 @@ typedef struct sim_code {
   const sim_code_kernel *kernels;
   const sim_services **services;
   sim_index *thread, *block, *block_size, *grid_size;
-  int shares; /* some kernel has shared memory, so each is carried out in one go */
+  int shares; /* some kernel has shared memory, so each runs without a pause */
 } sim_code;
 
 enum { SIM_CODE_VERSION = 4 };

@@ -97,7 +97,7 @@ static bool read_kept(const char *path, sim_made *made) {
   return right;
 }
 
-/* What can't be kept is made again. */
+/* A result that can't be kept is made again each time. */
 static void keep(const char *path, const char *scratch, const sim_made *made) {
   size_t log_bytes = strlen(made->log), bytes = made->code_bytes + log_bytes;
   char *body = malloc(bytes);
@@ -252,7 +252,7 @@ bool sim_compile(const char *folder, const sim_job *job, sim_made *made) {
   snprintf(scratch, sizeof scratch, "%s/made-XXXXXX", folder);
   const file_path path = path_of(folder, key);
   if (read_kept(path.text, made)) return true;
-  /* One at a time: the others then find it done. The lock goes with the process. */
+  /* One process at a time: the others then find the result. The lock ends with the process. */
   int lock = open(path_of(folder, strcat(key, ".lock")).text, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
   while (lock >= 0 && flock(lock, LOCK_EX) != 0 && errno == EINTR) continue;
   bool right = read_kept(path.text, made);

@@ -87,7 +87,7 @@ pthread_mutex_t *sim_arrive(const char *entry) {
   return &sim_lock;
 }
 
-/* What the call answers, if it fails. */
+/* The result of the call, if it fails. */
 CUresult sim_enter_back(sim_entry entry) {
   if (!is_counted(entry)) return CUDA_SUCCESS;
   ++sim_count.calls;

@@ -9,9 +9,9 @@ enum { DEVICES = 4, DEPTH = 64 };
 
 sim_device sim_devices[DEVICES];
 static bool initialised;
-static pid_t process; /* that initialised it */
+static pid_t process; /* the process that initialised it */
 static pthread_cond_t closed = PTHREAD_COND_INITIALIZER;
-static _Thread_local uint64_t stack[DEPTH]; /* handles, so that a context that is gone is seen */
+static _Thread_local uint64_t stack[DEPTH]; /* handles, so that the use of a context that is gone is seen */
 static _Thread_local int depth;
 
 bool sim_is_initialised(void) { return initialised && process == getpid(); }
@@ -32,7 +32,7 @@ CUresult sim_state(sim_context *context) {
   return answer_sticky(context);
 }
 
-/* A late failure shows where something waits, not here. */
+/* A late failure shows at the next wait, not here. */
 CUresult sim_current(sim_context **context) {
   *context = NULL;
   if (depth == 0) return sim_refuse(CUDA_ERROR_INVALID_CONTEXT, "no context is current to this thread");
@@ -153,7 +153,7 @@ CUresult sim_cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice number) {
   return CUDA_SUCCESS;
 }
 
-/* What its owners left; a driver would clean it up, but gk is to leave nothing. */
+/* A driver would clean up what the owners left, but gk must leave nothing. */
 static void report_left(const sim_context *context) {
   for (simgpu_kind kind = SIMGPU_STREAMS; kind < SIMGPU_CONTEXTS; ++kind) {
     size_t left = sim_alive_in(context, kind);
@@ -168,7 +168,7 @@ static void drop_streams(const sim_context *context) {
   }
 }
 
-/* All that is in it ends. */
+/* All objects in it end. */
 static void empty(sim_context *context) {
   sim_wait_idle(context);
   if (push(context->base.handle) != CUDA_SUCCESS) abort();
@@ -196,7 +196,7 @@ static void end_context(sim_context *context) {
   free(context);
 }
 
-/* A context that the releasing thread has pushed and never pops would be current for ever. */
+/* If the releasing thread pushed the context and never pops it, it would stay current for ever. */
 static void report_pushed(const sim_context *context) {
   for (int k = 0; k < depth; ++k)
     if (stack[k] == context->base.handle)

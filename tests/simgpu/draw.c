@@ -6,7 +6,7 @@
 
 typedef struct drawing {
   FILE *file;
-  unsigned graphs; /* how many have a number */
+  unsigned graphs; /* the number of those that have a number */
   bool handles;
 } drawing;
 

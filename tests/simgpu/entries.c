@@ -9,7 +9,7 @@ EXPORT CUresult cuGetProcAddress(const char *name, void **entry, int version, cu
 EXPORT CUresult cuGetProcAddress_v2(const char *name, void **entry, int version, cuuint64_t flags,
                                     CUdriverProcAddressQueryResult *status);
 
-/* Entries that had another signature from `first` on until that which gk uses. */
+/* Entries that had another signature from `first` up to the version that gk uses. */
 static const struct { const char *name; int first, until; } older[] = {
   {"cuStreamBeginCapture", 10000, 10010}, {"cuMemAlloc", 2000, 3020}, {"cuMemFree", 2000, 3020},
   {"cuMemGetInfo", 2000, 3020}, {"cuDeviceTotalMem", 2000, 3020}, {"cuCtxPushCurrent", 2000, 4000},
@@ -19,7 +19,7 @@ static const struct { const char *name; int first, until; } older[] = {
   {"cuStreamUpdateCaptureDependencies", 11030, 12030}, {"cuGraphAddDependencies", 10000, 12030},
   {"cuGraphNodeGetDependencies", 10000, 12030}, {"cuDevicePrimaryCtxRelease", 7000, 11000},
   {"cuDevicePrimaryCtxReset", 7000, 11000}, {"cuGraphGetEdges", 10000, 12030}};
-/* And those that have another one from `first` on. */
+/* Entries that have another one from `first` on. */
 static const struct { const char *name; int first; } newer[] = {
   {"cuGraphInstantiateWithParams", 99000}, {"cuCtxCreate", 11040}, {"cuCtxGetDevice", 13000},
   {"cuStreamGetCtx", 12050}, {"cuGraphKernelNodeGetParams", 12000}, {"cuGraphExecKernelNodeSetParams", 12000}};
@@ -78,7 +78,7 @@ CUresult cuGetProcAddress_v2(const char *name, void **entry, int version, cuuint
   _Static_assert(sizeof function == sizeof *entry, "POSIX: they are the same");
   memcpy(entry, &function, sizeof function);
   if (status) *status = found;
-  /* Drivers differ in what they answer beside the status. */
+  /* Drivers differ in the pointer that they write beside the status. */
   return found != CU_GET_PROC_ADDRESS_SUCCESS && (!status || sim_says_no("procaddress")) ? CUDA_ERROR_NOT_FOUND
                                                                                          : CUDA_SUCCESS;
 }

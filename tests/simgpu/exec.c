@@ -21,7 +21,7 @@ static CUresult fail_at(check *c, const sim_node *node, CUgraphInstantiateResult
   return CUDA_ERROR_INVALID_VALUE;
 }
 
-/* What a body can't hold. */
+/* Nodes that a body can't hold. */
 static CUresult fail_in_body(check *c, const sim_node *node, const char *what) {
   sim_invalid("a %s node in the body of a conditional node: %s", sim_node_name(node->work.type), what);
   return fail_at(c, node, CUDA_GRAPH_INSTANTIATE_NODE_OPERATION_NOT_SUPPORTED);
@@ -205,7 +205,7 @@ CUresult sim_cuGraphLaunch(CUgraphExec handle, CUstream where) {
   return CUDA_SUCCESS;
 }
 
-/* ---- updates: later launches see them, those handed over don't ---- */
+/* ---- updates: later launches see them, launches that were handed over don't  */
 
 static bool in_body(const sim_flow *flow) {
   while (flow && !flow->is_body) flow = flow->around;
@@ -234,7 +234,7 @@ static CUresult check_update(sim_exec *exec, CUgraphNode node, const CUgraphNode
   return sim_check_reserved(asked);
 }
 
-/* What the node does in later launches; what launches under way have stays as it is. */
+/* Later launches get the change; launches under way keep what they have. */
 static sim_work *work_to_change(sim_exec *exec, CUgraphNode node) {
   if (exec->program->references > 1) {
     sim_program *copy = sim_program_copy(exec->program);
@@ -284,7 +284,7 @@ static CUresult change(CUgraphExec handle, CUgraphNode node, const CUgraphNodePa
 SIM_DEFINE(cuGraphExecNodeSetParams, (CUgraphExec exec, CUgraphNode node, CUgraphNodeParams *asked),
            change(exec, node, asked))
 
-/* What was asked for is the beginning of the newer struct. */
+/* The requested bytes are the beginning of the newer struct. */
 CUresult sim_cuGraphExecKernelNodeSetParams(CUgraphExec exec, CUgraphNode node,
                                             const CUDA_KERNEL_NODE_PARAMS_v1 *asked) {
   SIM_ENTER(cuGraphExecKernelNodeSetParams);

@@ -159,7 +159,7 @@ static CUresult graph_destroy(CUgraph handle) {
 
 SIM_DEFINE_BACK(cuGraphDestroy, (CUgraph graph), graph_destroy(graph))
 
-/* ---- adding nodes: what is asked for, and what is made once the node is there ---- */
+/* ---- adding nodes: the request, and the changes after the node exists ------------ */
 
 static CUresult ask_kernel(const sim_graph *graph, const CUgraphNodeParams *asked, sim_work *work) {
   (void)graph;
@@ -272,7 +272,7 @@ static CUresult add(CUgraphNode *node, CUgraph handle, const CUgraphNode *after,
   return CUDA_SUCCESS;
 }
 
-/* What was asked for is in older structs, which the beginning of the newer ones is like. */
+/* Older structs equal the beginning of the newer ones. */
 static CUresult add_older(CUgraphNode *node, CUgraph graph, const CUgraphNode *after, size_t count,
                           CUgraphNodeType type, const void *asked, size_t bytes) {
   CUgraphNodeParams all = {.type = type};

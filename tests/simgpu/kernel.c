@@ -1,5 +1,5 @@
 /* A grid on one thread: block by block, the threads of a block one after the other on one stack, until one waits for
- * others. That one keeps the stack, and the next begin on another. A kernel may pause, and others go on. */
+ * others. That thread keeps the stack, and the next ones begin on another. A kernel may pause, and others go on. */
 #include "fiber.h"
 #include "load.h"
 #include <pthread.h>
@@ -14,7 +14,7 @@ typedef enum lane_state { NOT_BEGUN, AT_WORK, WAITING, LEFT } lane_state;
 
 typedef struct lane {
   lane_state state;
-  sim_meeting what; /* that it waits for */
+  sim_meeting what; /* the meeting that it waits for */
   unsigned mask;
   unsigned long long brought;
   sim_fiber *fiber;
@@ -30,8 +30,8 @@ typedef struct sim_grid {
   sim_index next;                /* place of the thread that begins next */
   unsigned current;              /* thread */
   bool inside;                   /* a kernel is being carried out */
-  bool stopped;                  /* and goes no further */
-  bool faulted;                  /* as it would touch what it mustn't */
+  bool stopped;                  /* and has ended without being finished */
+  bool faulted;                  /* as it would touch memory that it must not */
   bool ending;
   uint64_t *random;              /* NULL: it mustn't pause */
   sim_fiber *outside, *at;       /* the caller's stack, and where we are */
@@ -84,7 +84,7 @@ static inline __attribute__((always_inline)) sim_index next_place(sim_index at, 
   return (sim_index){0, 0, at.z + 1};
 }
 
-/* By far the most of what is done when kernels run, so it does little. */
+/* Runs far more often than anything else here, so it does little. */
 __attribute__((no_sanitize("address", "undefined")))
 static void begin_threads(machine *m) {
   void (*const call)(const void *parameters) = m->kernel->code->call;
@@ -111,7 +111,7 @@ static void run_threads(void *data) {
   }
 }
 
-/* Gives the stack away until the others have come. */
+/* Gives the stack away until the other threads have come. */
 static void wait_for_others(machine *m) {
   m->lanes[m->current].state = WAITING;
   go(m, m->outside);
@@ -126,7 +126,7 @@ static void make_ready(machine *m, unsigned thread) {
 
 static void stop(const char *why);
 
-/* Whether all lanes of the mask are there for the same. `thread` counts as there. */
+/* Whether all lanes of the mask are at the same meeting. `thread` counts as there. */
 static bool is_complete(const machine *m, unsigned thread, sim_meeting what, unsigned mask) {
   unsigned first = thread / WARP * WARP;
   for (unsigned next = 1; next < WARP; ++next) { /* from the one behind it, which seldom is there already */
@@ -211,7 +211,7 @@ static void touch(unsigned long long at, unsigned long long bytes);
 
 static const sim_services services = {meet, barrier, sim_set_conditional, stop, pause_now_and_then, touch};
 
-/* Parameters, what meetings bring and this table aren't the GPU's memory, and kernels look at them all the same. */
+/* Parameters, results of meetings and this table aren't the GPU's memory, but kernels read them. */
 static void touch(unsigned long long at, unsigned long long bytes) {
   if (at - (uintptr_t)own < sizeof *own || at - (uintptr_t)&services < sizeof services) return;
   if (sim_touch(at, bytes)) return;
@@ -253,7 +253,7 @@ static sim_fiber *take_spare(machine *m) {
   return m->all[m->fibers++] = sim_fiber_make(run_threads, m);
 }
 
-/* The one before the first, as it is when a kernel begins, is over. */
+/* The thread before the first counts as over when a kernel begins. */
 static bool next_block(machine *m) {
   sim_index *at = &m->block_at;
   if (++at->x == m->grid[0]) *at = (sim_index){0, at->y + 1, at->z};
@@ -283,7 +283,7 @@ static void go_on_once(machine *m) {
   }
 }
 
-/* All fibers idle, as if they were new, whatever the last kernel left undone. */
+/* All fibers are idle and as new, in any state that the last kernel left them in. */
 static void tidy_up(machine *m) {
   if (m->at != m->outside) sim_fiber_jumped(m->at, m->outside);
   m->at = m->outside;

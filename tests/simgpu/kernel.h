@@ -1,5 +1,5 @@
-/* Between the simulated driver (libcuda.so.1) and what carries out kernels. Module images and kernels are behind
- * sim_module_* and sim_kernel_*; the driver knows nothing of them. */
+/* Between the simulated driver (libcuda.so.1) and the execution of kernels. Module images and kernels are behind
+ * sim_module_* and sim_kernel_*; the driver doesn't know what they contain. */
 #ifndef SIM_KERNEL_H
 #define SIM_KERNEL_H
 #include "cuda/abi.h"

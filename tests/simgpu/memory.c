@@ -1,5 +1,5 @@
-/* Memory. That of a device lies in addresses of its own, which are closed. Those of the context whose work the device
- * is at are open until it turns to another one's or has no more; what was freed stays closed for ever. */
+/* Memory. A device's memory has addresses of its own, which are closed. The memory of the context whose work the device
+ * runs is open until the device runs another context's work or has no work. Freed memory stays closed for ever. */
 #include "sim.h"
 #include <setjmp.h>
 #include <signal.h>
@@ -13,7 +13,7 @@ static const size_t RANGE = (size_t)1 << 38; /* addresses per device */
 static const size_t FILLED = (size_t)1 << 20; /* bytes at both ends of new memory that are filled with rubbish */
 enum { PAGE = 4096, ALIGNMENT = 256, RUBBISH = 0xA7 };
 
-/* ---- touching what mustn't be ---- */
+/* ---- touching memory that is closed  */
 
 static _Thread_local sigjmp_buf *leave SIM_FAST_PER_THREAD; /* of the work that this thread guards */
 /* Whose memory it may touch; NULL: it has pageable memory, too. */
@@ -76,7 +76,7 @@ static void protect(const sim_block *block, int how) {
  * otherwise joins and splits mappings at each item of work. */
 static void set_apart(const sim_block *block, int advice) { (void)madvise(block->pages, block->page_bytes, advice); }
 
-/* P13 answered with no: the host sees what the device writes when an item of work ends, no sooner. */
+/* P13 answered with no: the host sees the device's writes at the end of an item of work, no sooner. */
 static void take_shadows(const sim_device *device, bool all) {
   for (const sim_block *block = device->running->base.context->blocks; block; block = block->next)
     for (size_t k = 0; block->shadow && k < block->bytes; k += 8) {
@@ -89,7 +89,7 @@ static void take_shadows(const sim_device *device, bool all) {
 
 void sim_memory_refresh(sim_device *device) { take_shadows(device, false); }
 
-/* From the end on, as what says that the rest is there stands at the beginning. */
+/* From the end on, as the word that announces the rest is at the beginning. */
 void sim_memory_show(sim_device *device) {
   for (const sim_block *block = device->running->base.context->blocks; block; block = block->next)
     for (size_t k = block->shadow ? (block->bytes + 7) / 8 * 8 : 0; k > 0; k -= 8) {
@@ -108,7 +108,7 @@ static void protect_all(const sim_context *context, int how) {
 void sim_memory_open(sim_device *device) {
   const sim_context *context = device->running->base.context; /* which sees no other one's memory */
   take_shadows(device, true);
-  watch(SIGSEGV, &before_segv); /* others take the signals for themselves now and then */
+  watch(SIGSEGV, &before_segv); /* other code sometimes takes over the signals' handlers */
   watch(SIGBUS, &before_bus);
   if (device->open == context) return;
   sim_memory_close(device);
@@ -160,7 +160,7 @@ void sim_torn_note(sim_device *device, const unsigned char *to, size_t bytes) {
   device->torn[device->torn_count++] = (sim_torn){to, bytes};
 }
 
-/* What reaches beyond both ends of it stays as a whole. */
+/* A block that reaches beyond both ends stays whole. */
 void sim_torn_forget(sim_device *device, const unsigned char *to, size_t bytes) {
   for (unsigned k = device->torn_count; k-- > 0;) {
     const unsigned char *begin = device->torn[k].at, *end = begin + device->torn[k].bytes;
@@ -182,7 +182,7 @@ static void check_torn(sim_device *device, uintptr_t at, size_t bytes) {
   }
 }
 
-/* Device memory is closed where it mustn't be touched. Of the host's a kernel may touch what is page-locked or managed;
+/* Device memory is closed to other work. Of the host's memory a kernel may touch page-locked and managed memory, and
  * all of it on a device whose attribute says so. */
 bool sim_touch(unsigned long long at, unsigned long long bytes) {
   if (!leave || !guarded) return true;
@@ -282,7 +282,7 @@ static void block_end(sim_block *block) {
   free(block);
 }
 
-/* Frees wait for what is under way, as drivers do. */
+/* Frees wait for all work under way, as drivers do. */
 static CUresult give_back(const void *at, simgpu_kind kind, simgpu_kind other, bool registered) {
   sim_context *context;
   ++sim_count.memory;
@@ -377,7 +377,7 @@ CUresult sim_cuPointerGetAttribute(void *value, CUpointer_attribute attribute, C
 SIM_DEFINE_BACK(cuMemFree, (CUdeviceptr at), give_back((void *)(uintptr_t)at, SIMGPU_MEMORY, SIMGPU_MANAGED, false))
 SIM_DEFINE_BACK(cuMemFreeHost, (void *at), give_back(at, SIMGPU_PINNED, SIMGPU_PINNED, false))
 
-/* Memory of the caller's, which stays that; whole pages, and none twice. */
+/* Memory that stays the caller's; whole pages, and none twice. */
 CUresult sim_cuMemHostRegister(void *memory, size_t bytes, unsigned int flags) {
   SIM_ENTER(cuMemHostRegister);
   ++sim_count.memory;

@@ -389,7 +389,7 @@ nvrtcResult nvrtcCompileProgram(nvrtcProgram program, int count, const char *con
   return compile_program(&a, program, count, options);
 }
 
-/* What is there of an output that isn't: so many bytes of an empty text. */
+/* The bytes of a missing output: those of an empty text. */
 #define OUTPUT_ENTRIES(size_entry, entry, member, empty) \
   nvrtcResult size_entry(nvrtcProgram program, size_t *bytes) { \
     ENTER_WITH(program); \

@@ -1,10 +1,10 @@
-/* What callers hold: numbers that are never given out twice, so that a use after the end is always seen. Streams are
- * the exception: a new stream gets the handle of a destroyed one, as drivers do. */
+/* Callers hold numbers that are never given out twice, so that a use after the end is always seen. Streams are the
+ * exception: a new stream gets the handle of a destroyed one, as drivers do. */
 #include "sim.h"
 #include <stdlib.h>
 #include <string.h>
 
-/* Where a handle looks like a pointer, but to nothing that a process has. */
+/* Handles look like pointers, but point to no memory that a process has. */
 static const uint64_t FIRST = UINT64_C(0x0ABC000000000000);
 enum { STEP = 16 };
 

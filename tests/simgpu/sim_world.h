@@ -28,7 +28,7 @@ static CUcontext context;
 static CUstream stream;
 static CUmodule module;
 
-/* What a data pointer of dlsym says is a function. */
+/* A data pointer of dlsym as a function. */
 #define ADDRESS_OF(function, name) \
   do { \
     void *found_ = (name); \
@@ -108,7 +108,7 @@ static inline int open_context(const void *image) {
   return 0;
 }
 
-/* By then a test has given back all that it made. */
+/* By then a test has given back everything that it made. */
 static inline int close_context(UNUSED void **state) {
   cu.cuModuleUnload(module);
   cu.cuStreamDestroy(stream);

@@ -14,12 +14,11 @@ extern "C" {
 typedef enum simgpu_how {
   SIMGPU_NOW,  /* it does nothing and answers the code; what gives something back does so all the same */
   SIMGPU_LATE, /* it works, then the device fails: its context answers the code from the next wait on, for ever */
-  SIMGPU_LOST  /* it and every later call answer the code, but for pushes and pops of contexts and exchanges of the
-                * capture mode, which ask no device;
-                * what gives something back does so all the same */
+  SIMGPU_LOST  /* it and every later call answer the code, except for pushes and pops of contexts and exchanges of the
+                * capture mode, which need no device; what gives something back does so all the same */
 } simgpu_how;
 
-/* What stays alive until it is given back; for `alive`. */
+/* Objects that stay alive until they are given back; for `alive`. */
 typedef enum simgpu_kind {
   SIMGPU_ALL,
   SIMGPU_RETAINS, /* of primary contexts */
@@ -38,7 +37,7 @@ typedef enum simgpu_kind {
 /* Since the last mark. */
 typedef struct simgpu_counts {
   uint64_t calls;
-  uint64_t waits;    /* calls that may hold up their thread: waits, pageable copies to the host, frees, unloads */
+  uint64_t waits;    /* calls that may block their thread: waits, pageable copies to the host, frees, unloads */
   uint64_t memory;   /* calls that take or give back memory of any kind */
   uint64_t pageable; /* copies from or to host memory that isn't pinned */
   uint64_t launches; /* of graphs, */
@@ -53,21 +52,21 @@ typedef struct simgpu_counts {
 typedef struct simgpu {
   size_t bytes; /* of this struct: new members come at its end */
 
-  /* What the environment says at start. NULL for answer_no: all as a good driver does. */
+  /* The environment at the start. NULL for answer_no: all answers as a good driver gives them. */
   void (*set_version)(int version);
   void (*set_seed)(uint64_t seed);
   void (*answer_no)(const char *probes); /* as SIMGPU_NO: "P2d,P4e" */
   void (*allow)(const char *rules);      /* as SIMGPU_ALLOW: names of rules that may be broken */
   void (*set_passes)(uint64_t limit);    /* as SIMGPU_PASSES: of a WHILE node in a launch */
 
-  /* Starts all counts from 0, and ends what fail() asked for. */
+  /* Starts all counts from 0, and ends the effect of fail(). */
   void (*mark)(void);
   simgpu_counts (*counts)(void);
   uint64_t (*calls)(const char *entry); /* of one entry since the mark */
   /* The k-th call from now on, from 1, fails; 0: none does. cuGetErrorName, cuGetErrorString and
    * cuGetProcAddress aren't counted. (cmocka has a macro of that name: write (sim->fail)(...).) */
   void (*fail)(uint64_t k, CUresult code, simgpu_how how);
-  const char *(*failed)(void); /* which entry it hit; NULL: it hasn't come to that yet */
+  const char *(*failed)(void); /* which entry it hit; NULL: it hasn't been reached yet */
 
   /* Rules broken since start or forgive(). The text stays until the next call of either. */
   unsigned (*broken)(void);
@@ -76,7 +75,7 @@ typedef struct simgpu {
   const char *(*refused)(void); /* why the last call of this thread that was refused was; "" */
 
   size_t (*alive)(simgpu_kind kind);
-  /* Holds the device before its next piece of work, or lets it go on: for tests of what is still under way. */
+  /* Holds the device before its next piece of work, or lets it go on: for tests of launches under way. */
   void (*hold)(int held);
   /* As SIMGPU_BUSY: others' work stands in front of all kernels and graphs, until so many questions (cuStreamQuery,
    * cuEventQuery) were answered with CUDA_ERROR_NOT_READY, or something waits. */

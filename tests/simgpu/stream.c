@@ -29,7 +29,7 @@ static bool waits(const sim_item *item) {
   return item->kind == SIM_ITEM_WAIT && item->event->reached < item->event_record;
 }
 
-/* What others run on the device leaves room for copies, not for kernels. */
+/* Other work on the device leaves room for copies, not for kernels. */
 static bool is_kept_out(const sim_item *item) {
   return sim_busy && (item->kind == SIM_ITEM_KERNEL || item->kind == SIM_ITEM_GRAPH);
 }
@@ -43,8 +43,8 @@ static bool is_stuck(const sim_stream *stream) {
   return stuck;
 }
 
-static unsigned waiting; /* calls that wait for a device now */
-static uint64_t steps;   /* what was asked since the last of them */
+static unsigned waiting; /* number of calls that wait for a device now */
+static uint64_t steps;   /* queries since the last of them */
 
 static bool may_run(const sim_device *device, const sim_stream *stream) {
   if (sim_held || (sim_lazy && waiting == 0 && steps == 0)) return false;
@@ -108,7 +108,7 @@ static void stream_free(sim_stream *stream) {
   free(stream);
 }
 
-/* The first item of the stream, with the lock but while it runs. */
+/* Runs the first item of the stream; holds the lock except while it runs. */
 static void work_on(sim_device *device, sim_stream *stream) {
   sim_item *item = stream->first;
   sim_context *context = stream->base.context;
@@ -182,7 +182,7 @@ void sim_wake_devices(void) {
     if (each->contexts) pthread_cond_broadcast(&each->work);
 }
 
-/* A question is one step of the clock of other work on the device. */
+/* A query is one step of the clock of other work on the device. */
 static void busy_step(void) {
   steps += sim_lazy;
   if ((sim_busy && --sim_busy == 0) || sim_lazy) sim_wake_devices();
@@ -198,7 +198,7 @@ static void wait_begin(void) {
 
 static void wait_end(void) { --waiting; }
 
-/* What comes later isn't waited for: other threads may go on handing over. */
+/* Later work isn't waited for: other threads may go on handing over work. */
 void sim_wait_stream(sim_stream *stream) {
   sim_device *device = stream->base.context->device;
   uint64_t until = stream->last ? stream->last->number : 0, handle = stream->base.handle;
@@ -373,7 +373,7 @@ CUresult sim_cuStreamWaitEvent(CUstream where, CUevent handle, unsigned int flag
   return CUDA_SUCCESS;
 }
 
-/* What asks for an event, or waits for it. */
+/* Queries of an event, and waits for it. */
 static CUresult check_asked(const sim_event *event) {
   if (event->capture) return sim_refuse(CUDA_ERROR_CAPTURED_EVENT, "the event was recorded in a capture");
   return sim_capture_unsafe();

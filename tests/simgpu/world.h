@@ -1,4 +1,4 @@
-/* What the tests of the simulated GPU's parts share: its NVRTC, and the driver's part in the execution of kernels. */
+/* Shared by the tests of the simulated GPU's parts: its NVRTC, and the driver's part in the execution of kernels. */
 #ifndef SIMGPU_WORLD_H
 #define SIMGPU_WORLD_H
 #include "unit/support/test.h"

@@ -155,7 +155,7 @@ TEST(change_waits_for_the_sink) {
   join_thread(thread);
 }
 
-/* It mustn't call gk, and hangs nobody if it does. */
+/* The sink must not call gk, and doesn't hang if it does. */
 static void change_log(void *user, gk_log_level level, const char *line) {
   (void)level, (void)line;
   ++*(int *)user;

@@ -40,7 +40,7 @@ __attribute__((format(printf, 1, 2))) static void write_down(const char *format,
   }
   char *text = texts[number];
   size_t used = strlen(text);
-  if (used > TEXT / 2) { /* a loop that nobody ends says the same again and again: what was said last is kept */
+  if (used > TEXT / 2) { /* an endless loop reports the same again and again: the last reports are kept */
     memmove(text, text + used - TEXT / 4, TEXT / 4 + 1);
     used = TEXT / 4;
   }

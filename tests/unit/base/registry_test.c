@@ -77,7 +77,7 @@ TEST(lacking_entry_is_named) {
   refuse_without((b.run = NULL, b.launch = spare_launch, b.submit = spare_submit), "read_flag");
 }
 
-/* A module that was built when the struct was shorter: what it doesn't have is NULL, whatever lies behind. */
+/* A module that was built when the struct was shorter: members that it lacks are NULL, not the bytes behind. */
 TEST(shorter_struct_is_completed) {
   struct { gk_backend backend; void *behind; } module = {.backend = backend_named("older")};
   module.backend.bytes = offsetof(gk_backend, dump);

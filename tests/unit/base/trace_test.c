@@ -124,7 +124,7 @@ TEST_TOLD(FAKE_BACKENDS " openmp", moving) {
   assert_balanced();
 }
 
-/* Who says what: the caller's thread what it launches and waits for, the device's own what is run there. */
+/* The caller's thread reports its launches and waits, the device's own thread what runs there. */
 TEST_TOLD(ALL_BACKENDS, launching) {
   int *x = int_on(device, 0);
   gk_graph *graph = GRAPH_ON(device, &straight, 0, {X, x});
@@ -176,7 +176,7 @@ TEST_TOLD(ALL_BACKENDS, cancelling) {
   assert_balanced();
 }
 
-/* On a busy machine who cancels a loop may come late, and the loop has said much by then. */
+/* On a busy machine a cancel may come late, when the loop has already reported much. */
 TEST_TOLD("openmp", much_is_said) {
   tool->forget();
   for (uint64_t k = 0; k < 20000; ++k) gki_trace_mark(k, "again");
@@ -296,7 +296,7 @@ static void *launch_often(void *at) {
   return good ? device : NULL;
 }
 
-/* Jobs are done here and there, by whoever comes along: each thread's ranges are balanced all the same. */
+/* Jobs are done on several threads, by the first one that is free: each thread's ranges are balanced all the same. */
 TEST_TOLD(ALL_BACKENDS, several_threads) {
   pthread_t threads[THREADS];
   for (int k = 0; k < THREADS; ++k) threads[k] = start_thread(launch_often, device);

@@ -67,7 +67,7 @@ TEST(test_golden) {
   gk_host_free(text);
 }
 
-/* Gives a text to a command; whatever it prints is shown if it fails. */
+/* Gives a text to a command; its output is shown if it fails. */
 static void expect_valid(const char *text, const char *command) {
   char path[] = "/tmp/gk_dump_XXXXXX", line[300];
   int file = mkstemp(path);
@@ -166,7 +166,7 @@ TEST(test_text) {
   char words[1000];
   memset(words, 'w', sizeof words - 1);
   words[sizeof words - 1] = 0;
-  for (size_t length = 200; length < sizeof words; ++length) { /* around the size of whatever is on the stack */
+  for (size_t length = 200; length < sizeof words; ++length) { /* around the size of a buffer on the stack */
     gki_text text = {0};
     gki_text_add(&text, "<%s>", words + sizeof words - 1 - length);
     gki_text_add(&text, "%d", 7);

@@ -1,4 +1,4 @@
-/* The cache on disk: whatever has become of its folder, what comes back is what was kept, or nothing. */
+/* The cache on disk: in any state of its folder, it gives back exactly the bytes that were kept, or nothing. */
 #include "cache_world.h"
 #include <fcntl.h>
 #include <time.h>
@@ -158,7 +158,7 @@ IN_FOLDER(odd_things_in_an_entrys_place) {
   assert_true(is_kept("a"));
   unlink(path);
   assert_int_equal(mkfifo(path, 0600), 0);
-  assert_false(is_kept("a")); /* and doesn't wait for somebody who writes */
+  assert_false(is_kept("a")); /* and doesn't wait for another writer */
   for (int full = 0; full < 2; ++full) { /* a folder, empty and not */
     char inside[PATH_MAX + 8];
     assert_int_equal(mkdir(path, 0700), 0);
@@ -228,7 +228,7 @@ IN_FOLDER(entry_outlasts_a_lack_of_memory) {
 
 /* ---- room -------------------------------------------------------------------------------------------------------- */
 
-/* All files are from a second before they were, so that the next one is newer, whatever ticks the system's time has. */
+/* Makes all files a second older, so that the next one is newer, for any resolution of the system's time. */
 static void age(const char *path) {
   struct stat status;
   assert_int_equal(stat(path, &status), 0);
@@ -292,7 +292,7 @@ IN_FOLDER(what_was_left_half_written_goes) {
   write_inside(path, "0123456789abcdef0123456789abcdef.7.part");
   write_inside(foreign, "holiday.part"); /* of a browser, say: none of ours */
   keep("b");
-  assert_int_equal(access(path, F_OK), 0); /* somebody may be at it */
+  assert_int_equal(access(path, F_OK), 0); /* a process may be writing it */
   const struct timespec old[2] = {{.tv_sec = time(NULL) - 4000}, {.tv_sec = time(NULL) - 4000}};
   assert_int_equal(utimensat(AT_FDCWD, path, old, 0), 0);
   assert_int_equal(utimensat(AT_FDCWD, foreign, old, 0), 0);

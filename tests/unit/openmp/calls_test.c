@@ -242,7 +242,7 @@ TEST(test_starts_are_earned) {
   }
 }
 
-/* What takes as long alone as with a dispatch is shared, and nothing that takes less. */
+/* A task that takes as long alone as with a dispatch is shared, and no shorter one. */
 TEST(test_what_is_worth_a_dispatch) {
   LIST_OVER(item_slots, list, SMALL, GK_CALL(note_help, 0));
   for (int less = 0; less < 2; ++less) {
@@ -286,7 +286,7 @@ HAND_KERNEL(noting, INOUT(uint8_t)) {
   atomic_store(&were_asleep, atomic_load(&looping->device.team.slots[1].job->woken_at) != 0);
 }
 
-/* What a start takes is what a waking takes: a step towards it. */
+/* A start counts as a waking: its time moves the learned cost by a step. */
 TEST(test_a_start_is_timed) {
   static const uint64_t readings[][2] = {{(uint64_t)GKI_WAKE_NS / 2, 0}, {(uint64_t)GKI_WAKE_NS * 2, 0}};
   LIST_OVER(item_slots, list, GK_RUN(noting, N, X));
@@ -304,7 +304,7 @@ TEST(test_a_start_is_timed) {
   }
 }
 
-/* On whoever helps an item takes longer. Nobody works before all are awake. */
+/* An item takes longer on helping threads. No thread works before all are awake. */
 HAND_KERNEL(uneven, INOUT(uint8_t)) {
   touching_host(args, range);
   come_together();
@@ -317,7 +317,7 @@ CALLED(sleep_first) {
   return result;
 }
 
-/* Waking is timed by those who wake: if they work longer then, it wasn't waking that took so long. */
+/* The threads that wake others time that: if they work longer then, the waking itself wasn't slow. */
 TEST(test_uneven_work_is_no_waking) {
 #define UNEVEN GK_CALL(sleep_first, 0), GK_RUN(uneven, N, X)
   LIST_OVER(item_slots, list, GK_RUN(touching, N, X), UNEVEN, UNEVEN, UNEVEN, UNEVEN);

@@ -100,7 +100,7 @@ TEST(test_whole_sums_of_chunks) {
   atomic_store(&clock_runs, false);
 }
 
-/* Whatever is left over when parts and chunks have been cut. */
+/* Items that are left over after parts and chunks have been cut. */
 TEST(test_each_item_of_any_number) {
   enum { MOST = 4400 };
   LIST(list, GK_RUN(counting, N, X));

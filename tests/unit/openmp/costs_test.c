@@ -40,7 +40,7 @@ TEST(test_the_least_but_one) {
   }
 }
 
-/* What takes long isn't measured four times. */
+/* A slow dispatch isn't measured four times. */
 ON_DEVICE(test_a_long_dispatch_is_measured_once) {
   static const uint64_t readings[] = {200000, 7, 7, 7, 0};
   const uint64_t begun = gki_now_ns();
@@ -243,7 +243,7 @@ TEST(test_an_old_time_wins_no_race) {
   assert_true(trial.series_ns == 4e6f);
 }
 
-/* What took long once only isn't why the way that is taken seems to lose. */
+/* One slow execution isn't why the way that is taken seems to lose. */
 TEST(test_one_long_execution_is_no_loss) {
   gki_trial trial = tried(2e6f, 1e6f);
   trial.wait = trial.pause = 64;
@@ -274,7 +274,7 @@ TEST(test_sections_that_grow) {
   assert_int_equal(trial.pause, 4); /* a verdict, that isn't looked at again at once */
 }
 
-/* Sections that don't pay for a dispatch any more stay in series, whatever was to be tried. */
+/* Sections that don't pay for a dispatch any more stay in series, though another way was to be tried. */
 TEST(test_sections_that_shrink) {
   gki_trial trial = tried(1e6f, 2e6f);
   assert_int_equal(in_a_row(&trial, false), 4);

@@ -156,7 +156,7 @@ CASE(test_a_limit_is_told) {
   }
 }
 
-/* The system is asked once, whatever the limit is by then. */
+/* The system is asked once, and a later limit doesn't change the answer. */
 CASE(test_a_limit_that_changes) {
   for (int k = 0; k < 2; ++k) {
     WORLD_BY(begin_world, w, SHARE_ALL);
@@ -237,8 +237,8 @@ static int team_with(world *w, rlim_t bytes) {
   return code_of_child(launch_with_little, &(little){w, bytes}, NULL, 0);
 }
 
-/* Whatever is missing when: a stack, or what threads take besides. The test before ends with stacks of 1 GiB, as the C
- * library then keeps none for threads to come. */
+/* Any amount of missing memory: for a stack, or for what else threads take. The test before ends with stacks of 1 GiB,
+ * as the C library then keeps none for later threads. */
 CASE(test_little_memory) {
   enum { STEP = 64 << 10, STEPS = 256 };
   setenv("OMP_STACKSIZE", "1M", 1);

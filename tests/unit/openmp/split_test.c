@@ -96,7 +96,7 @@ HAND_KERNEL(adding_in_turn, IN(int), SUM(float), SUM(double)) {
   *(double *)args[2].ptr += (double)(range.end - range.begin);
 }
 
-/* Sections that add floats or doubles to one slot come in their order, whatever was found to be faster. */
+/* Sections that add floats or doubles to one slot run in their order, even if another order is faster. */
 TEST(test_sums_that_meet_come_in_order) {
 #define FIRST(f, d) GK_RUN(adding_in_turn, ONE, X, f, d)
 #define SECOND(f, d) SECTION(GK_RUN(adding_in_turn, ONE, Y, f, d))
@@ -184,7 +184,7 @@ TEST(test_sums_in_sections_of_sections) {
   }
 }
 
-/* What each of the sections came to is known behind them. */
+/* The result of each section is known behind the PARALLEL. */
 TEST(test_bounds_side_by_side) {
   LIST(list, PARALLEL(SECTION(GK_DO_WHILE(A, .max_iterations = 2), GK_FILL(C, GK_ONE, 0), GK_END),
                       SECTION(GK_DO_WHILE(B, .max_iterations = 3), GK_FILL(J, GK_ONE, 0), GK_END)));
@@ -198,7 +198,7 @@ TEST(test_bounds_side_by_side) {
   }
 }
 
-/* What a sum is added to is in a page that faults where it is written: another section adds to it in that moment. */
+/* The memory of a sum faults when it is written, and another section adds to it in that moment. */
 static union sum { float f; double d; int i; char bytes[4096]; } *page;
 static int faults;
 static gk_slot other_sum;
@@ -381,7 +381,7 @@ CALLED(complain) {
 }
 CALLED(fail_silently) { return GK_ERROR_DEVICE; }
 
-/* What an earlier call said isn't the message of one that says nothing. */
+/* A call that fails without a message doesn't get the message of an earlier call. */
 TEST(test_each_call_says_its_own) {
   LIST(list, GK_CALL(complain, X), GK_CALL(fail_silently, X));
   WORLD(w, &list, 1, SHARE_NOTHING);
@@ -411,7 +411,7 @@ CALLED(ask_worker) {
 typedef struct launch_job { gki_job job; world *w; } launch_job;
 static void run_world(gki_job *job) { assert_ok(launch_split(((launch_job *)job)->w)); }
 
-/* What may not wait for the device is known of each thread that works for it, and no longer than it does. */
+/* Threads that work for the device may not wait for it, and only while they work for it. */
 TEST(test_calls_know_whose_they_are) {
   LIST(list, PARALLEL(SECTION(GK_CALL(ask_worker, X)), SECTION(GK_CALL(ask_worker, Y))));
   unsigned sections[2] = {1, 2};

@@ -18,8 +18,8 @@
 static bool startles; /* a signal ends the next sleep */
 static uint32_t startled;
 
-/* A futex, of which it is only said that one looks at the word and sleeps in one step, as seen by those who wake there:
- * Linux has a barrier of its own before it, but what was stored before may stay with the thread until it sleeps. */
+/* A futex: one call looks at the word and sleeps in one step, as the threads that wake others there see it. Linux has a
+ * barrier of its own before it, but earlier stores may stay with the thread until it sleeps. */
 static void sleep_at(uint32_t *word, uint32_t value) {
   const uint32_t me = model.thread;
   model_step();

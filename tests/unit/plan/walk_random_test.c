@@ -135,7 +135,7 @@ typedef struct memory {
   uint64_t seed;
   int32_t counter[MAX_TASKS], limit[MAX_TASKS], value[MAX_TASKS]; /* by slot */
   uint32_t log[MAX_LOG][2], log_count;                            /* a task that ran, and the counters around */
-  uint64_t yields;                                                /* random; 0: nobody yields */
+  uint64_t yields;                                                /* random; 0: no yields */
   int yields_left;
 } memory;
 

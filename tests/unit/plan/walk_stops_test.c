@@ -110,7 +110,7 @@ WALK(test_yield_in_a_sibling_loop, GK_DO_WHILE(N), GK_CHECKPOINT(LP, F), DO(tick
                                    DO(drop, M), GK_END, DO(tick, D)) {
   SET({N, 2}, {M, 2}, {G, 1});
   LAUNCH(0, GK_YIELDED, {A, 2}, {X, 1}, {B, 1}, {C, 1}, {D, 0}, {N, 0}, {M, 2});
-  SET({G, 0}, {N, 2}); /* the first loop is over, whatever its flag says now */
+  SET({G, 0}, {N, 2}); /* the first loop is over, and its flag isn't read */
   LAUNCH(LQ, GK_FINISHED, {A, 2}, {X, 1}, {B, 2}, {C, 3}, {D, 1}, {N, 2}, {M, 0});
   assert_true(t.w.record.passes[0] == 0 && t.w.record.passes[1] == 2);
 }
@@ -159,7 +159,7 @@ WALK(test_sections, GK_CHECKPOINT(LP, F), GK_PARALLEL, GK_SECTION, GK_DO_WHILE(N
 WALK(test_limit_among_sections, GK_PARALLEL, GK_SECTION, GK_WHILE(F), GK_END, GK_END, GK_SECTION, DO(tick, A),
                                 GK_DO_WHILE(Q, .max_iterations = 2), DO(tick, A), GK_END, GK_END, GK_SECTION,
                                 GK_DO_WHILE(Q, .max_iterations = 1), DO(tick, B), GK_END, GK_END, GK_END) {
-  for (uint64_t k = 0; k < 8; ++k) { /* in whatever order they come */
+  for (uint64_t k = 0; k < 8; ++k) { /* in every order */
     t.w.interleave = true;
     t.w.random = k;
     CELL_OF(Q) = 1;
@@ -273,7 +273,7 @@ TEST(test_cancel_in_sections_forked_one_by_one) {
   gk_walk_start(&walk, t.w.plan, &args, TAKES_FORK, &t.w.record);
   drive(&walk);
   assert_int_equal(t.w.record.state, GK_CANCELLED);
-  EXPECT({A, 0}, {D, 1}, {B, 1}, {C, 0}); /* the second section meets no loop end, whatever the first did */
+  EXPECT({A, 0}, {D, 1}, {B, 1}, {C, 0}); /* the second section meets no loop end */
   world_end(&t.w);
 }
 

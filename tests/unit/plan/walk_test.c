@@ -169,7 +169,7 @@ WALK(test_bound_counts_one_entry, GK_DO_WHILE(N), GK_DO_WHILE(Q, .max_iterations
   assert_int_equal(resumes, 6);
   assert_int_equal(t.w.record.limit, 2);
   EXPECT({A, 6}, {B, 12}, {C, 6}, {N, 0});
-  CELL_OF(N) = 1; /* a fresh launch after a yield that nobody resumed: the count begins anew */
+  CELL_OF(N) = 1; /* a fresh launch after a yield that wasn't resumed: the count begins anew */
   assert_int_equal(launch(0), GK_YIELDED);
   CELL_OF(F) = 0;
   assert_int_equal(launch(LP), GK_YIELDED);

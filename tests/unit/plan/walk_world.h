@@ -140,7 +140,7 @@ static void fork_sections(world *w, gk_walk *walk, uint32_t parallel) {
     uint32_t at = w->interleave ? pick(&w->random, live_count) : 0, one = live[at];
     gk_step step = gk_walk_next(&walks[one], answers[one]);
     for (; step.kind == GK_STEP_LOOP; step = gk_walk_next(&walks[one], answers[one]))
-      answers[one] = do_step(w, &walks[one], step); /* the record is shared: nobody else may come in between */
+      answers[one] = do_step(w, &walks[one], step); /* the record is shared: no other thread may come in between */
     if (step.kind != GK_STEP_END) {
       answers[one] = do_step(w, &walks[one], step);
       continue;

@@ -99,16 +99,16 @@ TEST_ON(ALL_BACKENDS, failed_bind_is_told_by_the_next_launch) {
   gk_bind_int(graph, I, INT64_MAX);
   gk_bind(graph, 99, x);
   assert_invalid("gk_launch: a call before it failed: gk_bind_int: slot 3 (I) holds", gk_launch(graph, 0));
-  run(graph); /* it was said; what was bound before stands */
+  run(graph); /* the error was reported; the earlier binding stays */
   assert_int_equal(int_at(device, x), 5);
   gk_bind_int(graph, I, INT64_MAX);
-  assert_ok(gk_bind_int(graph, I, 6)); /* mended */
+  assert_ok(gk_bind_int(graph, I, 6)); /* corrected */
   run(graph);
   assert_int_equal(int_at(device, x), 11);
   gk_bind_int(graph, I, INT64_MAX);
   gk_bind_float(graph, COUNT, 1);
   gk_bind_float(graph, COUNT, 2); /* a slot counts once */
-  assert_ok(gk_bind_int(graph, I, 7)); /* mends one of the two */
+  assert_ok(gk_bind_int(graph, I, 7)); /* corrects one of the two */
   assert_invalid("gk_launch: a call before it failed: it was to bind slot 2 (COUNT)", gk_launch(graph, 0));
   run(graph);
   assert_int_equal(int_at(device, x), 18);

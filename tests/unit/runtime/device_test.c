@@ -74,14 +74,14 @@ TEST(list_visits_every_device) {
     snprintf(line, sizeof line, "%s 0 1 first fake \n%s 1 1 second fake \n", fake_names[mode], fake_names[mode]);
     if (!strstr(v.all, line)) fail_msg("no \"%s\" in \"%s\"", line, v.all);
     snprintf(line, sizeof line, "%s 2 ", fake_names[mode]);
-    assert_null(strstr(v.all, line)); /* that it couldn't be opened is no device */
+    assert_null(strstr(v.all, line)); /* a failed open isn't about a device */
   }
   assert_int_equal(fake_leaks(), 0);
   fake_fail(FAKE_OPEN, 1, GK_ERROR_UNSUPPORTED, false);
   v = listed();
   if (!strstr(v.all, "fake_batched 0 0  fake: open failed on request\n")) fail_msg("%s", v.all);
   assert_null(strstr(v.all, "fake_batched 1"));
-  fake_fail(FAKE_OPEN, 1, GK_ERROR_DEVICE, false); /* of that device, which is there: others may be well */
+  fake_fail(FAKE_OPEN, 1, GK_ERROR_DEVICE, false); /* about that device, which exists: others may work */
   v = listed();
   if (!strstr(v.all, "fake_batched 0 0  fake: open failed on request\nfake_batched 1 1 second fake \n"))
     fail_msg("%s", v.all);
@@ -92,7 +92,7 @@ TEST(list_visits_every_device) {
   assert_invalid("`visit` is NULL", gk_device_list(NULL, NULL));
 }
 
-/* The first that is asked can't, the second can: nothing has failed. */
+/* The first backend can't, the second can: that isn't a failure. */
 TEST(good_open_leaves_no_message) {
   fake_register();
   fake_reset();
@@ -128,7 +128,7 @@ TEST_ON(ALL_BACKENDS, memory_is_zeroed_aligned_and_copied) {
     assert_ok(gk_download(device, back, memory, sizeof back));
     for (size_t k = 0; k < sizeof back; ++k) assert_int_equal(back[k], 0);
     assert_ok(gk_upload(device, memory, bytes, sizeof bytes));
-    assert_ok(gk_copy(device, other + 17, memory + 3, 600)); /* any address inside will do */
+    assert_ok(gk_copy(device, other + 17, memory + 3, 600)); /* any address inside is accepted */
     assert_ok(gk_download(device, back, other + 18, 599));
     assert_memory_equal(back, bytes + 4, 599);
     assert_ok(gk_copy(device, memory + 1, memory, 500)); /* overlapping */
@@ -205,7 +205,7 @@ TEST_ON(FAKE_BACKENDS, free_of_what_was_not_given_is_logged) {
   gk_set_log(GK_LOG_NONE, NULL, NULL);
 }
 
-/* The answer is the backend's, the message too; it is logged once, wherever the copy ran. */
+/* The answer and the message are the backend's; it is logged once, on any thread. */
 TEST_ON(FAKE_BACKENDS, failing_backend_is_told) {
   heard h = {0};
   int *memory = int_on(device, 1), host = 0;
@@ -235,7 +235,7 @@ TEST(close_frees_what_was_forgotten) {
   close_fake(device);
 }
 
-/* Blocks are found by address however they came and went. */
+/* Blocks are found by address after any order of allocating and freeing. */
 TEST_ON(ALL_BACKENDS, many_blocks) {
   enum { BLOCKS = 200 };
   int *blocks[BLOCKS];

@@ -1,5 +1,5 @@
 /* A million launches without growth, and a hundred thousand graphs made and ended: counted by gk's own allocator, by
- * malloc's statistics, and by what the system says the process holds. */
+ * malloc's statistics, and by the system's figures of the process. */
 #include "unit/support/runtime.h"
 #include "unit/support/runtime_kernels.h"
 #include <sys/prctl.h>
@@ -19,8 +19,8 @@ enum { SANITIZED = 0 };
 #include <malloc.h>
 #endif
 
-/* Sanitizers make all of it many times slower, and keep memory that was freed: there a tenth has to do, and the
- * system's word doesn't count. */
+/* Sanitizers make everything many times slower, and keep freed memory: there a tenth is enough, and the system's
+ * figures don't count. */
 enum { LAUNCHES = SANITIZED ? 100000 : 1000000, GRAPHS = SANITIZED ? 10000 : 100000 };
 
 enum { X = 1, A, N, OWNED, BYTES };

@@ -1,4 +1,4 @@
-/* Facts: of the library, of a backend, of a device, and of those that have none. */
+/* Facts: of the library, of a backend, of a device, and of objects that have none. */
 #include "cuda/device.h"
 #include "cuda/facts.h"
 #include "unit/cuda/world.h"

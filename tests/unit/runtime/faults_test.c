@@ -94,7 +94,7 @@ static bool fail_once(size_t which, awkward_how how, unsigned long k, gk_result 
   char said[300];
   snprintf(said, sizeof said, "use %zu, call %lu, %s, %s: %s, %.150s", which, k, ways[how], gk_result_name(code),
            gk_result_name(result), gk_error());
-  /* What fails while something ends has nobody to tell. */
+  /* A failure while an object ends can't be reported. */
   if (result == GK_OK && sum != wanted[which]) fail_msg("%s, and the sum is %d", said, sum);
   bool right = came && (result == code || result == GK_ERROR_MEMORY) && strstr(gk_error(), "awkward");
   if (result != GK_OK && !right) fail_msg("%s", said);
@@ -107,7 +107,7 @@ static bool fail_once(size_t which, awkward_how how, unsigned long k, gk_result 
 
 #define COUNTED_TEST(test) TEST_WITH(test, begin_counted_backends, end_counted_backends)
 
-/* What OpenMP answers is what is wanted. */
+/* OpenMP's results are the expected ones. */
 COUNTED_TEST(as_openmp_has_it) {
   gk_device *device = open_named("openmp");
   for (size_t k = 0; k < GK_COUNT(uses); ++k) assert_ok(uses[k](device, &wanted[k]));
@@ -149,8 +149,8 @@ COUNTED_TEST(every_call_fails_and_the_device_goes_on) {
     }
 }
 
-/* One of a row of launches fails before it took over what was bound: those behind it, queued already, have it all the
- * same. */
+/* One of several launches fails before it took over the bound values: the launches behind it, already queued, have them
+ * all the same. */
 COUNTED_TEST(row_goes_on_behind_a_failure) {
   awkward_seed(3);
   gk_device *device = open_named("awkward");
@@ -171,7 +171,7 @@ COUNTED_TEST(row_goes_on_behind_a_failure) {
   gk_device_close(device);
 }
 
-/* Memory that was freed, or is the host's, isn't touched: the launch fails and says whose slot it was. */
+/* Freed memory and the host's memory aren't touched: the launch fails and names the slot. */
 COUNTED_TEST(memory_of_nobody_is_told) {
   awkward_seed(3);
   gk_device *device = open_named("awkward");

@@ -16,7 +16,7 @@ enum { X = 1, A, N };
 static const gk_slot_desc slots[] = {GK_OWN(X, int, 1), GK_DEFAULT(A, int, 1), GK_OWN(N, int, 1)};
 LIST(list, GK_RUN(add, GK_ONE, X, A));
 
-/* In the child: no assert of cmocka's, which would go on with the parent's tests. */
+/* In the child: no assert of cmocka's, which would continue with the parent's tests. */
 #define must(condition) \
   do { \
     if (!(condition)) { \
@@ -44,7 +44,7 @@ static pid_t fork_child(void) {
   return 0;
 }
 
-/* The simulated driver's own end may wait for what one of its threads held. */
+/* The simulated driver's own end may wait for a lock that one of its threads held. */
 static _Noreturn void leave(bool had_cuda) {
   if (had_cuda) _exit(0);
   exit(0); /* what was counted of lines is written */
@@ -176,7 +176,7 @@ static _Noreturn void do_all_in_child(void) {
   leave(true);
 }
 
-/* In a process of its own, as much is done only once in each. */
+/* In a process of its own, as many things are done only once in each. */
 static _Noreturn void stop_and_fork(void) {
   pthread_t thread;
   setenv("GK_CUDA_PROBE", "0", 1);
@@ -194,7 +194,7 @@ static _Noreturn void stop_and_fork(void) {
   _exit(status ? 1 : is_last ? 2 : 0);
 }
 
-/* Whatever a thread of the parent is at, and whichever locks it holds: the child can do all that a new process can. */
+/* The child can do all that a new process can, at any state of a thread of the parent, with any lock held. */
 TEST(child_finds_no_lock_taken) {
   int status;
   for (stop_at = 0;; ++stop_at) {
@@ -243,8 +243,8 @@ static bool is_among(const gk_graph *graph, gk_graph *const *graphs, const int *
   return false;
 }
 
-/* Another thread of the parent was in the middle of a change of the device's list: the ways back lead where they did
- * before, or will afterwards. */
+/* Another thread of the parent was in the middle of changing the device's list: each link back leads to the graph
+ * before or after the change. */
 TEST_ON("openmp", child_of_a_changing_list) {
   enum { GRAPHS = 3 };
   static const int orders[][GRAPHS] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
@@ -271,7 +271,7 @@ TEST_ON("openmp", child_of_a_changing_list) {
   for (int k = 0; k < GRAPHS; ++k) gk_graph_destroy(graphs[k]);
 }
 
-/* CUDA's driver serves one process, which gk says when a device is opened, and the simulated one where it is called. */
+/* CUDA's driver serves one process. gk says so as it opens a device, and the simulated driver at each call. */
 TEST_ON_CUDA(child_has_no_cuda) {
   const pid_t child = fork_child();
   if (child == 0) {

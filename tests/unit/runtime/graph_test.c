@@ -55,8 +55,8 @@ TEST_ON(FAKE_BACKENDS, many_kernels) {
   assert_int_equal(int_at(device, x), KERNELS);
 }
 
-/* Whatever call into the backend fails while a graph is made: its code and words, nothing left behind, and the next try
- * works. */
+/* At any failing call into the backend while a graph is made: its code and message, nothing left behind, and the next
+ * try works. */
 TEST_ON(FAKE_BACKENDS, every_failure_while_creating) {
   unsigned k = 1;
   for (bool failed = true; failed; ++k) {
@@ -177,7 +177,7 @@ TEST_ON(ALL_BACKENDS, graphs_come_and_go) {
   assert_int_equal(int_at(device, x), 200);
 }
 
-/* In the order in which they were made, as a list of a device's graphs would have the oldest last. */
+/* In the order in which they were made, so that a list of a device's graphs would have the oldest last. */
 static double work_to_end(gk_device *device, size_t count) {
   gk_graph **graphs = calloc(count, sizeof(gk_graph *));
   for (size_t k = 0; k < count; ++k) graphs[k] = graph_on(device, &list, 0);

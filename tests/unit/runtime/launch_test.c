@@ -91,7 +91,7 @@ TEST_ON(ALL_BACKENDS, one_that_can_yield_must_be_waited_for) {
   assert_ok(gk_launch(graph, 0));
   assert_fails(GK_ERROR_BUSY, "can yield; call gk_wait first", gk_launch(graph, 0));
   assert_ok(gk_upload(device, flag, &(int){0}, sizeof(int))); /* after the launch */
-  assert_fails(GK_ERROR_BUSY, "can yield", gk_launch(graph, FIRST)); /* over, but nobody asked how it went */
+  assert_fails(GK_ERROR_BUSY, "can yield", gk_launch(graph, FIRST)); /* over, but no call asked for the result */
   assert_ok(gk_wait(graph, NULL));
   assert_ok(gk_launch(graph, 0));
   gk_result result;
@@ -174,7 +174,7 @@ TEST_ON(ALL_BACKENDS, cancel_ends_an_endless_loop) {
   assert_int_equal(int_at(device, n), -2); /* an always-task runs always */
   set_int(device, flag, 0);
   int before = int_at(device, x);
-  assert_ok(gk_cancel(graph)); /* over: later launches aren't concerned */
+  assert_ok(gk_cancel(graph)); /* over: later launches aren't affected */
   assert_int_equal(run_to_end(graph, 0)->state, GK_FINISHED);
   assert_int_equal(int_at(device, x), before + 1);
   set_int(device, flag, 1);
@@ -182,7 +182,7 @@ TEST_ON(ALL_BACKENDS, cancel_ends_an_endless_loop) {
   gk_graph_destroy(graph); /* cancels */
 }
 
-/* What nobody uses yet waits for nobody: memory, and a graph with memory of its own. */
+/* Unused memory, and a graph with memory of its own, can be had while a launch runs. */
 TEST_ON("openmp", fresh_memory_waits_for_no_launch) {
   int *x = int_on(device, 0), *flag = int_on(device, 1), *n = int_on(device, 0);
   gk_graph *graph = GRAPH_ON(device, &endless, GK_CANCELLABLE, {X, x}, {FLAG, flag}, {N, n});
@@ -237,7 +237,7 @@ CALLED(call_gk) {
   return gk_download(device, &value, called.x, sizeof value);
 }
 
-/* It would wait for itself. Another device it may call. */
+/* It would wait for itself. It may call another device. */
 TEST_ON("fake_in_process openmp", calls_of_its_own_device_are_refused) {
   LIST(list, GK_RUN(add, COUNT, X, A), GK_CALL(call_gk, X));
   called.device = device;
@@ -340,7 +340,7 @@ TEST_ON("fake_native fake_batched", launch_that_does_not_start_is_told) {
   assert_int_equal(int_at(device, x), 1);
 }
 
-/* What was bound before a launch that failed may not have reached the device: it is handed over again. */
+/* Values bound before a failed launch may not have reached the device: the next launch gets them again. */
 TEST_ON("fake_native fake_batched", bindings_of_a_failed_launch_come_again) {
   gk_graph *graph = GRAPH_ON(device, &straight, 0, {X, int_on(device, 0)});
   fake_fail(FAKE_LAUNCH, 1, GK_ERROR_MEMORY, false);
@@ -349,7 +349,7 @@ TEST_ON("fake_native fake_batched", bindings_of_a_failed_launch_come_again) {
   assert_int_equal(run_to_end(graph, 0)->applied, GK_UNCHANGED);
 }
 
-/* The failure of an earlier launch doesn't end up as the reason why a later one is refused. */
+/* The failure of an earlier launch isn't given as the reason for refusing a later one. */
 TEST_ON("fake_native", failures_are_not_mixed_up) {
   int *x = int_on(device, 0);
   gk_graph *graph = GRAPH_ON(device, &straight, 0, {X, x});
@@ -361,7 +361,7 @@ TEST_ON("fake_native", failures_are_not_mixed_up) {
   assert_fails(GK_ERROR_DEVICE, "fake: wait failed", gk_wait(graph, NULL));
 }
 
-/* A run fails in the middle: what was submitted before is over when gk_wait says so, and memory may be freed. */
+/* A run fails in the middle: the runs submitted before are over when gk_wait reports it, and memory may be freed. */
 TEST_ON("fake_batched", failure_leaves_nothing_under_way) {
   gk_graph *graph = GRAPH_ON(device, &pausing, GK_ISOLATE, {X, int_on(device, 0)}, {FLAG, int_on(device, 0)});
   for (unsigned k = 1; k < 10; ++k) {
@@ -390,7 +390,7 @@ TEST_ON(ALL_BACKENDS, calls_answer_is_the_launchs) {
   assert_int_equal(int_at(device, x), 4);
 }
 
-/* ---- a native backend's entries, while the line is used by others ------------------------------------------------ */
+/* ---- a native backend's entries, while other graphs use the device's stream -------------------------------------- */
 
 static void *upload_often(void *at) {
   void **both = at;

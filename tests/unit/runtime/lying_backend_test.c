@@ -1,5 +1,5 @@
-/* Backends that answer what can't be: what they say is checked before a user sees it, and the error names them. Each is
- * one of the fakes with another answer in one place. */
+/* Backends with impossible answers: gk checks each answer before a user sees it, and the error names the backend. Each
+ * is one of the fakes with another answer in one place. */
 #include "unit/support/runtime.h"
 #include "unit/support/runtime_kernels.h"
 #include "base/registry.h"
@@ -8,7 +8,7 @@ enum { IN_PROCESS, NATIVE, KINDS, BATCHED = KINDS, ALL_KINDS };
 static gk_backend fakes[ALL_KINDS], liars[ALL_KINDS];
 static const char *const liar_names[ALL_KINDS] = {"liar in process", "native liar", "batched liar"};
 
-/* The entry that lies, and what it answers; or what it does to what it fills in. */
+/* The entry that lies, and its answer; or its change to the struct that it fills in. */
 static struct {
   const char *entry;
   int answer;

@@ -1,5 +1,5 @@
-/* Calls in every wrong order: each is answered as a small model of docs/contract.md says, with a message where it
- * failed; nothing is left behind and nothing hangs. And what a build for debugging says of graphs that are no more. */
+/* Calls in every wrong order: each answers what a small model of docs/contract.md says, with a message where it failed;
+ * nothing is left behind and nothing hangs. And the messages of a debug build about destroyed graphs. */
 #include "unit/support/graph_calls.h"
 #include "unit/support/runtime_kernels.h"
 #include "unit/support/chance.h"
@@ -31,7 +31,7 @@ typedef struct model {
   bool bound, closed, cancelled; /* since the last launch */
   int launched, told;
   gk_result failed[3]; /* of X, A and NO_SLOT */
-  int first;           /* of those that failed, unless it was mended: the next launch answers as it did */
+  int first;           /* of binds that failed, unless corrected: the next launch answers as they did */
 } model;
 
 static gk_result keep(model *m, int slot, gk_result result) {
@@ -277,7 +277,7 @@ ON_BOTH(device_that_was_closed_is_refused) {
   assert_non_null(strstr(said, "gk_device_close: this device was closed"));
 }
 
-/* Many have come and gone: the last of them are still known, and new ones are alive wherever they lie. */
+/* After many graphs the last ones are still known as destroyed, and new ones are alive at any address. */
 ON_BOTH(many_that_were_destroyed) {
   gk_graph *graphs[300];
   for (int turn = 0; turn < 3; ++turn) {

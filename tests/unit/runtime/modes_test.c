@@ -1,4 +1,4 @@
-/* Backends that lack what the mode they choose needs, or leave out what is optional. */
+/* Backends that lack the entries of their mode, or leave out optional ones. */
 #include "unit/support/runtime.h"
 #include "unit/support/runtime_kernels.h"
 #include "unit/support/spare_backend.h"

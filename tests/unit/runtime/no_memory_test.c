@@ -1,5 +1,5 @@
-/* gk's own memory runs out at the kth time that it asks for some, for every k: an error with a message, nothing left
- * behind, and the next try works. And a launch asks for none. */
+/* gk's own memory runs out at the kth allocation, for every k: an error with a message, nothing left behind, and the
+ * next try works. And a launch allocates nothing. */
 #include "unit/support/runtime.h"
 #include "unit/support/runtime_kernels.h"
 #include <sched.h>
@@ -17,10 +17,10 @@ LIST(list, GK_DO_WHILE(N, .max_iterations = 9, .label = LOOP), GK_RUN(add, COUNT
            GK_CHECKPOINT(PAUSE, FLAG), GK_RUN(apply, COUNT, X, LINE), GK_END, GK_PARALLEL, GK_SECTION,
            GK_RUN(decrease, GK_ONE, N), GK_END, GK_SECTION, GK_RUN(decrease, GK_ONE, OWNED), GK_END, GK_END, GK_END);
 
-static void nobody(void *user, const gk_device_entry *entry) { (void)entry, ++*(int *)user; }
+static void count_device(void *user, const gk_device_entry *entry) { (void)entry, ++*(int *)user; }
 static void nothing_wrong(void *user, const gk_problem *problem) { (void)problem, ++*(int *)user; }
 
-/* One thing to try: it answers what gk answered, and takes back what it made. */
+/* One thing to try: it answers gk's result, and takes back what it made. */
 typedef gk_result (*attempt)(const char *backend, gk_device *device);
 
 static gk_result attempt_open(const char *backend, gk_device *device) {
@@ -33,14 +33,14 @@ static gk_result attempt_open(const char *backend, gk_device *device) {
 static gk_result attempt_list(const char *backend, gk_device *none) {
   (void)backend, (void)none;
   int count = 0;
-  return gk_device_list(nobody, &count);
+  return gk_device_list(count_device, &count);
 }
 
 static gk_result attempt_check(const char *backend, gk_device *none) {
   (void)backend, (void)none;
   int problems = 0;
   gk_result result = gk_check(&list, NULL, nothing_wrong, &problems);
-  assert_int_equal(problems, 0); /* that memory ran out is no mistake in the list */
+  assert_int_equal(problems, 0); /* a lack of memory isn't an error in the list */
   return result;
 }
 
@@ -119,7 +119,7 @@ static void fail_each_time(attempt attempt_it, const char *backend, gk_device *d
       fail_msg("%s on %s, the %dth time: %s, %s", what, backend, k, gk_result_name(result), gk_error());
     if (failed && !strstr(gk_error(), "memory")) fail_msg("%s, the %dth time: \"%s\"", what, k, gk_error());
     assert_ok(attempt_it(backend, device)); /* the next works */
-    /* What was made ready for the device stays with it, and no more than that. */
+    /* Only kernels that were made ready stay with the device. */
     if (k > 1) assert_int_equal(atomic_load(&own_memory.live), live);
     if (k > 1) assert_int_equal(fake_leaks(), leaks);
     live = atomic_load(&own_memory.live);

@@ -1,4 +1,4 @@
-/* What flags, counts, copies and fills touch, against memory of a known size; memory that was freed; where counts are
+/* The memory that flags, counts, copies and fills touch, against memory of a known size; freed memory; where counts are
  * read. */
 #include "gk_backend.h"
 #include "gk_kernel.h"
@@ -68,7 +68,7 @@ TEST_ON_OPENMP(flag_in_raw_memory) {
   }
 }
 
-/* A resize that is large enough mends it. */
+/* A resize that is large enough corrects it. */
 TEST_ON_OPENMP(resize_mends) {
   LIST(fill, FILL_AT(16, DATA, GK_ONE, 7));
   gk_graph *graph = graph_on(device, &fill, 0);
@@ -93,7 +93,7 @@ TEST_ON_OPENMP(bound_count_behind_memory) {
   runs(graph);
 }
 
-/* Where the offset alone leads behind the memory there is room for nothing. */
+/* Where the offset alone leads behind the memory there is room for no element. */
 TEST_ON_OPENMP(offset_behind_memory) {
   LIST_OVER(bound_slots, list, FILL_AT(8, DATA, N, 1), GK_RUN(count_up, GK_ONE, FLAG),
             GK_RUN(count_up, GK_ONE, COUNTS));
@@ -135,7 +135,7 @@ static void launch_counted(gk_graph *graph, const counted *cases, size_t count) 
   }
 }
 
-/* A kernel without items touches nothing, whatever the type of their number. */
+/* A kernel without items touches nothing, for any type of its number of items. */
 TEST_ON_OPENMP(no_items_no_memory) {
   static const gk_slot_desc table[] = {GK_BUFFER(DATA, int), GK_SCALAR(N, uint), GK_SCALAR(BIG, int64_t)};
   LIST_OVER(table, list, GK_RUN(count_up, N, DATA), GK_RUN(count_up, BIG, DATA));
@@ -161,7 +161,7 @@ TEST_ON_OPENMP(bound_counts_of_every_type) {
   launch_counted(graph_on(device, &list, 0), cases, GK_COUNT(cases));
 }
 
-static void *kept; /* freed last: the next allocation gets it, whatever its size */
+static void *kept; /* freed last: the next allocation gets it, of any size */
 static gk_backend recycling;
 static const gk_backend *recycled;
 
@@ -247,7 +247,7 @@ TEST(overrun_is_seen_by_sanitizers) {
 }
 #endif
 
-/* The slot whose memory there isn't room for is named. */
+/* The message names the slot whose memory is too small. */
 TEST_ON_OPENMP(resize_without_memory) {
   LIST(fill, GK_FILL(DATA, GK_ONE, 7));
   gk_graph *graph = graph_on(device, &fill, 0);

@@ -87,7 +87,7 @@ TEST_ON(ALL_BACKENDS, first_bound_that_was_hit_is_named) {
   assert_int_equal(gk_passes(s, SHORT), 2);
 }
 
-/* A bound counts over a yield: five passes in all, whatever was interrupted. */
+/* A bound counts over a yield: five passes in all, across interruptions. */
 TEST_ON(ALL_BACKENDS, bound_counts_over_a_yield) {
   bench b = make(device, -1, 1, 1);
   uint64_t passes = 0;
@@ -107,7 +107,7 @@ TEST_ON(ALL_BACKENDS, waiting_again_says_the_same) {
   bench b = make(device, 1, 1, 0);
   const gk_status *s, *again;
   set_int(device, b.k, 1);
-  run_to_end(b.graph, 0); /* nobody looked */
+  run_to_end(b.graph, 0); /* no call asked for the result */
   assert_ok(gk_poll(b.graph, &s));
   assert_ok(gk_wait(b.graph, &again));
   assert_ptr_equal(s, again);

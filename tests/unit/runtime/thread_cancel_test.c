@@ -1,5 +1,5 @@
-/* A thread that is cancelled (pthread_cancel) in a call of gk's finishes that call: whatever may wait in it, a driver's
- * wait and a log's sink too, would otherwise leave locks and graphs taken. */
+/* A thread that is cancelled (pthread_cancel) in a call of gk's finishes that call: a driver's wait or a log's sink in
+ * it would otherwise leave locks and graphs taken. */
 #include "unit/support/await.h"
 #include "unit/support/runtime_kernels.h"
 #include "unit/cuda/world.h"

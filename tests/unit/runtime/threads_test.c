@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* ---- a kernel that takes as long as the test pleases ------------------------------------------------------------- */
+/* ---- a kernel that takes as long as the test decides ------------------------------------------------------------- */
 
 static atomic_int begun, ended;
 static atomic_bool shut;  /* kernels wait before they end */
@@ -56,7 +56,7 @@ static void *wait_for_it(void *at) {
   return (void *)(uintptr_t)result;
 }
 
-/* One is in gk_wait for as long as the kernel runs: every call but gk_cancel is told so. */
+/* One thread is in gk_wait while the kernel runs: every call except gk_cancel is refused for that reason. */
 TEST_ON(ALL_BACKENDS, every_call_but_cancel_is_busy) {
   gk_graph *graph = counted_graph_on(device, &once, GK_CANCELLABLE);
   gk_result result;
@@ -190,7 +190,7 @@ TEST_ON(ALL_BACKENDS, cancel_races_with_everything) {
   end_cancellers(cancellers);
   assert_int_equal(int_at(device, gk_bound(graph, COUNT)), launched); /* always-tasks ran */
   set_int(device, gk_bound(graph, ON), 0);
-  status = run_to_end(graph, 0); /* not concerned any more */
+  status = run_to_end(graph, 0); /* not affected any more */
   assert_int_equal(status->state, GK_FINISHED);
 }
 
@@ -235,9 +235,9 @@ TEST_ON(ALL_BACKENDS, destroy_stops_what_runs) {
 
 /* ---- gk_cancel while the device is closed ------------------------------------------------------------------------ */
 
-enum { NOBODY, CANCELS, WAITED_FOR, TOO_LATE };
+enum { IDLE, CANCELS, WAITED_FOR, TOO_LATE };
 static struct { pthread_mutex_t lock; pthread_cond_t changed; int state; } closing =
-    {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, NOBODY};
+    {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, IDLE};
 static _Thread_local bool is_closing; /* this thread closes a device */
 
 /* From one state to the next, where that is the one before. */
@@ -254,7 +254,7 @@ static void await_closing(int state) {
   pthread_mutex_unlock(&closing.lock);
 }
 
-/* In front of the C library's: how a thread that closes a device waits for those in gk_cancel. */
+/* In front of the C library's: how a thread that closes a device waits for threads in gk_cancel. */
 int sched_yield(void) {
   if (is_closing) closing_goes_on(CANCELS, WAITED_FOR);
   return (int)syscall(SYS_sched_yield);
@@ -270,7 +270,7 @@ static gk_result open_hesitant(void *device, const gk_device_desc *desc) {
 }
 
 static gk_result cancel_hesitantly(void *graph) {
-  closing_goes_on(NOBODY, CANCELS);
+  closing_goes_on(IDLE, CANCELS);
   await_closing(WAITED_FOR);
   return fake.cancel(graph);
 }

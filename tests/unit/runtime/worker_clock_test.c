@@ -1,5 +1,5 @@
-/* How long the device's thread, and a thread that waits for it, stay awake before they sleep; yields take what the test
- * says. */
+/* How long the device's thread, and a thread that waits for it, poll before they sleep. The test decides how long
+ * yields take. */
 #include "unit/support/await.h"
 #include "base/clock.h"
 #include "unit/support/runtime.h"
@@ -114,11 +114,11 @@ CASE(is_there_when_it_ends) {
   assert_int_equal(sleeps, 0);
 }
 
-/* The thread that got the core kept it: one sleeps at once, and others don't yield for 64 times as long. */
+/* The thread that got the core kept it: this thread sleeps at once, and others don't yield for 64 times as long. */
 CASE(long_yields_are_a_crowd) {
   static const struct { uint64_t yield_ns, penalty_ns; } cases[] = {
     {20000, PENALTY * 20000}, {3000000, PENALTY * 3000000},
-    {2000000000, PENALTY * 10000000} /* more than anybody takes: a debugger may have been at it */};
+    {2000000000, PENALTY * 10000000} /* too long: the process may have been stopped */};
   for (size_t k = 0; k < GK_COUNT(cases); ++k) {
     held h;
     post_held(&h);
@@ -135,7 +135,7 @@ CASE(long_yields_are_a_crowd) {
   }
 }
 
-/* A yield that takes less is none. */
+/* A yield that takes less doesn't count. */
 CASE(short_yields_are_no_crowd) {
   held h;
   post_held(&h);
@@ -144,7 +144,7 @@ CASE(short_yields_are_no_crowd) {
   assert_int_equal(atomic_load(&worker.contended_until), 0);
 }
 
-/* In a crowd one doesn't sleep either where it is done by then. */
+/* With many threads this one doesn't sleep, either, if the job is done by then. */
 CASE(looks_before_it_sleeps) {
   held h;
   post_held(&h);
@@ -175,7 +175,7 @@ static pthread_t begin_waiting(gki_job *job) {
   return thread;
 }
 
-/* A thread that waits hears of its own job, however many wait for others. */
+/* A thread that waits learns of its own job's end, with any number of others waiting. */
 CASE(all_who_wait_are_woken) {
   held first, second = {.job.run = run_held};
   pthread_t threads[2];
@@ -202,7 +202,7 @@ static bool is_ending(gki_worker *one) {
   return ending;
 }
 
-/* One that is told to end while a job runs on a caller's thread ends after that. */
+/* A thread that is told to end while a job runs on a caller's thread ends after that job. */
 CASE(ends_behind_a_callers_job) {
   gki_worker one;
   assert_ok(gki_worker_start(&one));

@@ -112,14 +112,14 @@ static void run_nap(gki_job *job) {
   ++*n->count;
 }
 
-/* Whether the thread, or who waits for it, is awake, about to sleep, or sleeps when something comes. */
-ON_WORKER(whoever_sleeps_is_woken) {
+/* The device's thread, or the one that waits for it, is awake, about to sleep, or asleep when a job comes. */
+ON_WORKER(each_sleeper_is_woken) {
   gki_worker *worker = *state;
   static const long pauses[] = {0, 20000, 45000, 50000, 60000, 2000000};
   enum { PAUSES = sizeof pauses / sizeof *pauses, ROUNDS = 5 };
   int count = 0;
   for (int k = 0; k < ROUNDS * PAUSES * PAUSES; ++k) {
-    atomic_store(&worker->contended_until, k % 2 ? UINT64_MAX : 0); /* where others want the cores nobody stays awake */
+    atomic_store(&worker->contended_until, k % 2 ? UINT64_MAX : 0); /* no polling while others want the cores */
     nap n = {{.run = run_nap}, pauses[k / PAUSES % PAUSES], &count};
     sleep_ns(pauses[k % PAUSES]);
     gki_worker_post(worker, &n.job);

@@ -167,7 +167,7 @@ static void fake_describe(void *state, gk_device_info *info) {
 
 static bool is_far(const device *d) { return d->mode == FAKE_BATCHED; }
 
-/* Where device memory really is. Far memory is known by its blocks; else it may be anyone's. */
+/* Where device memory really is. Far memory is known by its blocks; any other address is the host's. */
 static void *here(device *d, const void *address, size_t bytes) {
   uintptr_t at = (uintptr_t)address;
   if (!is_far(d)) return (void *)at;

@@ -31,7 +31,7 @@ unsigned fake_failures_left(void); /* 0: it has happened */
 void fake_hold(void);
 void fake_go(void);
 
-/* The first rule that common broke, ""; what open, alloc, load and lower made and nobody took back. */
+/* The first rule that common broke, ""; what open, alloc, load and lower made and common didn't give back. */
 const char *fake_broken(void);
 unsigned fake_leaks(void);
 #endif

@@ -24,9 +24,9 @@ typedef struct device {
   void (*execute)(void *user, uint32_t node);
   int64_t (*read)(void *user, uint32_t node);
   bool (*cancelled)(void *user);
-  bool (*closed)(void *user, uint32_t guard); /* for whoever has `control`, and guards of its own */
+  bool (*closed)(void *user, uint32_t guard); /* for users of `control` with guards of their own */
   void (*control)(void *user, const gk_gate_node *n); /* CONTROL, PROLOGUE, EPILOGUE; NULL: what stands here */
-  void (*sets)(void *user, uint32_t handle, uint32_t from); /* the kernel at that node does; NULL: nobody asks */
+  void (*sets)(void *user, uint32_t handle, uint32_t from); /* the kernel at that node does; NULL: not watched */
   void *user;
   uint64_t *interleave; /* source of chance; NULL: branches one after the other */
   long steps;
@@ -97,7 +97,7 @@ static bool is_near(const gk_gates *g, uint32_t from, uint32_t node) {
 
 enum { LOST = 0x5eed }; /* what was set */
 
-/* The kernel that is at work sets a handle, whoever carries it out. */
+/* The kernel that is at work sets a handle: called by any of its executors. */
 static void device_sets(device *d, uint32_t handle, uint32_t value) {
   device_graph *graph = d->graph;
   assert_true(handle < graph->gates->handle_count);
@@ -124,7 +124,7 @@ static uint32_t value_of(device *d, uint32_t at) {
   const gk_gate_node *n = &d->graph->gates->nodes[at];
   if (n->handle == GK_NONE) return 0;
   const uint32_t value = d->graph->values[n->handle];
-  if (value == LOST) fail_msg("node %u is reached, and nobody has set its handle since", (unsigned)at);
+  if (value == LOST) fail_msg("node %u is reached, and no kernel has set its handle since", (unsigned)at);
   lose(d, at, at + 1);
   return value;
 }

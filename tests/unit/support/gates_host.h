@@ -36,12 +36,12 @@ static inline void __syncthreads(void) {
   if (host_barrier) pthread_barrier_wait(host_barrier);
 }
 
-/* Who uses this says what a handle is, and what it means that a flag is consulted. */
+/* The includer defines what a handle is, and what consulting a flag does. */
 static void cudaGraphSetConditional(unsigned long long handle, unsigned value);
 static int32_t host_consult(const char *at, int32_t value);
 #define GKI_CONSULT(at, value) host_consult(at, value)
 
-/* Strings of 4 and of 16 bytes are copied whatever they are: gates.cu is compiled with -fno-strict-aliasing. */
+/* Strings of 4 and of 16 bytes are copied as any type: gates.cu is compiled with -fno-strict-aliasing. */
 #include "cuda/gates.cu"
 
 /* `call` once per thread of the grid. */

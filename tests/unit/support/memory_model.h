@@ -27,7 +27,7 @@ static struct model {
   uint32_t count[MODEL_THREADS];
   model_clock known[MODEL_THREADS], fenced[MODEL_THREADS], read[MODEL_THREADS]; /* fenced: by its last release fence,
                                  read: by loads, and known from the next acquire fence on */
-  model_place places[MODEL_PLACES]; /* what whoever acquires there knows */
+  model_place places[MODEL_PLACES]; /* what a thread that acquires there knows */
   uint32_t place_count;
   uint32_t step, at;            /* of thread 0, and the one before which thread 1 runs */
   bool ran, sleeps[MODEL_THREADS], woken[MODEL_THREADS];

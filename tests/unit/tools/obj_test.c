@@ -100,7 +100,7 @@ TEST(long_lines_and_words_fit) {
   free(text);
 }
 
-/* Whatever is cut off or changed: an answer, and a body that can be built or is refused. */
+/* A file that is cut off or changed anywhere: an answer, and a body that can be built or is refused. */
 static void try_to_build(const char *text, size_t size) {
   const material stuff = {1.0, 1000.0, 0.01};
   complaint why = {""};
@@ -159,7 +159,7 @@ TEST(bodies_are_counted) {
   assert_int_equal(body.open_edges, 6);
   assert_int_equal(body.hinge_count, 0);
   mesh_free(&body);
-  /* The first vertex twice, one that nobody uses, a triangle without area, one repeated with its corners turned. */
+  /* The first vertex twice, one that isn't used, a triangle without area, one repeated with its corners turned. */
   build(FOUR "v 0 0 0\nv 9 9 9\nf 1 2 3\nf 5 2 4\nf 1 5 2\nf 2 3 1\n", &body);
   assert_int_equal(body.joined, 1);
   assert_int_equal(body.isolated, 1);

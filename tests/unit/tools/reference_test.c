@@ -176,7 +176,7 @@ LIST_TEST(test_branches, GK_IF(F), GK_TARGET(LP), GK_END, TICK(A), GK_ELSE, GK_T
   ints(G)[1] = 1;
   FINISHES(0, {A, 1}, {B, 1}, {C, 1}, {D, 1});
   ints(G)[1] = 2;
-  FINISHES(LQ, {A, 1}, {B, 2}, {C, 1}, {D, 1}); /* its own block, whatever the flag says */
+  FINISHES(LQ, {A, 1}, {B, 2}, {C, 1}, {D, 1}); /* its own block, with any flag */
   ints(G)[1] = -1;
   FINISHES(LP, {A, 2}, {B, 2}, {C, 1}, {D, 1});
   FINISHES(LZ, {A, 2}, {B, 2}, {C, 1}, {D, 2});
