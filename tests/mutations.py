@@ -330,6 +330,8 @@ def main():
     for mutation in mutations:
         changes[mutation.name], problem = mutated(mutation, ROOT)
         problems += [problem] if problem else []
+    caught = json.loads(CAUGHT.read_text()) if CAUGHT.exists() else {}
+    problems += [f"{CAUGHT.name}: there is no mutation {name}" for name in sorted(caught) if name not in changes]
     tap.case(f"all {len(mutations)} mutations fit", "\n".join(problems))
     if not options.all and not options.names:
         tap.finish()
