@@ -34,12 +34,12 @@ NATIVE = {"loop_by_hand", "list_inside", "relax_after", "power_iteration"}  # wi
 WITHOUT_GK = {"relax_before"}
 LINES = 15  # a loop of gk's in an existing program takes fewer
 FOLDER = tap.ROOT / "docs/examples"
-CUBLAS = tap.ROOT / "tests/user_cublas"
+CUBLAS = tap.ROOT / "tests/stubs/cublas"
 PAGE = tap.ROOT / "docs/cuda-direct.md"
 WARNINGS = ["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror", "-D_GNU_SOURCE"]
 INCLUDE = f"-I{tap.ROOT}/include"
 # cuda.h and nvrtc.h where no toolkit is.
-STAND_INS = [f"-I{tap.ROOT}/tests/user_cuda", f"-I{tap.ROOT}/tests", f"-I{tap.ROOT}"]
+STAND_INS = [f"-I{tap.ROOT}/tests/stubs/cuda", f"-I{tap.ROOT}/tests", f"-I{tap.ROOT}"]
 GPU = Path("/dev/nvidiactl").exists()
 # What a program with that header is linked with; a driver that is installed has no link without a number.
 LIBRARIES = {"cuda.h": "libcuda.so.1" if GPU else "libcuda.so", "nvrtc.h": "libnvrtc.so",
