@@ -1,4 +1,4 @@
-/* Checkpoints in a row: what yields, what a resume skips, what the host is told. */
+/* Checkpoints in a row: which yield, what a resume skips, what the host is told. */
 #include "letters.h"
 #include <limits.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* Counts: looked at when their task is reached, and only then. Of a launch that fails by one it isn't specified what
- * still runs behind that task, so each case writes all memory anew before it compares. */
+/* Counts: read when their task is reached, and only then. If a launch fails by a count, it isn't specified which tasks
+ * behind it still run, so each case writes all memory anew before it compares. */
 #include "conformance.h"
 #include "kernels.h"
 #include <limits.h>

@@ -1,4 +1,4 @@
-/* What most cases about checkpoints are made of: a slot per letter, each an int of the graph's own, and tasks so small
+/* Most cases about checkpoints are made of these: a slot per letter, each an int of the graph's own, and tasks so small
  * that a list reads like a line of the contract's table. */
 #ifndef LETTERS_H
 #define LETTERS_H
@@ -17,7 +17,7 @@ enum label { FIRST = 1, SECOND, THIRD, FOURTH, OUTER = 11, MIDDLE, INNER };
 
 /* When it ran last, in ticks of T. */
 #define STAMP(x) GK_RUN(stamp, GK_ONE, T, x)
-/* Sets the flag once x has come to what is in `wanted`, and never clears it. */
+/* Sets the flag when x reaches the value in `wanted`, and never clears it. */
 #define RAISE_AT(flag, x, wanted) GK_RUN(raise_at, GK_ONE, flag, x, wanted)
 
 /* Declares s, a graph of these tasks over the letters. */

@@ -13,7 +13,7 @@ CASE(two_tasks) {
   expect_int(t, gk_passes(status, 0), 0);
 }
 
-/* Each task needs what the one before has written. */
+/* Each task needs the result of the one before. */
 CASE(three_tasks_chained) {
   enum { ONES = 1, TWOS, THREES, ALL };
   static const gk_slot_desc slots[] = {GK_OWN(ONES, int, 64), GK_OWN(TWOS, int, 64), GK_OWN(THREES, int, 64),

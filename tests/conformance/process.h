@@ -1,4 +1,4 @@
-/* A process of its own for each case: what crashes or hangs takes nothing else with it. */
+/* A process of its own for each case: a crash or hang doesn't end the others. */
 #ifndef PROCESS_H
 #define PROCESS_H
 #include <stdbool.h>
@@ -10,7 +10,7 @@ typedef struct ended {
   char output[8000];    /* what it printed, as far as there is room */
 } ended;
 
-/* Runs body in a child, for so many seconds at most. What the child is to tell goes into memory from shared_memory. */
+/* Runs body in a child, for that many seconds at most. The child's results go into memory from shared_memory. */
 void run_apart(void (*body)(void *user), void *user, int seconds, ended *e);
 /* Zeroed, and seen by children; NULL: there is none. */
 void *shared_memory(size_t bytes);

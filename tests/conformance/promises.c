@@ -1,5 +1,5 @@
-/* What docs/contract.md promises besides: branches and resumes into them, bounds across yields, statuses that are of
- * one launch alone, always-tasks, included lists, counts, binding. */
+/* Other promises of docs/contract.md: branches and resumes into them, bounds across yields, statuses of one launch
+ * alone, always-tasks, included lists, counts, binding. */
 #include "letters.h"
 #include <limits.h>
 #include <stddef.h>

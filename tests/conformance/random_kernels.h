@@ -1,6 +1,6 @@
-/* What random lists run: kernels whose results depend on what ran before, how often, and over which items. Memory of a
- * list comes in groups that one section may write: data (x), flags and counts (f), what chance is made of (s), a count
- * of any size (e). */
+/* The kernels of random lists: their results depend on the tasks that ran before, how often, and over which items.
+ * Memory of a list comes in groups that one section may write: data (x), flags and counts (f), the state of chance (s),
+ * a count of any size (e). */
 #ifndef RANDOM_KERNELS_H
 #define RANDOM_KERNELS_H
 #include "gk_kernel.h"
@@ -90,8 +90,8 @@ typedef struct random_stops {
   sem_t reached, go;
 } random_stops;
 
-/* What a CALL gets of the host's. Where the host can touch memory, `near` is set and calls write there, too. Where they
- * are recorded, that is all they do, and `halt` is a kernel of its own. */
+/* The host data of a CALL. Where the host can touch memory, `near` is set and calls write there, too. Where they are
+ * recorded, that is all they do, and `halt` is a kernel of its own. */
 typedef struct random_host {
   uint trail;
   int calls, near, recorded;

@@ -1,5 +1,5 @@
-/* What printed random lists are made of: each call does on a device what the story did, and holds what came of it
- * against what the contract wants. main ends with `return finish();`: 0, if all was as it should be. */
+/* The parts of printed random lists: each call does on a device what the story did, and compares the result with what
+ * the contract wants. main ends with `return finish();`: 0, if all was right. */
 #ifndef RANDOM_PROGRAM_H
 #define RANDOM_PROGRAM_H
 #include "random_kernels.h"

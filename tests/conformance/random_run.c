@@ -135,7 +135,7 @@ static bool see_failure(world *w) {
 }
 
 static bool do_launch(world *w, const deed *d) {
-  int32_t label = w->has_failed ? 0 : label_of(w, d); /* what a launch that failed leaves behind isn't resumed */
+  int32_t label = w->has_failed ? 0 : label_of(w, d); /* a failed launch isn't resumed */
   w->t->elsewhere += label && label != w->wanted->yielded;
   if (d->cancel && w->s->bits & GK_CANCELLABLE) return launch_and_cancel(w, d, label);
   if (w->can_yield || w->pending >= MAX_PENDING || w->s->counts) {
@@ -209,7 +209,7 @@ static bool grow(world *w, uint32_t room, int32_t leave) {
   return well;
 }
 
-/* What the two runs leave behind; both are what the reference said. */
+/* The results of the two runs; both equal the reference's. */
 static bool same_ends(world *whole, world *parts) {
   for (size_t k = 0; k < whole->cell_count; ++k) {
     const cell *a = &whole->cells[k], *b = &parts->cells[k];

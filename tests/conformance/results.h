@@ -1,4 +1,4 @@
-/* What came of everything, and as which it is written. */
+/* The results of all cases, and the format in which they are written. */
 #ifndef RESULTS_H
 #define RESULTS_H
 #include "session.h"

@@ -1,4 +1,4 @@
-/* What is done in a child: modules loaded, a device looked at, a case tried. */
+/* The work of a child: loads modules, looks at a device, tries a case. */
 #ifndef SESSION_H
 #define SESSION_H
 #include "harness.h"
@@ -53,6 +53,6 @@ void try_case(const char *backend, const case_entry *c, ended *e);
 void sweep_case(const char *backend, const case_entry *c);
 void describe_failure(const char *backend, char *text, size_t bytes);
 
-/* In a child: what the own backend has to complain of after a trial, into the text; true: nothing. */
+/* In a child: the own backend's complaint after a trial, into the text; true: none. */
 bool own_is_content(const char *backend, char *text, size_t bytes);
 #endif

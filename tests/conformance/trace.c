@@ -1,4 +1,4 @@
-/* "N=3 F=1 -> A=1 B[2]=1, passes n=3, ran B, yielded B": what is written before a launch, and what must come of it. */
+/* "N=3 F=1 -> A=1 B[2]=1, passes n=3, ran B, yielded B": the values before a launch, and its expected results. */
 #include "harness.h"
 #include "reference/reference.h"
 #include <stdio.h>

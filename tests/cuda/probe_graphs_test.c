@@ -110,7 +110,7 @@ static void say_graph(const gki_probe_graph *graph) {
   assert_int_equal(t.node_count, node_count);
 }
 
-TEST(what_is_asked) {
+TEST(graphs_are_golden) {
   for (size_t k = 0; k < GKI_CUDA_PROBE_GRAPHS; ++k) say_graph(&gki_probe_graphs[k]);
   compare_golden("probe_graphs.txt", text);
 }

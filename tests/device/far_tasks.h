@@ -1,5 +1,5 @@
-/* What the tests' backends share: tasks of a plan carried out on memory that lies elsewhere than its addresses say, and
- * the rules of gk_backend.h that every launch is held against. */
+/* Shared by the tests' backends: they carry out a plan's tasks on memory that is elsewhere than its addresses say, and
+ * check the rules of gk_backend.h at every launch. */
 #ifndef FAR_TASKS_H
 #define FAR_TASKS_H
 #include "gk_backend.h"

@@ -1,5 +1,5 @@
-/* What the tests' backends watch: the rules of gk_backend.h that common breaks, what isn't given back, calls of one
- * graph that run at once. Each file that includes this has a watch of its own. */
+/* What the tests' backends watch: broken rules of gk_backend.h, memory that isn't given back, calls of one graph that
+ * run at once. Each file that includes this has a watch of its own. */
 #ifndef WATCH_H
 #define WATCH_H
 #include "far_tasks.h"

@@ -1,4 +1,4 @@
-/* What all fuzz targets need: bytes to read from, a way to fail, an allocator that counts and can run out. */
+/* Shared by all fuzz targets: bytes to read from, a way to fail, an allocator that counts and can run out. */
 #ifndef FUZZ_H
 #define FUZZ_H
 #include "gk_backend.h"

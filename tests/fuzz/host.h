@@ -14,7 +14,7 @@ typedef struct region { const char *at; size_t bytes; } region;
 static region regions[REGIONS];
 static uint32_t region_count;
 static _Alignas(64) char arena[ARENA];
-static atomic_int fuel; /* what a kernel writes becomes 0 once it is used up, so that most loops end */
+static atomic_int fuel; /* a value that a kernel writes becomes 0 after its use, so that most loops end */
 static atomic_int call_answer;
 
 static inline size_t bytes_behind(const void *at) {
@@ -75,7 +75,7 @@ static inline void find_regions(const gk_graph *graph) {
                                          graph->slots[k].owned_count * unit_of(&graph->planned.plan.slots[k])};
 }
 
-/* Slots that only kernels and calls use may be bound to the arena: what else is done to it were the user's fault. */
+/* Slots that only kernels and calls use may be bound to the arena: other uses of it would be the user's error. */
 static inline bool only_kernels_use(const gk_plan *plan, uint32_t slot) {
   for (uint32_t k = 0; k < plan->node_count; ++k) {
     const gk_node *n = &plan->nodes[k];

@@ -1,4 +1,4 @@
-/* Arbitrary bytes as an OBJ file: read, and made into a body as the demo does it. What comes of it is in range, and
+/* Arbitrary bytes as an OBJ file: read, and made into a body as the demo does it. The result is in range and
  * finite. */
 #include "../../docs/examples/softbody/mesh.h"
 #include "../../docs/examples/softbody/obj.h"

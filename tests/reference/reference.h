@@ -47,7 +47,7 @@ const reference_slot *reference_slot_at(const reference *r, size_t index);
 size_t reference_find(const reference *r, gk_slot slot);
 size_t reference_find_name(const reference *r, const char *name);
 
-/* What gk_bind and its kin do. bytes: how much memory there is, for comparisons. */
+/* The work of gk_bind and its kin. bytes: the size of the memory, for comparisons. */
 void reference_bind(reference *r, size_t index, void *memory, size_t bytes);
 void reference_bind_value(reference *r, size_t index, gk_value number);
 void reference_bind_bytes(reference *r, size_t index, const void *value);

@@ -163,7 +163,7 @@ static size_t put(unsigned char *to, const part *parts, size_t count) {
   return at;
 }
 
-TEST(fatbins_by_what_is_in_them) {
+TEST(fatbins_by_their_parts) {
   static unsigned char image[4096];
   static const part cubins[] = {{CUBIN_PART, 75, 1, 7, 0, NULL}, {CUBIN_PART, 90, 1, 7, 0, NULL},
                                 {CUBIN_PART, 120, 1, 8, 0, NULL}, {CUBIN_PART, 100, 1, 8, ONLY, NULL}};

@@ -146,7 +146,7 @@ TEST(errors_are_where_the_user_wrote_them) {
   }
 }
 
-TEST(what_is_no_program_is_refused) {
+TEST(unknown_programs_are_refused) {
   nvrtcProgram program = create(KERNEL), gone = program;
   size_t bytes;
   RTC(nvrtcDestroyProgram(&gone));
@@ -254,7 +254,7 @@ static bool make(const sim_job *job) {
   return made.was_kept;
 }
 
-TEST_WITH(what_was_made_is_kept, make_folder, remove_folder) {
+TEST_WITH(results_are_kept, make_folder, remove_folder) {
   static const sim_job wrong = JOB("nonsense\n", "c.cu", ""), jobs[] = {
     JOB(KERNEL, "a.cu", ""), JOB(KERNEL, "b.cu", ""), JOB(KERNEL, "a.cu", "-DX"),
     JOB("__global__ void g() {}", "a.cu", "")};

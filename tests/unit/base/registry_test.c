@@ -139,7 +139,7 @@ static void log_line(void *user, gk_log_level level, const char *line) {
   snprintf(l->error, sizeof l->error, "%s", line);
 }
 
-/* The first that is able wins; where none is, every reason is told. Ordinal 9 is none of the fakes'. */
+/* The first backend that can open wins; if none can, every reason is told. Ordinal 9 is none of the fakes'. */
 TEST(refusals_are_collected) {
   fake_register();
   gk_backend broken = backend_named("broken");
@@ -217,7 +217,7 @@ TEST(variable_lists_modules) {
   assert_modules(list, "names module");
   assert_modules(list, "$GK_MODULES: gk_backend_load: /nowhere/gk_none.so can't be loaded");
   assert_modules(beside("module_that_opens.so"), "names module that opens");
-  memset(list, 'x', 5000); /* a path that is too long is no reason to say nothing */
+  memset(list, 'x', 5000); /* a path that is too long must still be reported */
   strcpy(list + 5000, ".so");
   assert_modules(list, "$GK_MODULES: ");
 }
@@ -233,7 +233,7 @@ static void count_devices(void *user, const gk_device_entry *entry) {
   if (strcmp(entry->backend, "everywhere") == 0) ++*(int *)user;
 }
 
-/* A backend that doesn't look at the ordinal has as many devices as one cares to ask for. */
+/* A backend that ignores the ordinal has any number of devices. */
 TEST(list_ends) {
   static gk_backend everywhere;
   everywhere = backend_named("everywhere");

@@ -1,5 +1,5 @@
-/* A set-user-id program's environment is its caller's: nothing that it names is loaded, and nothing that it says is
- * followed. The program runs again, as root set-group-id in truth; for others secure_getenv answers as it does then. */
+/* A set-user-id program's environment is its caller's: gk loads nothing that it names, and follows nothing in it. The
+ * program runs again: root's as set-group-id, other users' with a secure_getenv that answers as it does then. */
 #include "unit/support/runtime.h"
 #include "cuda/compile.h"
 #include "base/trace.h"

@@ -1,5 +1,5 @@
-/* Ranges and marks for profilers: their names, that they lie in one another and end on their threads whatever fails,
- * and that without a tool there is nothing of them. */
+/* Ranges and marks for profilers: their names; they are nested, and end on their threads after any failure; without a
+ * tool there are none. */
 #include "unit/support/elsewhere.h"
 #include "unit/support/libomp_leaks.h"
 #include "unit/support/ranges.h"
@@ -177,7 +177,7 @@ TEST_TOLD(ALL_BACKENDS, cancelling) {
 }
 
 /* On a busy machine a cancel may come late, when the loop has already reported much. */
-TEST_TOLD("openmp", much_is_said) {
+TEST_TOLD("openmp", endless_marks_keep_the_last) {
   tool->forget();
   for (uint64_t k = 0; k < 20000; ++k) gki_trace_mark(k, "again");
   assert_some_said("!again[19998];!again[19999];");

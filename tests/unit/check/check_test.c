@@ -210,7 +210,7 @@ static const struct { const char *code; size_t task; } broken_problems[] = {
     {"call-null", 27}, {"op-unknown", 28}, {"end-missing", 29}};
 
 /* Twenty mistakes of different kinds in one list, and more: all are told, in the order of the tasks. */
-TEST(all_of_many_mistakes_are_told) {
+TEST(all_problems_are_reported) {
   judged all = judge(&broken);
   size_t kinds = 0;
   for (size_t k = 0; k < GK_COUNT(broken_problems); ++k) {
@@ -224,7 +224,7 @@ TEST(all_of_many_mistakes_are_told) {
 }
 
 /* What a person reads: gk_print's lines are in tests/golden/check.txt. GK_UPDATE_GOLDEN=1 writes them anew. */
-TEST(messages_are_as_they_were) {
+TEST(messages_are_golden) {
   const char *here = strrchr(__FILE__, '/');
   char path[1000];
   snprintf(path, sizeof path, "%.*s/../../golden/check.txt", (int)(here - __FILE__), __FILE__);

@@ -1,5 +1,5 @@
 /* Lists of arbitrary bytes (their pointers NULL or good): check answers, says the same each time, and never touches
- * what isn't there. What it finds right, later stages take without another look. And every allocation fails in turn. */
+ * missing memory. Later stages take lists it finds right without another look. And every allocation fails in turn. */
 #include "judged.h"
 #include "plan/plan.h"
 #include "unit/support/chance.h"
@@ -113,7 +113,7 @@ TEST(garbage_is_judged) {
 static bool is_kept(gk_op op) { return op != GK_OP_END && op != GK_OP_PARALLEL && op != GK_OP_SECTION; }
 
 /* Lists that are right but for a few fields: many of them are found right, and planned. */
-TEST(what_is_found_right_can_be_planned) {
+TEST(right_lists_can_be_planned) {
   enum { P = 1, Q, N };
   static const gk_slot_desc slots[] = {GK_BUFFER(P, int), GK_BUFFER(Q, int), GK_SCALAR(N, int)};
   static const gk_op ops[] = {GK_OP_FILL,   GK_OP_COPY, GK_OP_DO_WHILE,   GK_OP_WHILE,    GK_OP_IF,

@@ -114,7 +114,7 @@ static void watch_streams(void) {
 }
 
 /* A launch may be on any stream, and the next graph gets the memory that a graph gives back. */
-ODD_IN_MODES(test_what_was_sent_is_waited_for) {
+ODD_IN_MODES(test_sent_copies_are_waited_for) {
   for (int fails = 0; fails < 2; ++fails) {
     gk_graph *graph = NULL;
     watch_streams();

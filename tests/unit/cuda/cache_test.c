@@ -301,7 +301,7 @@ CACHE_TEST(warnings_are_said_again) {
 }
 
 /* The place of a source doesn't matter, unless the text can depend on it. Files that it includes may change unseen. */
-CACHE_TEST(key_is_of_what_matters) {
+CACHE_TEST(key_ignores_the_place_of_a_source) {
 #define ONE "GK_KERNEL(one, (inout(int, sum))) {"
 #define INCLUDING "#if 0\n # /* and */ include \"other.h\"\n#endif\n" ONE "}\n"
   static const struct { const char *file, *text; int compiled, entries; } turns[] = {

@@ -228,13 +228,13 @@ static const elsewhere_case in_a_folder[] = {
       "failed to open libnvrtc-builtins.so.13.98", "$"}}};
 
 TEST(the_best_for_a_device_is_chosen) { ELSEWHERE(chosen); }
-TEST(that_there_is_none_is_said) { ELSEWHERE(none); }
-TEST(what_nvrtc_answers_is_told) { ELSEWHERE(compiled); }
-TEST(it_gets_the_library_beside_it) { ELSEWHERE(in_a_folder); }
+TEST(missing_compiler_is_reported) { ELSEWHERE(none); }
+TEST(nvrtc_failures_are_reported) { ELSEWHERE(compiled); }
+TEST(second_library_is_found_beside_it) { ELSEWHERE(in_a_folder); }
 
 /* ---- texts ------------------------------------------------------------------------------------------------------- */
 
-TEST(what_includes_files_is_known) {
+TEST(texts_with_includes_are_found) {
   static const struct { bool wanted; const char *text, *options; } turns[] = {
       {1, "#include <x.h>", NULL}, {1, "\n  #  include \"x.h\"", NULL}, {1, "# /* odd */ include_next <x.h>", NULL},
       {1, "%:include <x.h>", NULL}, {1, "#if __has_include(<x.h>)\n#endif", NULL}, {1, "#\\\ninclude <x.h>", NULL},

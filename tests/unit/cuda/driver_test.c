@@ -208,10 +208,10 @@ static const elsewhere_case judged[] = {
     {BOTH, {0}, "gone", {"11100000", "$"}},
 };
 
-TEST(what_is_no_driver_is_refused) { ELSEWHERE(no_driver); }
+TEST(other_libraries_are_refused) { ELSEWHERE(no_driver); }
 TEST(a_driver_that_does_not_start_says_why) { ELSEWHERE(not_started); }
 TEST(entries_are_found_by_version) { ELSEWHERE(found); }
-TEST(what_it_lacks_is_said) { ELSEWHERE(left_out); }
+TEST(missing_entries_are_reported) { ELSEWHERE(left_out); }
 TEST(it_is_started_once_per_process) { ELSEWHERE(kept); }
 TEST(failed_calls_are_judged) { ELSEWHERE(judged); }
 

@@ -207,7 +207,7 @@ TEST(images_are_found) {
   }
 }
 
-TEST(what_is_given_is_looked_at) {
+TEST(wrong_images_are_refused) {
   static gk_images many[70];
   static const unsigned char byte[1] = {0};
   const gk_image wrong[] = {{.bytes = byte, .size = 1}, {.file = "a.c", .size = 1}, {.file = "a.c", .bytes = byte}};

@@ -140,7 +140,7 @@ TEST_ON_CUDA(counts_are_the_drivers) {
   free(text);
 }
 
-TEST(others_read_it) {
+TEST(json_and_dot_are_valid) {
   if (system("command -v python3 >/dev/null") == 0)
     assert_int_equal(system("python3 -c 'import json, sys\nfor path in sys.argv[1:]: json.load(open(path))' "
                             "tests/golden/cuda_outline.json tests/golden/cuda_outline_gated.json"), 0);

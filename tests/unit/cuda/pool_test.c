@@ -79,7 +79,7 @@ TEST_ON_CUDA(follows_its_own_launches) {
 }
 
 /* Memory that another graph uses, too: gk waits for that graph's launches, and the driver for all other work. */
-TEST_ON_CUDA(follows_those_it_lent_to) {
+TEST_ON_CUDA(waits_for_graphs_that_use_its_memory) {
   gk_graph *lender = new_graph(device, &owner, 0);
   gk_graph *user = NEW_GRAPH(device, &straight, 0, {X, gk_bound(lender, X)});
   sim->mark();
@@ -121,7 +121,7 @@ TEST_ON_CUDA(is_bounded) {
 }
 
 /* Kept memory goes back to the driver before an allocation fails. */
-TEST_ON_CUDA(goes_back_when_memory_runs_out) {
+TEST_ON_CUDA(kept_memory_is_given_back_when_memory_runs_out) {
   for (int kind = 0; kind < 2; ++kind) {
     gk_graph_destroy(graph_on(device, &list, 0));
     assert_true(sim->alive(SIMGPU_PINNED) > 0);
@@ -229,7 +229,7 @@ static double work_to_give(gki_cuda_device *native, size_t count) {
   return (double)work / (double)count;
 }
 
-INSIDE(finds_what_is_in_use) {
+INSIDE(finds_blocks_in_constant_work) {
   enum { SMALL = 200, LARGE = 2000 };
   const double small = work_to_give(native_of(device), SMALL), large = work_to_give(native_of(device), LARGE);
   print_message("%d blocks: %.1f basic blocks to give one back, %.1f of %d\n", LARGE, large, small, SMALL);
@@ -237,7 +237,7 @@ INSIDE(finds_what_is_in_use) {
 }
 
 /* 16 MiB, or 256 blocks. A block that is taken again makes room for others. */
-INSIDE(what_is_spare_is_bounded) {
+INSIDE(spare_memory_is_bounded) {
   static const struct { int blocks; size_t bytes; } bounds[] = {{16, 1 << 20}, {256, 8}};
   static CUdeviceptr all[257];
   gki_cuda_device *native = native_of(device);
@@ -254,7 +254,7 @@ INSIDE(what_is_spare_is_bounded) {
 }
 
 /* Memory of graphs, too, is allocated after spare blocks went back. A failure leaves nothing allocated or mapped. */
-INSIDE(takes_what_was_spare) {
+INSIDE(spare_blocks_are_given_back_first) {
   static const char *const entries[] = {"cuMemAlloc", "cuMemHostRegister"};
   gki_cuda_device *native = native_of(device);
   CUdeviceptr memory = 0;

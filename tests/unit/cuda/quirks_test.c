@@ -120,7 +120,7 @@ static void random_list(uint64_t seed) {
   free_planned(&p);
 }
 
-TEST(all_that_is_seen) {
+TEST(quirks_of_random_lists_are_found) {
   memset(&sum, 0, sizeof sum);
   each_list(random_list, 4000);
   print_message("%ld lists, %ld launches; outwards %ld, deeper %ld, beside %ld, twice %ld, own %ld\n", sum.lists,

@@ -370,7 +370,7 @@ CLEAN(test_each_call_fails) {
   RIGHT(cu.cuCtxDestroy(context));
 }
 
-CLEAN(test_whose_device_it_is) {
+CLEAN(test_only_cuda_devices_have_contexts) {
   CUcontext context = (CUcontext)(uintptr_t)1;
   gk_device *openmp = new_device("openmp", 0), *device = share(NULL, NULL);
   assert_invalid("gk_cuda_context: the device is one of backend openmp; open one of backend cuda",

@@ -1,5 +1,5 @@
-/* What a dump says that deciding takes: against launches on a device that knows nothing but gates, and, for the usual
- * lowering, against numbers from counting by hand. */
+/* The costs of deciding that a dump tells: against launches on a device that knows nothing but gates, and, for the
+ * usual lowering, against numbers counted by hand. */
 #include "dump/dump.h"
 #include "unit/support/oracle.h"
 #include "unit/support/gates_device.h"

@@ -32,7 +32,7 @@ static void write_inside(char path[PATH_MAX], const char *name) {
 
 /* ---- what is kept ------------------------------------------------------------------------------------------------ */
 
-IN_FOLDER(gives_back_what_was_kept) {
+IN_FOLDER(kept_entries_are_found) {
   assert_false(is_kept("a"));
   keep("a");
   assert_true(is_kept("a"));
@@ -191,7 +191,7 @@ IN_FOLDER(folder_of_others_is_left_alone) {
   assert_described("", "belongs to another user");
 }
 
-IN_FOLDER(entry_of_others_is_none) {
+IN_FOLDER(writable_entry_is_ignored) {
   char path[PATH_MAX];
   keep_at(path, "a");
   chmod(path, 0666);
@@ -286,7 +286,7 @@ IN_FOLDER(limit_is_a_whole_number) {
   }
 }
 
-IN_FOLDER(what_was_left_half_written_goes) {
+IN_FOLDER(half_written_files_are_removed) {
   char path[PATH_MAX], foreign[PATH_MAX];
   keep("a");
   write_inside(path, "0123456789abcdef0123456789abcdef.7.part");

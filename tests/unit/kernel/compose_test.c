@@ -175,7 +175,7 @@ TEST(test_not_refused) {
   }
 }
 
-/* Host code behind a GK_SOURCE without its end is named, for each device, in place of what a compiler makes of it. */
+/* Host code behind a GK_SOURCE without its end is named, for each device, instead of a compiler's error. */
 static char logged[2000];
 static void keep_lines(void *user, gk_log_level level, const char *line) {
   (void)user, (void)level;

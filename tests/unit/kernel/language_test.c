@@ -1,4 +1,4 @@
-/* Kernels on the host: what the macros make of the common language, and of any range of items. */
+/* Kernels on the host: the macros of the common language, over any range of items. */
 #include "unit/support/test.h"
 #include <limits.h>
 #include <pthread.h>
@@ -225,7 +225,7 @@ static void *run_look(void *with) {
   return NULL;
 }
 
-/* An item sees what comes while it runs: no compiler may look once, before the loop. */
+/* An item sees changes while it runs: no compiler may read once, before the loop. */
 TEST(test_loads_see_others) {
   sight s = {{0, 0}, 0};
   pthread_t thread;

@@ -1,4 +1,4 @@
-/* What twin_one.c and twin_other.c share. */
+/* Shared by twin_one.c and twin_other.c. */
 #include "gk_kernel.h"
 
 const gk_kernel *twin_one(void);

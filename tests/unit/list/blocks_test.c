@@ -226,7 +226,7 @@ WITH_TEARDOWN(names_are_cut_to_what_fits) {
   }
 }
 
-WITH_TEARDOWN(nameless_tasks_are_called_by_what_they_are) {
+WITH_TEARDOWN(nameless_tasks_are_named_by_their_kind) {
   char text[100];
   static const gk_kernel scale = {.name = "scale"};
   const gk_task tasks[] = {

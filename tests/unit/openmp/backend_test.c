@@ -30,7 +30,7 @@ static int threads_with(const char *environment, int threads) {
 TEST(test_threads) {
   const int cores = omp_get_num_procs();
   const struct { const char *environment; int threads, wanted; } cases[] = {
-    {NULL, 0, cores}, {"", 0, cores}, {"3", 0, 3}, {"4,2", 0, 4}, {"4,2000", 0, 4 /* no team of gk's is as large */},
+    {NULL, 0, cores}, {"", 0, cores}, {"3", 0, 3}, {"4,2", 0, 4}, {"4,2000", 0, 4 /* no team of gk's has that many */},
     {" 5 ", 0, 5}, {"3", 7, 7}, {NULL, 1024, 1024}};
   for (size_t k = 0; k < GK_COUNT(cases); ++k)
     assert_int_equal(threads_with(cases[k].environment, cases[k].threads), cases[k].wanted);
@@ -189,7 +189,7 @@ TEST(test_too_many_items) {
   memset(touched_bytes, 0, sizeof touched_bytes);
   assert_fails(GK_ERROR_INVALID, "task 1 (touching)", world_launch(&w, 0));
   assert_says("2147483647");
-  assert_touched(1); /* what came before was done, what follows wasn't */
+  assert_touched(1); /* the tasks before are done, the tasks behind aren't */
   BIND(&w, {NZ, {.i64 = INT64_MAX}});
   assert_int_equal(world_launch(&w, 0), GK_ERROR_INVALID);
   BIND(&w, {N, {.i32 = 1}}, {NY, {.u32 = 1}}, {NZ, {.i64 = 1}}); /* and the graph is as good as before */
@@ -197,7 +197,7 @@ TEST(test_too_many_items) {
   assert_int_equal(touched_bytes[1], 1);
 }
 
-/* The most there can be are allowed, however their number comes about. */
+/* The largest number is allowed, however it is computed. */
 static size_t most_items;
 HAND_KERNEL(noting, INOUT(uint8_t)) { most_items += range.end - range.begin; }
 
@@ -338,7 +338,7 @@ TEST(test_copy_of_a_struct) {
   WORLD(w, &list, 2, AS_MEASURED);
   RUN_WITH(&w, {WORDS, {.ptr = &to}}, {BLOCK, {.ptr = &given}});
   assert_memory_equal(&to, &given, sizeof to);
-  block elsewhere = {{0}}; /* not said to have changed: the place that common uses in the next launch may be another */
+  block elsewhere = {{0}}; /* reported as unchanged: the place that common uses in the next launch may be another */
   w.values[BLOCK].ptr = &elsewhere;
   memset(&to, 0, sizeof to);
   assert_runs(&w);

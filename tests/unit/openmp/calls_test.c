@@ -1,5 +1,5 @@
-/* The OpenMP backend: when it calls the team and wakes it, and what it learns from it of tasks, wakings and dispatches.
- * What they take is what the test says. */
+/* The OpenMP backend: when it starts and wakes the team, and the costs of tasks, wakings and dispatches that it learns.
+ * The test decides how long they take. */
 #include "items.h"
 #include "unit/support/await.h"
 #include "openmp/runner.h"
@@ -10,7 +10,7 @@ enum { ITEM_NS = 1000000, LITTLE_NS = 20000, SMALL_NS = 1000, TOIL_ITEMS = 8,
        MOST_LAUNCHES = 1000, MOST_PASSES = 2000, DOUBTED_PASS = 100,
        MOST_TRIES = 10000 /* until others are awake still when an order comes, so that they aren't woken */ };
 
-static bool together; /* the test expects that others take part: each waits until they are there */
+static bool together; /* the test expects that other threads take part: each waits until they are there */
 static atomic_bool leader_came, others_came;
 static void expect_others(bool they_come) {
   together = they_come;
@@ -50,7 +50,7 @@ static void begin_list(world *w, const gk_list *list, int items) {
   BIND(w, {X, {.ptr = touched_bytes}}, {N, {.i32 = items}}, {COUNT, {.ptr = &always}});
 }
 
-/* A launch without others, and one that starts the team. */
+/* A launch without other threads, and one that starts the team. */
 static void assert_alone(world *w) {
   assert_runs(w);
   assert_int_equal(atomic_load(&other_threads), 0);
@@ -64,7 +64,7 @@ static void assert_started(world *w) {
   assert_true(w->device.dispatch_floor_ns == READING_NS);
 }
 
-/* A task is believed to grow eightfold each time, from 8 ns on: in the sixth launch it takes long enough. */
+/* The expected cost of a task grows eightfold each time, from 8 ns on: in the sixth launch it is long enough. */
 static void begin_toil(world *w, int items) {
   begin_list(w, &toil_list, items);
   for (int k = 1; k <= 5; ++k) {
@@ -100,7 +100,7 @@ TEST(test_a_dump_of_bytes) {
                "task 1 (COUNT = 1): fill, 3 items, 2 ns per byte\n");
 }
 
-/* A dispatch that took very long when it was measured isn't held against the team for ever. */
+/* A dispatch that was very slow when it was measured doesn't keep the team from use for ever. */
 TEST(test_a_slow_moment_is_forgotten) {
   WORLD_BY(begin_toil, w, TOIL_ITEMS);
   begin_slow_moment(&w.device, 1e12f, gki_now_ns() + 100 * ITEM_NS);
@@ -112,7 +112,7 @@ TEST(test_a_slow_moment_is_forgotten) {
   assert_started(&w);
 }
 
-/* Nor is a waking: a sixteenth of it is forgotten by each launch, until it is less than what is to be gained. */
+/* Nor does a waking: each launch forgets a sixteenth of it, until it costs less than it can gain. */
 TEST(test_a_slow_waking_is_forgotten) {
   WORLD_BY(begin_toil, w, TOIL_ITEMS);
   const float least_ns = 1e7f;
@@ -128,7 +128,7 @@ TEST(test_a_slow_waking_is_forgotten) {
   assert_in_range(launches, wanted, wanted + 30);
 }
 
-/* What is forgotten ends at what is usual: else every task would come to look large, and call the team for nothing. */
+/* Forgetting ends at the usual cost: else every task would come to look large, and start the team for nothing. */
 TEST(test_small_tasks_stay_small) {
   LIST_OVER(item_slots, list, GK_RUN(touching, N, X));
   WORLD_BY(begin_list, w, &list, 3);
@@ -167,7 +167,7 @@ static void begin_loop(world *w, bool slow_down) {
   passes = met_at = again_at = 0;
 }
 
-/* A slow moment is doubted in the middle of a launch, too, the next time that the task is timed. */
+/* A slow moment is also doubted within a launch, the next time that the task is timed. */
 TEST(test_a_slow_moment_is_forgotten_in_a_loop) {
   WORLD_BY(begin_loop, w, false);
   begin_slow_moment(&w.device, 1e12f, gki_now_ns() + 1000 * ITEM_NS);
@@ -198,7 +198,7 @@ CALLED(note_help) {
   return GK_OK;
 }
 
-/* Costs are known, and a dispatch takes what it takes usually: of 10 us of work it saves 4, a fifth of a waking. */
+/* Costs are known, and a dispatch takes its usual time: of 10 us of work it saves 4, a fifth of a waking. */
 static void begin_waking(world *w, const gk_list *list) {
   begin_list(w, list, 10);
   w->device.fixed = true;
@@ -214,7 +214,7 @@ static void begin_waking(world *w, const gk_list *list) {
   }
 }
 
-/* With what was learned of dispatches and wakings forgotten. */
+/* With the learned costs of dispatches and wakings forgotten. */
 static void run_waking(world *w, float wake_ns) {
   w->device.dispatch_ns = w->device.dispatch_floor_ns = GKI_DISPATCH_NS;
   w->device.wake_ns = wake_ns;
@@ -226,8 +226,8 @@ static void run_waking(world *w, float wake_ns) {
 #define SMALL GK_RUN(small, N, X), GK_CALL(note_help, 0)
 #define SLEEP_SMALL GK_CALL(await_sleep, 0), GK_RUN(small_for_all, N, X), GK_CALL(note_help, 0)
 
-/* Waking takes long, so as much must have been missed by then for the team to start. If all of it was worth that, the
- * next launch begins with it. */
+/* Waking takes long, so the team starts only after as much time was lost without it. If all of it was worth that, the
+ * next launch begins with the team. */
 TEST(test_starts_are_earned) {
   LIST_OVER(item_slots, list, SMALL, SMALL, SMALL, SMALL, SMALL, SMALL);
   static const struct { float wake_ns; int first; } launches[] = {

@@ -1,4 +1,4 @@
-/* The OpenMP backend: tasks that are large enough to be cut into chunks, which threads take that are through with their
+/* The OpenMP backend: tasks that are large enough to be cut into chunks, which threads take that are done with their
  * own. */
 #include "world.h"
 #include "unit/support/await.h"
@@ -20,7 +20,7 @@ static atomic_bool helped;
 static const gki_team *team;
 static pthread_t leader;
 
-/* But for this thread, all are through with what they do of the task: they come for nothing more. */
+/* All threads except this one are done with their part of the task, and take no more. */
 static bool all_others_are_through(void) {
   const uint32_t pending = atomic_load(&team->slots[1].job->pending), leader_sleeps = 1u << 31;
   return pthread_equal(pthread_self(), leader) ? pending == 0 : pending == (leader_sleeps | 1);
@@ -49,7 +49,7 @@ HAND_KERNEL(waiting, INOUT(uint8_t)) {
   atomic_fetch_add(&done, mine);
 }
 
-TEST(test_what_a_slow_thread_has_left_is_taken) {
+TEST(test_chunks_of_a_slow_thread_are_taken) {
   LIST(list, GK_RUN(waiting, N, X));
   needs_threads(8);
   for (int part = 0; part < 8; ++part)
@@ -77,7 +77,7 @@ GK_KERNEL(count_up, (inout(int, x), sum(int, down), sum(uint, up))) {
 }
 GK_SOURCE_END
 
-/* Again and again, so that what is measured decides how they are cut. */
+/* Again and again, so that the measured costs decide how they are cut. */
 TEST(test_whole_sums_of_chunks) {
   LIST_OVER(sum_slots, list, GK_RUN(count_up, N, X, DOWN, UP));
   static const int counts[] = {0, 1, 2, 7, 63, 64, 129, 100003, ITEMS - 1, ITEMS};
@@ -126,7 +126,7 @@ HOST_KERNEL(note_share) {
   while (here < least && !atomic_compare_exchange_weak(&least_here, &least, here)) continue;
 }
 
-/* Where there are sums an item may stand for much, so all get as many; else parts begin where cache lines do. */
+/* Where there are sums an item may be expensive, so all parts get as many; else parts begin where cache lines do. */
 TEST(test_parts_of_sums_are_even) {
   KERNEL_OF(summing, note_share, SUM(int));
   KERNEL_OF(writing, note_share, OUT(int));
@@ -146,7 +146,7 @@ TEST(test_parts_of_sums_are_even) {
   }
 }
 
-/* By hand, a kernel may count on zeroes where it leaves its sum, in each call. */
+/* Handwritten code may count on zeroes where it leaves its sum, in each call. */
 HAND_KERNEL(leaving, SUM(int)) {
   const int here = (int)(range.end - range.begin);
   memcpy(args[0].ptr, &here, sizeof here);
@@ -165,7 +165,7 @@ TEST(test_sums_begin_at_zero_in_each_call) {
 
 HAND_KERNEL(toiling, INOUT(int)) { let_pass_here((range.end - range.begin) * ITEM_NS); }
 
-/* @return what an item is taken for, of a task that a team of two shares */
+/* @return the learned cost of an item of a task that a team of two shares */
 static float learned_ns(const gk_list *list, int threads, int items) {
   WORLD(w, list, threads, SHARE_ALL);
   w.device.team.limit = 2;
@@ -203,8 +203,8 @@ TEST(test_what_an_item_takes) {
 static uint64_t each_ns;
 HAND_KERNEL(as_said, INOUT(int)) { let_pass_here((range.end - range.begin) * each_ns); }
 
-/* At first what is seen counts, eightfold at most; later a quarter of it, between half and twice of what was known. It
- * is looked at again soon where it grows, else ever later. */
+/* At first the measured cost counts, eightfold at most; later a quarter of it, between half and twice the known cost.
+ * It is measured again soon where it grows, else ever later. */
 TEST(test_how_costs_are_learned) {
   LIST_OVER(sum_slots, list, GK_RUN(as_said, N, X));
   static const struct { uint64_t seen; float cost; int timed, countdown; } steps[] = {
@@ -228,13 +228,13 @@ TEST(test_how_costs_are_learned) {
   }
 }
 
-/* However little it took, it is learned when it takes more. */
+/* A task that took no time is measured again, and its cost is learned when it takes more. */
 TEST(test_nothing_is_not_for_ever) {
   LIST_OVER(sum_slots, list, GK_RUN(toiling, N, X));
   WORLD(w, &list, 2, AS_MEASURED);
   BIND(&w, {X, {.ptr = met}}, {N, {.i32 = 2}});
   gki_op *op = &w.program.ops[0];
-  w.device.clock_ns = 1e9f; /* as with a clock that ticks slowly: what one sees is nothing */
+  w.device.clock_ns = 1e9f; /* as with a clock that ticks slowly: one measures 0 */
   for (int k = 0; k < 200 && op->timed < 15; ++k) {
     op->countdown = 1;
     assert_runs(&w);

@@ -1,5 +1,5 @@
-/* The team's threads on cores of their own: those that don't come, or came to their leader's core, are sent to others.
- * How long a leader stays awake meanwhile. The test plays the system, so it runs on any machine. */
+/* The team's threads on cores of their own: threads that don't come, or came to their leader's core, are moved to
+ * others. How long a leader polls meanwhile. The test plays the system, so it runs on any machine. */
 #include "unit/support/await.h"
 #include "world.h"
 #include <errno.h>
@@ -103,7 +103,7 @@ static int end(void **state) {
   return 0;
 }
 
-/* They are all done once the leader sleeps, which is when it has done all that it does. */
+/* They are all done when the leader sleeps, which is behind all that it does. */
 static void *come_at_last(void *at) {
   enum { SLEEPS = INT32_MIN };
   (void)at;
@@ -176,7 +176,7 @@ CASE(test_which_threads_are_sent_where) {
   }
 }
 
-/* It isn't asked to undo what it didn't do. */
+/* It doesn't undo a move that it didn't make. */
 CASE(test_a_system_that_moves_none) {
   moves_left = 0;
   wait_for(0, 2);
@@ -188,15 +188,15 @@ static void one_comes(void) {
 }
 
 CASE(test_once_per_wait) {
-  when_moved = one_comes; /* so it waits anew for the others */
+  when_moved = one_comes; /* so it waits again for the other threads */
   wait_for(0, 3);
   assert_int_equal(call_count, 4);
   wait_for(0, 3);
   assert_int_equal(call_count, 8);
 }
 
-/* With the real system: wherever it is sent, it may be where it was before. */
-CASE(test_nothing_is_left_of_it) {
+/* With the real system: moved anywhere, it may be where it was before. */
+CASE(test_affinity_is_restored) {
   cpu_set_t before, after;
   is_real = true;
   assert_int_equal(sched_getaffinity(atomic_load(&team.slots[1].tid), sizeof before, &before), 0);
@@ -209,7 +209,7 @@ CASE(test_nothing_is_left_of_it) {
   }
 }
 
-/* A sleeper that is woken is nowhere until it says where. */
+/* The place of a sleeper that is woken is unknown until it reports one. */
 CASE(test_sleepers_may_wake_anywhere) {
   atomic_store(&team.slots[2].asleep, 1);
   check_sending(&(sending){"a sleeper", .count = 3, .came = {{1, 3}, {2, 3}}, .sent = {2}, .to = 0x3});
@@ -239,7 +239,7 @@ CASE(test_how_often_it_yields) {
   assert_int_equal(yields_of_wait(300 * 100, 0), 4);
 }
 
-/* A thread that comes meanwhile is noticed at once, and none sleeps: also in the last yield before that. */
+/* A thread that comes meanwhile is noticed at once, and no thread sleeps: also in the last yield before that. */
 CASE(test_it_notices_a_thread_that_comes) {
   assert_int_equal(yields_of_wait(0, 25), 25);
   assert_int_equal(yields_of_wait(0, 40), 40);
@@ -285,7 +285,7 @@ static void note_yields(gki_team_job *at, uint32_t index) {
   yields = &count;
 }
 
-/* Nor do threads that have done their part stay awake longer than it took. */
+/* Threads that have done their part don't poll longer than it took, either. */
 CASE(test_how_long_helpers_stay_awake) {
   static const struct { float part_ns; int yields; } jobs[] = {{300 * 100, 0}, {0, 100}, {300 * 50, 40}, {0, 50}};
   needs_threads(2);
@@ -299,7 +299,7 @@ CASE(test_how_long_helpers_stay_awake) {
   }
 }
 
-/* Threads take turns where there are more of them than cores, and only there. */
+/* Threads take turns only where there are more of them than cores. */
 CASE(test_which_teams_are_crowded) {
   for (uint32_t more = 0; more < 2; ++more) {
     TEAM(real, (uint32_t)omp_get_num_procs() + more);

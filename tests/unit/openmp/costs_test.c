@@ -1,6 +1,6 @@
-/* The OpenMP backend: the expected time of a dispatch, from what it took at each start of the team, and how it learns
- * which way to run a PARALLEL's sections, in series (one after the other) or split (side by side). What they take is
- * what the test says. */
+/* The OpenMP backend: the expected time of a dispatch, measured at each start of the team, and how it learns which way
+ * to run a PARALLEL's sections, in series (one after the other) or split (side by side). The test decides how long they
+ * take. */
 #include "world.h"
 #include "openmp/cost.h"
 #include "unit/support/await.h"
@@ -48,7 +48,7 @@ ON_DEVICE(test_a_long_dispatch_is_measured_once) {
   assert_true(device->dispatch_ns == 200000);
 }
 
-/* All were long this time, as threads lost their cores for a while: the earlier starts count. */
+/* All were slow this time, as threads lost their cores for a while: the earlier starts count. */
 ON_DEVICE(test_earlier_starts_count) {
   static const uint64_t few[] = {400, 400, 400, 400, 0}, many[] = {900, 900, 900, 900, 0};
   calibrate(device, few);
@@ -91,7 +91,7 @@ ON_DEVICE(test_a_long_dispatch_is_doubted) {
   assert_true(pause_ns == 1e8f);
 }
 
-/* A start that measures a short dispatch, which nothing doubted, ends it at once. */
+/* A start that measures a short dispatch, which no launch doubted, ends the measuring at once. */
 ON_DEVICE(test_a_good_moment_ends_a_slow_one) {
   static const uint64_t readings[] = {600, 600, 600, 600, 0};
   begin_slow_moment(device, 1e9f, UINT64_MAX);
@@ -111,8 +111,8 @@ ON_DEVICE(test_given_costs_are_not_doubted) {
   assert_true(device->dispatch_floor_ns == GKI_DISPATCH_NS);
 }
 
-/* What is longer than the least is forgotten little by little, what is less stays. */
-ON_DEVICE(test_what_is_forgotten_ends_at_the_least) {
+/* A cost above the least is forgotten little by little, a lower one stays. */
+ON_DEVICE(test_forgetting_ends_at_the_least) {
   device->dispatch_floor_ns = 800;
   device->dispatch_ns = 800 + 1600;
   assert_false(gki_openmp_forget(device));
@@ -124,8 +124,8 @@ ON_DEVICE(test_what_is_forgotten_ends_at_the_least) {
   assert_true(device->dispatch_ns == 500);
 }
 
-/* What is learned of dispatches within launches may go down to half of the least that starts measured. */
-ON_DEVICE(test_what_was_learned_stays) {
+/* The cost of dispatches that launches learn may go down to half of the least that starts measured. */
+ON_DEVICE(test_learned_costs_stay) {
   static const uint64_t readings[] = {900, 900, 900, 900, 0};
   static const float learned[][2] = {{450, 450}, {700, 700}, {900, 900}, {2000, 2000}, {449, 900}};
   calibrate(device, readings);
@@ -158,7 +158,7 @@ static bool execute(gki_trial *trial) {
   return pick.split;
 }
 
-/* How many times in a row it goes that way, up to a limit that is never reached by right. */
+/* The number of times in a row that it goes that way, up to a limit that is never reached in a right run. */
 static int in_a_row(gki_trial *trial, bool split) {
   enum { MOST = 1000 };
   int count = 0;
@@ -253,7 +253,7 @@ TEST(test_one_long_execution_is_no_loss) {
   assert_int_equal(in_a_row(&trial, true), 63);
 }
 
-/* Sections that take no longer than sharing them out are timed now and then, and so are shared once they have grown. */
+/* Sections that take no longer than a dispatch are timed now and then, and so are shared after they have grown. */
 TEST(test_sections_that_grow) {
   gki_trial trial = {0};
   int timed = 0;
@@ -283,8 +283,8 @@ TEST(test_sections_that_shrink) {
   assert_int_equal(trial.probing, 0);
 }
 
-/* What is known is an average, and what changes much is believed by and by. */
-TEST(test_what_is_known_changes_slowly) {
+/* The known cost is an average, and large changes are believed by and by. */
+TEST(test_known_costs_change_slowly) {
   gki_trial trial = tried(1e6f, 2e6f);
   gki_trial_report(&trial, false, 3000000);
   assert_true(trial.series_ns == 1.25e6f);
@@ -315,8 +315,8 @@ TEST(test_what_splitting_saves_untried) {
   assert_false(trial.split);
 }
 
-/* What is long is timed each time, what is short now and then, and just before the other way is tried. */
-TEST(test_what_is_timed) {
+/* Long sections are timed each time, short ones now and then, and just before the other way is tried. */
+TEST(test_long_sections_are_timed) {
   const gki_trial usual = {.series_samples = 4, .split_samples = 4, .series_ns = 2000, .split_ns = 3000,
                            .last_ns = 2000, .lately_ns = 2000, .wait = 60, .pause = 64};
   gki_trial trial = usual;
@@ -334,7 +334,7 @@ TEST(test_what_is_timed) {
   assert_true(gki_trial_pick(&trial, 2, 100).split);
 }
 
-/* A way that is no faster isn't taken. */
+/* A way that isn't faster isn't taken. */
 TEST(test_a_tie_changes_nothing) {
   gki_trial trial = tried(1e6f, 2e6f);
   split_takes_ns = 1e6f;
@@ -401,7 +401,7 @@ TEST(test_sections_are_timed) {
     }
 }
 
-/* Where nothing is worth sharing, or there is no thread to share it with. */
+/* No task is worth sharing, or there is no thread to share it with. */
 TEST(test_always_in_series) {
   static const struct { costs how; int threads; } cases[] = {{SHARE_NOTHING, 2}, {SHARE_ALL, 1}, {AS_MEASURED, 1}};
   takes_ns[0] = 2000000;

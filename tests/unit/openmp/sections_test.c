@@ -50,7 +50,7 @@ static int stepped(int x, const char *ids) {
   return x;
 }
 
-/* Three sections, one of them with sections in it; what comes before and after sees all of it. */
+/* Three sections, one of them with sections in it; the tasks before and behind see the results of all of them. */
 LIST(straight, GK_RUN(step, N, A, ONE),
   PARALLEL(
     SECTION(GK_RUN(step, N, A, TWO), GK_RUN(step, N, A, ONE)),
@@ -79,7 +79,7 @@ TEST(test_straight_sections) {
     }
 }
 
-/* What a dump says of a PARALLEL, at each stage of what was learned about it. */
+/* A dump's lines about a PARALLEL, at each stage of learning about it. */
 TEST(test_dump_of_sections) {
   LIST(list, PARALLEL(SECTION(GK_RUN(step, N, A, ONE)), SECTION(GK_RUN(total, N, XF, R))),
              PARALLEL(SECTION(LOOP(FLAG, GK_RUN(step, N, A, ONE))), SECTION(GK_RUN(step, N, B, TWO))));
@@ -149,7 +149,7 @@ TEST(test_sums_into_one_slot) {
     bind_all(&w, 3333);
     for (int k = 0; k < 50; ++k) {
       run_anew(&w, 3);
-      if (k == 0 && w.costs == AS_MEASURED) first = sums[0]; /* of so many threads */
+      if (k == 0 && w.costs == AS_MEASURED) first = sums[0]; /* of that many threads */
       assert_memory_equal(&sums[0], &first, sizeof first);
     }
     double expected = 0;

@@ -1,5 +1,5 @@
-/* The OpenMP backend: sections that run side by side for sure, as what was learned about them is set, and their tasks
- * wait for each other. */
+/* The OpenMP backend: sections that run side by side for sure, as the test sets the learned costs, and their tasks wait
+ * for each other. */
 #include "base/within.h"
 #include "runtime/worker.h"
 #include "unit/support/await.h"
@@ -78,7 +78,7 @@ static void check_sums(world *w) {
   assert_memory_equal(&now, &whole, sizeof whole);
 }
 
-/* Sections add up in memory of their own, however many partial sums there are and whichever threads they have. */
+/* Sections add up in memory of their own, with any number of partial sums and any threads. */
 TEST(test_sums_side_by_side) {
   LIST(straight, PARALLEL(SECTION(GK_RUN(adding, N, X, F, D, I)), SECTION(GK_RUN(adding, N, Y, G, E, J))));
   LIST(walked, PARALLEL(SECTION(GK_RUN(adding, N, X, F, D, I)), SECTION(IF(FLAG, GK_RUN(adding, N, Y, G, E, J)))));
@@ -132,8 +132,8 @@ CALLED(await_helper) {
 
 HAND_KERNEL(little, INOUT(int)) {}
 
-/* What wakings and dispatches take is learned by the thread that leads the launch: sections side by side don't. */
-TEST(test_sections_leave_what_is_known) {
+/* The thread that leads the launch learns the cost of wakings and dispatches; sections side by side don't. */
+TEST(test_sections_keep_learned_costs) {
   enum { HELPER = N, OTHER = ONE };
 #define LITTLE(x) GK_RUN(little, TWO_ITEMS, x), GK_RUN(little, TWO_ITEMS, x)
   LIST(list, PARALLEL(SECTION(GK_CALL(await_helper, HELPER), LITTLE(X)),
@@ -298,8 +298,7 @@ HAND_KERNEL(arriving, INOUT(int)) {
   ++*(int *)args[0].ptr;
 }
 
-/* Nothing behind the call in its section, and nothing behind the PARALLEL; the other section's task that was under way
- * is through. */
+/* No task behind the call in its section, and none behind the PARALLEL; the other section's running task is done. */
 static void check_failure(world *w) {
   for (int k = 0; k < 20; ++k) {
     bind_ints(w);
@@ -355,7 +354,7 @@ HAND_KERNEL(outlasting, INOUT(int)) {
   if (++*(int *)args[0].ptr > 1000) ints.flag = 0; /* a loop that goes on nevertheless */
 }
 
-/* Sections that no thread has begun stay undone; tasks that are under way are through. */
+/* Sections that no thread has begun stay undone; running tasks are done. */
 TEST(test_nothing_is_begun_after_a_failure) {
 #define REST SECTION(GK_CALL(fail_first, X), GK_RUN(increase, GK_ONE, A)), SECTION(GK_RUN(increase, GK_ONE, C))
   LIST(straight, PARALLEL(SECTION(GK_RUN(outlasting, GK_ONE, B)), REST));
@@ -412,7 +411,7 @@ typedef struct launch_job { gki_job job; world *w; } launch_job;
 static void run_world(gki_job *job) { assert_ok(launch_split(((launch_job *)job)->w)); }
 
 /* Threads that work for the device may not wait for it, and only while they work for it. */
-TEST(test_calls_know_whose_they_are) {
+TEST(test_calls_run_as_the_devices_own) {
   LIST(list, PARALLEL(SECTION(GK_CALL(ask_worker, X)), SECTION(GK_CALL(ask_worker, Y))));
   unsigned sections[2] = {1, 2};
   TEAM_WORLD(w, &list, 2);

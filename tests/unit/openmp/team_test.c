@@ -1,4 +1,4 @@
-/* The OpenMP backend: sums, which are the same for any number of threads; how many there are; out of memory. */
+/* The OpenMP backend: sums, which are the same for any number of threads; the number of threads; out of memory. */
 #include "base/error.h"
 #include "items.h"
 #include "gk_kernel.h"
@@ -42,7 +42,7 @@ static void assert_same_bits(const totals *these, const totals *those) {
   assert_int_equal(these->u, those->u);
 }
 
-/* As it is said: cut by the number of items and threads, and added to what was there in the order of the cuts. */
+/* As documented: cut by the number of items and threads, and added to the old value in the order of the cuts. */
 static totals sum_by_the_book(int count, int threads) {
   totals t = there;
   const size_t items = (size_t)count, most = items / 32 ? items / 32 : 1;
@@ -85,7 +85,7 @@ HOST_KERNEL(add_to_all) {
 }
 HOST_KERNEL(add_to_one) { *(float *)args[0].ptr += (float)(range.end - range.begin); }
 
-/* Room for a partial sum is that of the task with the most of them, wherever in the list it is. */
+/* There is room for the partial sums of the task with the most of them, anywhere in the list. */
 TEST(test_tasks_of_many_and_few_sums) {
   enum { ITEMS = 3001 /* cut unevenly */, COUNT_SLOT = MANY_SUMS + 1 };
 #define FOUR_SUMS SUM(float), SUM(float), SUM(float), SUM(float)

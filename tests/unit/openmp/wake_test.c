@@ -1,5 +1,5 @@
-/* Whether a wake-up of the OpenMP backend's team can be lost, a job be read once its asker has gone, or an item run
- * twice: its source on a model of memory. */
+/* No wake-up of the OpenMP backend's team is lost, no job is read after its asker has gone, and no item runs twice: its
+ * source on a model of memory. */
 #include "unit/support/memory_model.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -75,7 +75,7 @@ static void await_job(void) { (void)await_bell(&team, &slots[1], 0, 0); }
 static void serve_job(void) { serve(&slots[1]); }
 static void serve_last(void) { serve(&slots[2]); }
 
-/* What the asker's frame was is something else from then on. */
+/* The asker's frame holds other data from then on. */
 static void await_others(void) {
   gki_team_wait(&team, job);
   allow(PROT_NONE);
@@ -130,7 +130,7 @@ static void await_startled(void) {
   assert_int_equal(atomic_load_explicit(&slots[1].bell, memory_order_acquire), 1);
 }
 
-/* Signals of the program's may go to any thread, and end what it waits for. */
+/* Signals to the program may go to any thread, and end its wait. */
 TEST(test_a_signal_is_no_job) {
   startled = 0;
   each_step(0, begin, post_job, await_startled, NULL);
@@ -174,9 +174,8 @@ static void tell_and_wait(void) {
   if (!model_knows(1 - model.thread, done)) fail_msg("step %u: what the others wrote isn't seen", model.at);
 }
 
-/* However long one waited: what was written before a job is seen by those that got it, and what they wrote by the one
- * that waited for them. */
-TEST(test_what_is_written_is_seen) {
+/* After any wait, threads that got a job see the data written before it, and the waiting thread sees their writes. */
+TEST(test_writes_around_a_job_are_seen) {
   enum { STRIDE = 7 /* within what is tried again and again */ };
   work = do_told;
   for (int k = 0; k < 8; ++k) {
@@ -211,7 +210,7 @@ static void serve_both(void) {
   serve(&slots[2]);
 }
 
-/* The first one may have done it before the second one has it. */
+/* The first one may have done it before the second one gets it. */
 TEST(test_a_job_for_two) {
   work = count_serving;
   for (int k = 0; k < 2; ++k) {

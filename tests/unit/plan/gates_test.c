@@ -339,7 +339,7 @@ TEST(test_costs) {
   check_cost(0, add_straight, (cost){{20, 20}, {19, 20}});
 }
 
-/* What can't stop costs nothing. */
+/* A list that can't stop costs nothing. */
 TEST(test_straight_lists_are_free) {
   for (uint32_t count = 0; count < 4; ++count) {
     sheet l = {.count = 0};

@@ -1,5 +1,4 @@
-/* A list as a tree: what is in it, in which runs, under which names; that nothing of the list is needed afterwards;
- * that work and memory grow with the list. */
+/* A list as a tree: its nodes, runs and names; the list isn't needed afterwards; work and memory grow with the list. */
 #include "plan/plan.h"
 #include "base/error.h"
 #include "unit/support/own_memory.h"

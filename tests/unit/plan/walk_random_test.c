@@ -44,7 +44,7 @@ static const char *compare(const world *w, const trace *t, const oracle *o) {
 
 static long launches, yields, cancels, limits, resumes, checkpoint_steps;
 
-/* Six launches of a list on both sides; what differs, or NULL. Nothing but tasks and seed decides what happens. */
+/* Six launches of a list on both sides; the difference, or NULL. Only tasks and seed decide what happens. */
 static const char *run_list(const gk_task *tasks, uint32_t count, uint64_t seed, bool shows) {
   static const gk_slot_desc slots[] = {GK_BUFFER(FLAG, int)};
   static oracle o;

@@ -228,7 +228,7 @@ TEST_ON(FAKE_BACKENDS, failing_backend_is_told) {
   assert_int_equal(int_at(device, memory), 1);
 }
 
-TEST(close_frees_what_was_forgotten) {
+TEST(close_frees_leaked_memory) {
   gk_device *device = open_fake(FAKE_NATIVE);
   for (int k = 0; k < 40; ++k) assert_non_null(gk_alloc(device, (size_t)k * 10, GK_DEVICE_MEMORY));
   assert_int_equal(fake_leaks(), 41);

@@ -108,7 +108,7 @@ static bool fail_once(size_t which, awkward_how how, unsigned long k, gk_result 
 #define COUNTED_TEST(test) TEST_WITH(test, begin_counted_backends, end_counted_backends)
 
 /* OpenMP's results are the expected ones. */
-COUNTED_TEST(as_openmp_has_it) {
+COUNTED_TEST(uses_work_on_openmp) {
   gk_device *device = open_named("openmp");
   for (size_t k = 0; k < GK_COUNT(uses); ++k) assert_ok(uses[k](device, &wanted[k]));
   gk_device_close(device);
@@ -151,7 +151,7 @@ COUNTED_TEST(every_call_fails_and_the_device_goes_on) {
 
 /* One of several launches fails before it took over the bound values: the launches behind it, already queued, have them
  * all the same. */
-COUNTED_TEST(row_goes_on_behind_a_failure) {
+COUNTED_TEST(launches_go_on_behind_a_failure) {
   awkward_seed(3);
   gk_device *device = open_named("awkward");
   for (unsigned long k = 1; k <= 3; ++k) {
@@ -172,7 +172,7 @@ COUNTED_TEST(row_goes_on_behind_a_failure) {
 }
 
 /* Freed memory and the host's memory aren't touched: the launch fails and names the slot. */
-COUNTED_TEST(memory_of_nobody_is_told) {
+COUNTED_TEST(unknown_memory_is_reported) {
   awkward_seed(3);
   gk_device *device = open_named("awkward");
   int *x = int_on(device, 0), own = 0, *const bad[] = {x, &own, (int *)gk_alloc(device, 64, GK_DEVICE_MEMORY) + 64};

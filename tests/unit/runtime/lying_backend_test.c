@@ -139,7 +139,7 @@ static void assert_launch_fails(gk_graph *graph, gk_result code, const char *wor
   assert_int_equal(run_to_end(graph, 0)->state, GK_FINISHED);
 }
 
-TEST(result_is_one) {
+TEST(impossible_results_are_caught) {
   gk_device *device;
   gk_graph *graph;
   for (int kind = 0; kind < KINDS; ++kind)

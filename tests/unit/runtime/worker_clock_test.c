@@ -103,7 +103,7 @@ static void finish_at_the_tenth(void) {
   await(atomic_load(&awaited->job.done));
 }
 
-CASE(is_there_when_it_ends) {
+CASE(wait_ends_without_sleep) {
   held h;
   awaited = &h;
   post_held(&h);
@@ -176,7 +176,7 @@ static pthread_t begin_waiting(gki_job *job) {
 }
 
 /* A thread that waits learns of its own job's end, with any number of others waiting. */
-CASE(all_who_wait_are_woken) {
+CASE(all_waiting_threads_are_woken) {
   held first, second = {.job.run = run_held};
   pthread_t threads[2];
   atomic_store(&worker.contended_until, UINT64_MAX);
@@ -257,7 +257,7 @@ CASE(worker_stays_awake_a_while) {
   assert_int_equal(atomic_load(&worker_yields), 0);
 }
 
-CASE(worker_that_is_awake_hears_what_comes) {
+CASE(awake_worker_gets_new_jobs) {
   held h, next;
   post_watching(&h, true);
   await(atomic_load(&paused));

@@ -63,7 +63,7 @@ ON_WORKER(job_runs_here_if_nothing_is_under_way) {
   assert_true(pthread_equal(handed.where, pthread_self()));
 }
 
-ON_WORKER(job_queues_behind_what_is_under_way) {
+ON_WORKER(job_queues_behind_a_running_one) {
   gki_worker *worker = *state;
   atomic_bool gate = false;
   step held = {.job.run = run_step, .number = 1, .gate = &gate}, handed = {.job.run = run_step, .number = 2};
@@ -128,7 +128,7 @@ ON_WORKER(each_sleeper_is_woken) {
   }
 }
 
-TEST(stop_carries_out_what_was_posted) {
+TEST(stop_runs_posted_jobs) {
   gki_worker worker;
   atomic_store(&order_count, 0);
   assert_ok(gki_worker_start(&worker));

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-/* What is waited for ten minutes and more is taken for a hang. */
+/* A wait of ten minutes and more counts as a hang. */
 static inline void await_once(int tries, const char *what) {
   enum { YIELDS = 1000, NAPS = 600000 };
   if (tries < YIELDS) sched_yield();

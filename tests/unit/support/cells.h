@@ -24,7 +24,7 @@ KERNEL(tick); KERNEL(drop); KERNEL(one); KERNEL(two); KERNEL(five); KERNEL(move)
 static int32_t *cancel_at; /* `halt` cancels the launch */
 static void run_halt(const gk_value *a, gk_range r) { (void)a; (void)r; *cancel_at = 1; }
 KERNEL(halt);
-/* Raises a flag every second time: once when it runs, not when it is run again. */
+/* Raises a flag every second time: when it runs first, not when it runs again. */
 static void run_ask(const gk_value *a, gk_range r) { (void)r; *(int32_t *)a[0].ptr = ++*(int32_t *)a[1].ptr & 1; }
 KERNEL(ask);
 #define DO(k, ...) GK_RUN(k, GK_ONE, __VA_ARGS__)

@@ -15,7 +15,7 @@ static inline uint32_t pick(uint64_t *random, uint32_t below) {
   return (uint32_t)(mix(*random) >> 33) % below;
 }
 
-/* So many times as $GK_TEST_SCALE says, which `./configure.py test --full` sets. */
+/* As many times as $GK_TEST_SCALE says, which `./configure.py test --full` sets. */
 static inline uint64_t scaled(uint64_t times) {
   const char *text = getenv("GK_TEST_SCALE");
   return text ? times * strtoull(text, NULL, 10) : times;

@@ -11,7 +11,7 @@
 
 typedef struct loop_record { uint64_t launch, entry, passes; } loop_record;
 
-/* What one graph has of its own. */
+/* The state of one graph. */
 typedef struct device_graph {
   const gk_gates *gates;
   uint32_t *values; /* of handles */
@@ -156,7 +156,7 @@ static bool leads_to_target(const device *d, uint32_t loop) {
   return false;
 }
 
-/* A count that waits is kept only by a loop that this launch resumes into. */
+/* Only a loop that this launch resumes into keeps a waiting count. */
 static loop_record *touch(device *d, uint32_t loop) {
   loop_record *r = &d->loops[loop];
   if (r->launch == d->number) return r;
@@ -410,7 +410,7 @@ static void device_launch(device *d, device_graph *graph, uint32_t target) {
   free(s);
 }
 
-/* What the epilogue does when the status is posted. */
+/* The epilogue's work when the status is posted. */
 static void device_next(device *d) {
   if (d->target == GK_NONE) d->fresh = d->number;
   ++d->number;

@@ -1,4 +1,4 @@
-/* What the tests of the runtime share: devices and the fixtures that open them, lists, graphs, threads. */
+/* Shared by the tests of the runtime: devices and the fixtures that open them, lists, graphs, threads. */
 #ifndef RUNTIME_H
 #define RUNTIME_H
 #include "own_memory.h"
@@ -60,7 +60,7 @@ static inline int setup_device(void **state) {
 }
 
 static inline int teardown_device(void **state) {
-  fake_go(); /* a test that failed in between left it held, and closing would wait for ever */
+  fake_go(); /* a failed test may have left it held, and closing would wait for ever */
   end_fake(*state);
   return 0;
 }
@@ -170,13 +170,13 @@ static inline gk_graph *bound_graph_on(gk_device *device, const gk_list *list, u
   bound_graph_on(device, list, bits, (const slot_memory[]){__VA_ARGS__}, \
                  GK_COUNT(((const slot_memory[]){__VA_ARGS__})))
 
-/* What a launch and the wait for it come to; the launch itself is taken. */
+/* The result of a launch and the wait for it; the launch itself must succeed. */
 static inline gk_result waited_for(gk_graph *graph, int32_t label) {
   assert_ok(gk_launch(graph, label));
   return gk_wait(graph, NULL);
 }
 
-/* Launches from `label`, and waits: what became of it. */
+/* Launches from `label`, and waits; answers the result. */
 static inline const gk_status *run_to_end(gk_graph *graph, int32_t label) {
   const gk_status *status = NULL;
   assert_ok(gk_launch(graph, label));

@@ -12,7 +12,7 @@
 int __real_clock_gettime(clockid_t clock, struct timespec *time);
 int __wrap_clock_gettime(clockid_t clock, struct timespec *time);
 
-static atomic_bool clock_runs;                    /* by itself, as usual, but where reading it takes time */
+static atomic_bool clock_runs;                    /* by itself, as usual, except where reading it takes time */
 static _Atomic uint64_t passed_ns = 1000000000;   /* for all threads */
 static atomic_uint clock_settings;
 static _Thread_local struct {

@@ -58,7 +58,7 @@ static void lift_limit(void) { (void)setrlimit(RLIMIT_FSIZE, &unlimited); }
 
 typedef void scene(void *with);
 
-/* What a child does, whose words are in "said" and "printed". @return What waitpid says. */
+/* The child's part; its words are in "said" and "printed". @return What waitpid says. */
 static int in_a_child(scene *play, void *with) {
   fflush(NULL);
   const pid_t child = fork();
@@ -100,13 +100,13 @@ static void assert_first_is_whole(const char *json) {
   assert_string_equal(text + strlen(text) - 4, "}]}\n");
 }
 
-TEST(what_was_there_outlives_who_writes) {
+TEST(old_file_outlives_a_killed_writer) {
   const int status = second_is_cut("killed.json", true);
   assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGXFSZ);
   assert_first_is_whole("killed.json");
 }
 
-TEST(what_was_there_outlives_a_full_disk) {
+TEST(old_file_outlives_a_full_disk) {
   const int status = second_is_cut("full.json", false);
   assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 1);
   assert_non_null(strstr(text_of("said"), "full.json.part can't be written: File too large\n"));
@@ -264,7 +264,7 @@ TEST(clocks_as_the_system_has_them) {
 }
 
 /* Half of what all cores could do between begin and end; nothing where the system doesn't say. */
-TEST(what_others_took_is_written) {
+TEST(stolen_time_is_written) {
   mkdir("system", 0700);
   mkdir("system/proc", 0700);
   remove("system/proc/stat");

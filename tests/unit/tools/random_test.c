@@ -1,4 +1,4 @@
-/* The runner of random lists itself: whether it names a seed that crashes or differs, and how small it makes it. */
+/* The runner of random lists itself: it names a seed that crashes or differs, and makes its list small. */
 #include "conformance/random.h"
 #include "conformance/random_story.h"
 #include "unit/support/libomp_leaks.h"
