@@ -198,17 +198,17 @@ static atomic_int mallocs;
 #endif
 #if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && \
   !HAS_FEATURE(address_sanitizer) && !HAS_FEATURE(thread_sanitizer)
-#define COUNTED __attribute__((visibility("default")))
+#define EXPORTED __attribute__((visibility("default")))
 extern void *__libc_malloc(size_t bytes);
 extern void *__libc_calloc(size_t count, size_t bytes);
 extern void *__libc_realloc(void *at, size_t bytes);
 static atomic_bool malloc_fails;
-COUNTED void *malloc(size_t bytes) {
+EXPORTED void *malloc(size_t bytes) {
   atomic_fetch_add(&mallocs, 1);
   return atomic_load(&malloc_fails) ? NULL : __libc_malloc(bytes);
 }
-COUNTED void *calloc(size_t count, size_t bytes) { return atomic_fetch_add(&mallocs, 1), __libc_calloc(count, bytes); }
-COUNTED void *realloc(void *at, size_t bytes) { return atomic_fetch_add(&mallocs, 1), __libc_realloc(at, bytes); }
+EXPORTED void *calloc(size_t count, size_t bytes) { return atomic_fetch_add(&mallocs, 1), __libc_calloc(count, bytes); }
+EXPORTED void *realloc(void *at, size_t bytes) { return atomic_fetch_add(&mallocs, 1), __libc_realloc(at, bytes); }
 
 static void *usual_alloc(void *user, size_t bytes) { return (void)user, __libc_malloc(bytes); }
 static void *usual_resize(void *user, void *at, size_t bytes) { return (void)user, __libc_realloc(at, bytes); }
