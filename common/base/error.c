@@ -37,6 +37,8 @@ static _Thread_local bool is_in_sink;
 
 const char *gk_error(void) { return message; }
 
+void gki_error_save(char *to, size_t bytes) { snprintf(to, bytes, "%s", message); }
+
 const char *gk_result_name(gk_result result) {
   size_t index = (size_t)result;
   return index < GK_COUNT(result_names) ? result_names[index] : "no gk_result";

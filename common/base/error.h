@@ -8,6 +8,9 @@ enum { GKI_MESSAGE_BYTES = 8192 };
 /* Begins a public call: the next gk_fail of this thread sets the message, later ones don't. */
 void gki_begin(void);
 
+/* Copies the thread's last message, cut to `bytes` - 1 characters. */
+void gki_error_save(char *to, size_t bytes);
+
 /* The code of the first failure since then, for calls that return a pointer; GK_OK: no failure. */
 gk_result gki_failure(void);
 

@@ -165,7 +165,7 @@ static void note_trouble(const char *what) {
 static void load_listed(void) {
   const char *at = secure_getenv("GK_MODULES");
   char before[GKI_MESSAGE_BYTES];
-  snprintf(before, sizeof before, "%s", gk_error());
+  gki_error_save(before, sizeof before);
   is_loading = true;
   while (at && *at) {
     size_t length = strcspn(at, ":");

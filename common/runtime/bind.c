@@ -159,10 +159,7 @@ static void keep_failure(gk_graph *graph, uint32_t slot, gk_result result) {
   at->failed = result;
   if (result == GK_OK || is_kept) return;
   graph->failed_slot = slot;
-  size_t length = strlen(gk_error());
-  if (length >= FAILED_BYTES) length = FAILED_BYTES - 1;
-  memcpy(graph->failed_message, gk_error(), length);
-  graph->failed_message[length] = 0;
+  gki_error_save(graph->failed_message, FAILED_BYTES);
 }
 
 /* The call for this type of slot; NULL: the slot must be a GK_PTR. */
@@ -206,7 +203,7 @@ static gk_result refuse_unreachable(const gk_graph *graph, uint32_t slot, const 
   gki_cancel_let_go(cancel);
   if (result == GK_OK) return result;
   char why[GKI_MESSAGE_BYTES], text[GKI_MESSAGE_BYTES];
-  snprintf(why, sizeof why, "%s", gk_error());
+  gki_error_save(why, sizeof why);
   snprintf(text, sizeof text, "gk_bind: slot %u (%s): %.*s", (unsigned)slot,
            graph->planned.plan.slots[slot].name, 4096, why);
   return gki_fail_with(result, text);
@@ -305,7 +302,7 @@ gk_result gk_bind_bytes(gk_graph *graph, gk_slot slot, const void *value, size_t
 /* Adds the owner's name to a failure of the device. */
 static gk_result blame_slot(gk_result result, const char *call, uint32_t slot, const gk_slot_desc *desc, size_t count) {
   char why[GKI_MESSAGE_BYTES], text[GKI_MESSAGE_BYTES];
-  snprintf(why, sizeof why, "%s", gk_error());
+  gki_error_save(why, sizeof why);
   snprintf(text, sizeof text, "%s: slot %u (%s) with %zu elements: %.*s", call, (unsigned)slot, desc->name, count, 4096,
            why);
   return gki_fail_with(result, text);

@@ -4,7 +4,6 @@
 #include "runtime/graph.h"
 #include "runtime/launch.h"
 #include "runtime/wait.h"
-#include <stdio.h>
 #include <string.h>
 
 /* Runs on the caller's thread at once and returns its failure, since the caller's launch follows. */
@@ -85,7 +84,7 @@ static void run_visit(gki_job *job) {
   visit_job *v = (visit_job *)job;
   gki_begin();
   v->result = v->visit(v->state, v->data);
-  if (v->result != GK_OK) snprintf(v->message, sizeof v->message, "%s", gk_error());
+  if (v->result != GK_OK) gki_error_save(v->message, sizeof v->message);
 }
 
 gk_result gk_graph_state(gk_graph *graph, const char *backend, const char *call, int32_t label,

@@ -206,7 +206,7 @@ gk_result gki_launch_prepare(gk_graph *graph, const char *call, int32_t label, b
 /* Keeps the failure until a launch exists whose result can be reported. */
 gk_result gki_launch_note_refused(gk_graph *graph, gk_result result) {
   if (result != GK_OK && !atomic_load_explicit(&graph->launched, memory_order_relaxed))
-    snprintf(graph->first_error_message, sizeof graph->queue->message, "%s", gk_error());
+    gki_error_save(graph->first_error_message, sizeof graph->queue->message);
   return result;
 }
 

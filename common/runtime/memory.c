@@ -5,7 +5,6 @@
 #include "base/registry.h"
 #include "base/trace.h"
 #include "runtime/worker.h"
-#include <stdio.h>
 #include <string.h>
 
 enum { ALIGNMENT = 256 }; /* alignment of a backend's memory */
@@ -195,9 +194,7 @@ static void run_copy(gki_job *at) {
   job->result = gki_answer(job->device->backend, "copy", job->result);
   gk_fail(job->result, "backend %s failed to copy %zu bytes and didn't say why", job->device->backend->name,
           job->bytes);
-  size_t length = strlen(gk_error()); /* the job may run on another thread than its caller */
-  if (length >= sizeof job->message) length = sizeof job->message - 1;
-  memcpy(job->message, gk_error(), length);
+  gki_error_save(job->message, sizeof job->message); /* the job may run on another thread than its caller */
 }
 
 static const char *name_of(gk_direction direction) {
@@ -255,7 +252,7 @@ void *gk_alloc(gk_device *device, size_t bytes, gk_memory kind) {
   gki_attempt_end();
   if (result == GK_OK) return memory;
   char why[GKI_MESSAGE_BYTES];
-  snprintf(why, sizeof why, "%s", gk_error());
+  gki_error_save(why, sizeof why);
   gki_begin();
   gk_fail(result, "gk_alloc: %s", why);
   return NULL;

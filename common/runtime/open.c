@@ -66,7 +66,7 @@ done:
 static void name_backend(const gk_backend *backend, gk_result result) {
   char said[GKI_MESSAGE_BYTES];
   const bool is_named = strncmp(gk_error(), "backend ", 8) == 0;
-  snprintf(said, sizeof said, "%s", gk_error());
+  gki_error_save(said, sizeof said);
   gki_begin();
   gk_fail(result, "%s%s%s%s", is_named ? "" : "backend ", is_named ? "" : backend->name, is_named ? "" : ": ", said);
 }
@@ -153,7 +153,7 @@ gk_result gk_device_open(const gk_device_desc *given, gk_device **device) {
   if (!device) return gk_fail(GK_ERROR_INVALID, "gk_device_open: nowhere to put the device (NULL)");
   *device = NULL;
   char before[GKI_MESSAGE_BYTES];
-  snprintf(before, sizeof before, "%s", gk_error());
+  gki_error_save(before, sizeof before);
   gk_device_desc desc = given ? *given : (gk_device_desc){0};
   gk_result result = refuse_desc(&desc);
   if (result != GK_OK) return result;
@@ -221,7 +221,7 @@ static gk_result list_devices(const gk_backend *backend, gk_device_visit visit, 
   for (int failures = 0; desc.ordinal < ORDINALS_MAX && failures < FAILURES_MAX; ++desc.ordinal) {
     gk_device *device = NULL;
     char before[GKI_MESSAGE_BYTES], why[GKI_MESSAGE_BYTES];
-    snprintf(before, sizeof before, "%s", gk_error());
+    gki_error_save(before, sizeof before);
     gk_result result = try_one(backend, &desc, &device);
     if (result == GK_ERROR_MEMORY) return result;
     snprintf(why, sizeof why, "%s", reason_of(backend));

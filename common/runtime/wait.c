@@ -12,10 +12,7 @@ void gki_launch_keep_message(gki_launch *launch) {
   const gk_graph *graph = launch->graph;
   gk_fail(launch->result, "backend %s failed to run graph %s and didn't say why", graph->device->backend->name,
           graph->planned.plan.name);
-  size_t length = strlen(gk_error());
-  if (length >= sizeof launch->message) length = sizeof launch->message - 1;
-  memcpy(launch->message, gk_error(), length);
-  launch->message[length] = 0;
+  gki_error_save(launch->message, sizeof launch->message);
 }
 
 static bool is_node(const gk_plan *plan, uint32_t node, gk_op op, gk_op other) {
