@@ -3,6 +3,9 @@
 #define GKI_PLAN_NODE_H
 #include "gk_backend.h"
 
+static inline bool gki_node_is_loop(gk_op op) { return op == GK_OP_DO_WHILE || op == GK_OP_WHILE; }
+static inline bool gki_node_is_task(gk_op op) { return op >= GK_OP_KERNEL && op <= GK_OP_CALL; }
+
 /* Alignment of the memory that an argument points to. */
 static inline uint32_t gki_argument_alignment(const gk_node *node, uint32_t arg) {
   if (node->op == GK_OP_KERNEL) return node->kernel->params[arg].element_alignment;

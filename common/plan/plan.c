@@ -2,6 +2,7 @@
 #include "base/error.h"
 #include "base/name.h"
 #include "base/registry.h"
+#include "plan/node.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -64,8 +65,6 @@ static const char *store(maker *make, node_name name) {
 
 /* ---- which lines become nodes ------------------------------------------------------------------------------------ */
 
-static bool is_loop(gk_op op) { return op == GK_OP_DO_WHILE || op == GK_OP_WHILE; }
-
 /* Backwards, so that the contents of a block come before the block. */
 static void count_filled(maker *make) {
   const gki_line *lines = make->blocks->lines;
@@ -98,7 +97,7 @@ static void measure(const maker *make, gk_plan *plan, size_t *args, size_t *text
     const gk_task *task = blocks->lines[k].task;
     if (task->op == GK_OP_END || !is_kept(make, k)) continue;
     ++plan->node_count;
-    plan->loop_count += is_loop(task->op);
+    plan->loop_count += gki_node_is_loop(task->op);
     plan->checkpoint_count += task->op == GK_OP_CHECKPOINT;
     plan->always_count += (task->bits & GK_ALWAYS) != 0;
     *args += gki_arg_count(task);

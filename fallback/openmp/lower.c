@@ -1,10 +1,9 @@
 #include "base/error.h"
 #include "base/name.h"
 #include "openmp/program.h"
+#include "plan/node.h"
 #include <math.h>
 #include <string.h>
-
-static bool is_task(gk_op op) { return op == GK_OP_KERNEL || op == GK_OP_COPY || op == GK_OP_FILL || op == GK_OP_CALL; }
 
 static uint32_t sum_count(const gk_node *node) {
   uint32_t count = 0;
@@ -30,7 +29,7 @@ static sizes measure(const gk_plan *plan) {
         s.walks += !straight;
       }
     }
-    if (!is_task(node->op)) continue;
+    if (!gki_node_is_task(node->op)) continue;
     uint32_t sums = sum_count(node);
     ++s.ops;
     s.sums += sums > 0;
@@ -166,7 +165,7 @@ static void add_ops(lowering *low) {
     gk_op op = plan->nodes[at].op;
     if (op == GK_OP_PARALLEL) add_fork(low, at);
     else if (op == GK_OP_SECTION) begin_section(low, at);
-    else if (is_task(op)) add_task(low, at);
+    else if (gki_node_is_task(op)) add_task(low, at);
   }
 }
 
@@ -209,7 +208,7 @@ static void visit_uses(gki_program *program, uint32_t *uses) {
   const gk_plan *plan = program->plan;
   for (uint32_t k = 0; k < program->op_count; ++k) {
     const gk_node *node = &plan->nodes[program->ops[k].node];
-    if (!is_task(node->op)) continue;
+    if (!gki_node_is_task(node->op)) continue;
     for (uint32_t a = node->args; a < node->args + node->arg_count; ++a) {
       gki_span *span = &program->arg_uses[plan->args[a]];
       if (uses) uses[span->end] = a;
