@@ -86,7 +86,7 @@ def main():
         tap.case("without xxHash and NVTX", bare or "\n".join(wrong))
         tap.case("which builds", tap.run("ninja", "build/libgk.so", cwd=folder))
         (folder / "try.c").write_text(TRY)
-        tap.case("and says that nothing is kept, and nobody heard",
+        tap.case("and says that no image is kept, and no tool listens",
                  tap.run("cc", "-Iinclude", "-Icommon", "try.c", "build/libgk.a", "-fopenmp", "-pthread", "-ldl", "-lm",
                          "-o", "try", cwd=folder) or tap.run("./try", cwd=folder))
         check_without_cuda(folder)

@@ -81,7 +81,7 @@ static const char *judge_status(const model *m, const gk_status *status) {
   bool yields = m->can_yield && m->flag_set, yielded = status->state == GK_YIELDED && status->yielded == FIRST;
   if (yields) return yielded ? NULL : "not yielded";
   if (status->state == GK_FINISHED) return NULL;
-  return status->state == GK_CANCELLED && m->cancelled ? NULL : "cancelled, and nobody asked for it";
+  return status->state == GK_CANCELLED && m->cancelled ? NULL : "cancelled without gk_cancel";
 }
 
 /* NULL: as the model has it. */

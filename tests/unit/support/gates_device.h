@@ -1,7 +1,7 @@
 /* A device with conditional nodes that knows nothing but gk_gates: handles get their defaults at the start of a launch
  * and nowhere else, an IF or SWITCH reads its handle when it is reached, a WHILE before and after each pass. Nothing is
  * ever reset: what is per launch carries the launch's number. Branches of a PARALLEL go node by node in any order.
- * Of plain gates it wants what they promise: who sets a handle from elsewhere fails, and so does who sets it twice;
+ * Of plain gates it wants what they promise: a kernel that sets a handle from elsewhere fails, or that sets it twice;
  * what was set is lost once the node is reached, and at each pass of a loop around it. */
 #ifndef GATES_DEVICE_H
 #define GATES_DEVICE_H
