@@ -351,7 +351,7 @@ CASE(bits_change_no_meaning) {
   refuses(t, GK_ERROR_INVALID, "bits 0x80", gk_graph_create(device_of(t), LIST_OF(tasks, letters), 0x80, &none));
 }
 
-/* ---- the guarantee, by hand; random.c has it at large ------------------------------------------------------------ */
+/* ---- the guarantee, by hand; random/ has it at large ------------------------------------------------------------- */
 
 /* Two checkpoints in nested loops whose blocks do nothing while their flag is set; each yields wherever a flag can be
  * set from outside. In the end everything is as without a yield, but for blocks that ran again. */

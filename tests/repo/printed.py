@@ -13,12 +13,12 @@ import tap  # noqa: E402
 PROGRAM = "build/tests/conformance/random_lists"
 SEEDS = [1, 5, 16, 25, 31, 44, 45, 46]  # with included lists, cancels, queues, interrupted runs, bad counts among them
 FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-O1", "-Wall", "-Wextra", "-Wpedantic", "-Werror", *tap.config("openmp"),
-         f"-I{tap.ROOT}/include", f"-I{tap.ROOT}/tests/conformance"]
+         f"-I{tap.ROOT}/include", f"-I{tap.ROOT}/tests"]
 
 
 # Where CALLs are recorded and a kernel waits for the host.
 SIMULATED = dict(os.environ, LD_LIBRARY_PATH="build/simgpu", CUDA_HOME="build/simgpu")
-AWKWARD = [f"-I{tap.ROOT}/common", f"-I{tap.ROOT}/tests", *sorted((tap.ROOT / "tests/device").glob("*.c"))]
+AWKWARD = [f"-I{tap.ROOT}/common", *sorted((tap.ROOT / "tests/device").glob("*.c"))]
 
 
 def compile_text(text, folder, name, more=(), libgk="build/libgk.a"):

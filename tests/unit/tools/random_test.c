@@ -1,6 +1,6 @@
 /* The runner of random lists itself: it names a seed that crashes or differs, and makes its list small. */
-#include "conformance/random.h"
-#include "conformance/random_story.h"
+#include "conformance/random/random.h"
+#include "conformance/random/story.h"
 #include "unit/support/libomp_leaks.h"
 #include <signal.h>
 #include <unistd.h>
@@ -93,7 +93,7 @@ TEST(test_names_what_fails) {
   assert_non_null(strstr(text, "# seed 5 on openmp: killed by Aborted\n"
                                "# again: random_lists --backend openmp --seed 5 "));
   assert_non_null(strstr(text, "# as small as it could be made: killed by Aborted\n"));
-  assert_non_null(strstr(text, "#include \"random_program.h\""));
+  assert_non_null(strstr(text, "#include \"conformance/random/program.h\""));
   assert_non_null(strstr(text, "NULL, 0,")); /* of its list nothing is needed */
   assert_non_null(strstr(text, "  return finish();\n}\n")); /* it is a whole program all the same */
   random_watch(NULL, differ);

@@ -1,6 +1,6 @@
 /* Makes a story that fails smaller, as long as it fails: deeds left out, lines and blocks left out, blocks unwrapped,
  * unused slots left out. */
-#include "random_story.h"
+#include "story.h"
 #include <string.h>
 #include <time.h>
 

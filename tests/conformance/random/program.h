@@ -2,7 +2,7 @@
  * the contract wants. main ends with `return finish();`: 0, if all was right. */
 #ifndef RANDOM_PROGRAM_H
 #define RANDOM_PROGRAM_H
-#include "random_kernels.h"
+#include "kernels.h"
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -24,7 +24,7 @@ static inline void must(gk_result result, const char *what) {
   exit(2);
 }
 
-/* Of tests/device, where that is linked with the program; as random_main.c has it. */
+/* Of tests/device, where that is linked with the program; as main.c has it. */
 void awkward_register(void) __attribute__((weak));
 void awkward_seed(uint64_t seed) __attribute__((weak));
 

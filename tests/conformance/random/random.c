@@ -1,8 +1,8 @@
 /* Runs stories, in a child process: if it crashes or hangs, the parent knows at which seed. The parent itself opens no
  * device, so that it may fork as often as shrinking wants. */
 #include "random.h"
-#include "random_story.h"
-#include "stay.h"
+#include "story.h"
+#include "conformance/stay.h"
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "random_world.h"
+#include "world.h"
 #include "random.h"
 #include <stdarg.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* Writes a story from a seed. Lists are right by construction: a section writes only to its own groups of memory, every
  * loop throws dice for its flag at the end of its body or has a bound, and counts stay within the memory there is,
  * except in stories of `counts`. */
-#include "random_kernels.h"
-#include "random_story.h"
+#include "kernels.h"
+#include "story.h"
 #include <stdio.h>
 #include <string.h>
 

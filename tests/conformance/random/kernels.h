@@ -4,7 +4,7 @@
 #ifndef RANDOM_KERNELS_H
 #define RANDOM_KERNELS_H
 #include "gk_kernel.h"
-#include "stay.h"
+#include "conformance/stay.h"
 #include <semaphore.h>
 #undef GK_THIS_SOURCE
 #define GK_THIS_SOURCE random_kernels

@@ -1,6 +1,6 @@
 /* A story on a backend and on the reference, deed by deed. The reference goes first: it knows whether a launch ends in
  * time, and whether it comes to the place where the host is to cancel. */
-#include "random_world.h"
+#include "world.h"
 
 enum { MAX_PENDING = 6, MAX_YIELDS = 60 };
 

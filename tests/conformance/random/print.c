@@ -1,7 +1,7 @@
 /* A story as a C program. Lists are printed from the story; what the host does, and what must come of it, is written
  * down while the story runs, so that what was printed was done. */
-#include "random_kernels.h"
-#include "random_story.h"
+#include "kernels.h"
+#include "story.h"
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -153,9 +153,9 @@ recorder *recorder_open(FILE *to, const story *s, const char *backend) {
   if (!r) return NULL;
   *r = (recorder){to, backend};
   bool awkward = strcmp(backend, "awkward") == 0;
-  fprintf(to, "/* Random list of seed %llu: cc -D_GNU_SOURCE -Iinclude -Itests/conformance %sTHIS.c %sbuild/libgk.a "
-              "-fopenmp -lm -ldl */\n#define SEED %lluu\n#include \"random_program.h\"\n",
-          (unsigned long long)s->seed, awkward ? "-Itests -Icommon " : "",
+  fprintf(to, "/* Random list of seed %llu: cc -D_GNU_SOURCE -Iinclude -Itests %sTHIS.c %sbuild/libgk.a "
+              "-fopenmp -lm -ldl */\n#define SEED %lluu\n#include \"conformance/random/program.h\"\n",
+          (unsigned long long)s->seed, awkward ? "-Icommon " : "",
           awkward ? "tests/device/awkward.c tests/device/far_tasks.c tests/device/queue.c " : "",
           (unsigned long long)s->seed);
   for (uint32_t k = 0; k < s->list_count; ++k)

@@ -1,9 +1,9 @@
 /* A story's list as it lies on a backend and on the reference: memory, numbers, and what the host does with them. */
 #ifndef RANDOM_WORLD_H
 #define RANDOM_WORLD_H
-#include "random_kernels.h"
-#include "compare.h"
-#include "random_story.h"
+#include "kernels.h"
+#include "conformance/compare.h"
+#include "story.h"
 
 enum { CELL_BYTES = 4 * 64, MAX_RETIRED = MAX_DEEDS };
 

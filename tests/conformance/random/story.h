@@ -122,11 +122,11 @@ static inline char kind_of(const char *name) {
   return name[0] == 'L' ? name[3] : name[0];
 }
 
-void story_write(story *s, uint64_t seed);               /* random_write.c */
-verdict story_run(story *s, gk_device *device, tally *t, recorder *record); /* random_run.c */
-void story_shrink(story *s, bool (*fails)(void *user, story *s), void *user); /* random_shrink.c */
+void story_write(story *s, uint64_t seed);               /* write.c */
+verdict story_run(story *s, gk_device *device, tally *t, recorder *record); /* run.c */
+void story_shrink(story *s, bool (*fails)(void *user, story *s), void *user); /* shrink.c */
 
-/* random_print.c */
+/* print.c */
 recorder *recorder_open(FILE *to, const story *s, const char *backend);
 void recorder_close(recorder *r);
 void recorder_finish(FILE *to); /* the program's end, where a recorder didn't come to it */
