@@ -219,6 +219,7 @@ static const wrong wrongs[] = {
     WRONG("argument-type", 0, "its argument N takes GK_I32, but slot 1 (X)", GK_INCLUDE(part, 0, X, Y, X)),
     WRONG("argument-element", 0, "elements of type float, but slot 7 (F) has int32_t", RUN(add, X, F)),
     WRONG("argument-element", 0, "elements of type float4, but slot 1 (X) has float", RUN(float_4, X)),
+    WRONG("argument-element", 0, "elements of type float4, but slot 5 (B) has body", RUN(float_4, B)),
     WRONG("argument-element", 0, "its argument of has elements of type body, but slot 1 (X) has float",
           RUN(fall, Y, X)),
     WRONG("argument-element", 0, "its argument X has elements of type float, but slot 7 (F)", GK_INCLUDE(part, 0, F)),
