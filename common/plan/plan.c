@@ -2,6 +2,7 @@
 #include "base/error.h"
 #include "base/name.h"
 #include "base/registry.h"
+#include "base/sort.h"
 #include "plan/node.h"
 #include <stdio.h>
 #include <string.h>
@@ -226,24 +227,8 @@ static void write_runs(const maker *make, gk_plan_run *runs) {
   }
 }
 
-/* A heap sort, since qsort may allocate memory without the allocator hook. */
-static void sort_labels(const gk_node *nodes, uint32_t *order, uint32_t count) {
-  for (uint32_t half = count / 2, end = count; end > 1;) {
-    if (half > 0) {
-      --half;
-    } else {
-      uint32_t largest = order[0];
-      order[0] = order[--end];
-      order[end] = largest;
-    }
-    for (uint32_t at = half, child; (child = 2 * at + 1) < end; at = child) {
-      if (child + 1 < end && nodes[order[child]].label < nodes[order[child + 1]].label) ++child;
-      if (nodes[order[at]].label >= nodes[order[child]].label) break;
-      uint32_t moved = order[at];
-      order[at] = order[child];
-      order[child] = moved;
-    }
-  }
+static bool label_is_less(const void *nodes, uint32_t a, uint32_t b) {
+  return ((const gk_node *)nodes)[a].label < ((const gk_node *)nodes)[b].label;
 }
 
 static gk_result write_plan(maker *make, gki_arena *arena) {
@@ -269,7 +254,7 @@ static gk_result write_plan(maker *make, gki_arena *arena) {
   if (!runs) return gki_fail_memory("the runs of a plan", plan->run_count * sizeof *runs);
   write_runs(make, runs);
   if (plan->checkpoint_count) memcpy(by_label, make->checkpoints, plan->checkpoint_count * sizeof *by_label);
-  sort_labels(make->nodes, by_label, plan->checkpoint_count);
+  gki_sort(by_label, plan->checkpoint_count, label_is_less, make->nodes);
   plan->nodes = make->nodes;
   plan->runs = runs;
   plan->args = make->args;

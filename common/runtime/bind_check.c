@@ -1,5 +1,6 @@
 /* Whether a launch may run with the values bound to a graph's slots. The result holds until the next bind. */
 #include "runtime/bind_check.h"
+#include "base/sort.h"
 #include "check/overlap.h"
 #include "plan/node.h"
 #include "runtime/memory.h"
@@ -140,7 +141,8 @@ static uintptr_t end_of(const gk_graph *graph, uint32_t slot) {
 
 /* ---- slots by address -------------------------------------------------------------------------------------------- */
 
-static bool lies_before(const gk_graph *graph, uint32_t a, uint32_t b) {
+static bool lies_before(const void *user, uint32_t a, uint32_t b) {
+  const gk_graph *graph = user;
   uintptr_t at_a = (uintptr_t)graph->slots[a].value.ptr, at_b = (uintptr_t)graph->slots[b].value.ptr;
   return at_a != at_b ? at_a < at_b : a < b;
 }
@@ -158,30 +160,10 @@ static bool sort_few(const gk_graph *graph, uint32_t *order) {
   return true;
 }
 
-/* A heap sort, because qsort allocates memory behind the allocator hook. */
-static void sort_all(const gk_graph *graph, uint32_t *order) {
-  uint32_t half = graph->pointer_count / 2, end = graph->pointer_count;
-  while (end > 1) {
-    uint32_t at = 0, child, slot;
-    if (half > 0) {
-      slot = order[at = --half];
-    } else {
-      slot = order[--end];
-      order[end] = order[0];
-    }
-    for (; (child = 2 * at + 1) < end; at = child) {
-      if (child + 1 < end && lies_before(graph, order[child], order[child + 1])) ++child;
-      if (!lies_before(graph, slot, order[child])) break;
-      order[at] = order[child];
-    }
-    order[at] = slot;
-  }
-}
-
 /* Once slots are sorted by address, all slots between two that share memory share it, too. */
 static gk_result refuse_overlap(gk_graph *graph, const char *call) {
   uint32_t *order = graph->by_address;
-  if (!sort_few(graph, order)) sort_all(graph, order);
+  if (!sort_few(graph, order)) gki_sort(order, graph->pointer_count, lies_before, graph);
   for (uint32_t k = 0; k < graph->pointer_count; ++k)
     for (uint32_t j = k + 1; j < graph->pointer_count; ++j) {
       uint32_t a = order[k], b = order[j];
