@@ -1,52 +1,12 @@
-/* How gk handles answers that the simulated driver never gives. An open device gets a driver with entries of the test's
- * own. */
+/* How gk handles answers that the simulated driver never gives. */
 #include "cuda/pool.h"
-#include "runtime/device.h"
-#include "cuda/device.h"
 #include "cuda/kernels.h"
 #include "base/error.h"
-#include "lists.h"
-
-static gki_cuda_device *native;
-static const gki_cuda_driver *right;
-static gki_cuda_driver odd; /* the device's driver from setup on: `right` with the entries that a test replaces */
-
-static int unexpected; /* a test can't end within an entry: gk holds locks there */
-static void expect(bool right_one) { unexpected += !right_one; }
+#include "odd.h"
 
 static CUresult answered; /* by entries that are asked to */
-static int failing;       /* so many calls more */
 static CUstream sent_on;  /* where something is under way that wasn't waited for; NULL: nowhere */
 static const int *locked_page;
-static bool fails_now(void) { return failing > 0 && failing-- > 0; }
-
-static int setup_odd(void **state) {
-  unexpected = failing = 0;
-  sent_on = NULL;
-  locked_page = NULL;
-  if (setup_in_mode(state) != 0) return -1;
-  native = ((gk_device *)*state)->state;
-  right = native->driver;
-  odd = *right;
-  native->driver = &odd;
-  return 0;
-}
-
-static int teardown_odd(void **state) {
-  odd = *right;
-  if (unexpected) fprintf(stderr, "the driver was asked for the wrong thing, %d times\n", unexpected);
-  return teardown_cuda(state) || unexpected ? -1 : 0;
-}
-
-#define ODD(test) DEVICE_TEST(test, setup_odd, teardown_odd)
-#define ODD_IN_MODES(test) DEVICE_TEST_ON("native gated", test, setup_odd, teardown_odd)
-
-/* An entry that does `first`, then what the right one does. */
-#define BEFORE(name, entry, parameters, arguments, first) \
-  static CUresult name parameters { \
-    first; \
-    return right->entry arguments; \
-  }
 
 static CUresult refuse_graph(CUgraphExec *exec, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS *parameters) {
   return fails_now() ? answered : right->cuGraphInstantiateWithParams(exec, graph, parameters);
@@ -105,6 +65,8 @@ static CUresult alloc_dirty(void **memory, size_t bytes, unsigned int flags) {
 }
 
 static void watch_streams(void) {
+  sent_on = NULL;
+  locked_page = NULL;
   odd.cuMemcpyHtoDAsync = send;
   odd.cuGraphUpload = upload;
   odd.cuMemcpyDtoHAsync = copy_out;
@@ -426,58 +388,6 @@ ODD(test_launch_that_is_neither_marked_nor_waited_for) {
   }
   discard(stream);
   discard(context);
-}
-
-/* gk's streams don't wait for the default stream. Captures of other code forbid calls to other threads. */
-static int streams, captures;
-static void expect_flags(int *count, unsigned flags, unsigned wanted) {
-  ++*count;
-  expect(flags == wanted);
-}
-BEFORE(create_stream, cuStreamCreate, (CUstream *stream, unsigned int flags), (stream, flags),
-       expect_flags(&streams, flags, CU_STREAM_NON_BLOCKING))
-BEFORE(begin_capture, cuStreamBeginCapture, (CUstream stream, CUstreamCaptureMode mode), (stream, mode),
-       expect_flags(&captures, mode, CU_STREAM_CAPTURE_MODE_RELAXED))
-BEFORE(begin_capture_into, cuStreamBeginCaptureToGraph,
-       (CUstream stream, CUgraph graph, const CUgraphNode *before, const CUgraphEdgeData *edges, size_t count,
-        CUstreamCaptureMode mode), (stream, graph, before, edges, count, mode),
-       expect_flags(&captures, mode, CU_STREAM_CAPTURE_MODE_RELAXED))
-
-static CUgraphNodeType odd_type;
-static CUresult say_type(CUgraphNode node, CUgraphNodeType *type) {
-  const CUresult result = right->cuGraphNodeGetType(node, type);
-  if (result == CUDA_SUCCESS) *type = odd_type;
-  return result;
-}
-
-LIST(nothing, GK_CALL(do_nothing, A));
-LIST(filling, GK_CALL(fill_bytes, X, BYTE));
-
-ODD_IN_MODES(test_captures_are_relaxed) {
-  int *x = int_on(device, 0);
-  for (int into_whole = 0; into_whole < 2; ++into_whole) {
-    streams = captures = 0;
-    odd.cuStreamCreate = create_stream;
-    odd.cuStreamBeginCapture = begin_capture;
-    odd.cuStreamBeginCaptureToGraph = begin_capture_into;
-    odd_type = CU_GRAPH_NODE_TYPE_CONDITIONAL; /* as if it had recorded a node that child graphs can't hold */
-    if (into_whole) odd.cuGraphNodeGetType = say_type;
-    run_to_end(NEW_GRAPH(device, into_whole ? &filling : &nothing, mode_bits, {X, x}), 0);
-    assert_int_equal(streams, 1);
-    assert_int_equal(captures, 1 + into_whole);
-    odd = *right;
-  }
-  assert_int_equal(int_at(device, x), 0x03030303);
-}
-
-/* Drivers before 12.3 can't record into a graph that exists. */
-ODD(test_no_capture_into_a_graph) {
-  gk_graph *graph = NEW_GRAPH(device, &filling, GK_HOST_GATED, {X, int_on(device, 0)});
-  odd_type = CU_GRAPH_NODE_TYPE_MEM_ALLOC;
-  odd.cuGraphNodeGetType = say_type;
-  odd.cuStreamBeginCaptureToGraph = NULL;
-  assert_fails(GK_ERROR_UNSUPPORTED, "task 0 (fill_bytes) recorded an allocation (give the library a workspace of its "
-               "own), which drivers before CUDA 12.3 can't put into a larger graph", waited_for(graph, 0));
 }
 
 static int most_threads, blocks_at_once;

@@ -1,9 +1,8 @@
-/* Nodes that library calls recorded, found in graphs that a program makes itself. Another cuGraphNodeGetType adds kinds
- * of nodes that no capture of the simulated driver has. */
+/* How library calls are recorded, and nodes that they recorded, found in graphs that a program makes itself. Another
+ * cuGraphNodeGetType adds kinds of nodes that no capture of the simulated driver has. */
 #include "cuda/record.h"
 #include "base/memory.h"
-#include "unit/support/runtime_kernels.h"
-#include "graphs.h"
+#include "odd.h"
 
 static int on_host;
 static void count_on_host(void *data) { ++*(int *)data; }
@@ -46,12 +45,12 @@ TEST_ON_CUDA(test_unfit_in_a_child) {
   assert_string_equal(what, "a host function");
   RIGHT(gki_cuda_find_unfit(driver, outer, false, &what));
   assert_null(what);
-  gki_cuda_driver odd = *driver;
-  odd.cuGraphNodeGetType = say_kind;
+  gki_cuda_driver other = *driver;
+  other.cuGraphNodeGetType = say_kind;
   for (size_t k = 0; k < GK_COUNT(kinds); ++k) /* of the innermost one */
     for (int in_body = 0; in_body < 2; ++in_body) {
       kind = kinds[k].type;
-      RIGHT(gki_cuda_find_unfit(&odd, outer, in_body, &what));
+      RIGHT(gki_cuda_find_unfit(&other, outer, in_body, &what));
       const char *wanted = in_body || kinds[k].nowhere ? kinds[k].what : NULL;
       if (!what != !wanted || (what && strcmp(what, wanted) != 0)) fail_msg("kind %d: %s", (int)kind, what);
     }
@@ -98,6 +97,58 @@ TEST_ON_CUDA(test_recorded_is_found_once) {
   RIGHT(gki_cuda_find_recorded(driver, &child, 1, stops_at, &inside[0], &found)); /* there, too */
   assert_int_equal(found.count, ALL + 2 - 1); /* and now at the beginning */
   gk_host_free(found.nodes);
+}
+
+/* gk's streams don't wait for the default stream. Captures of other code forbid calls to other threads. */
+static int streams, captures;
+static void expect_flags(int *count, unsigned flags, unsigned wanted) {
+  ++*count;
+  expect(flags == wanted);
+}
+BEFORE(create_stream, cuStreamCreate, (CUstream *stream, unsigned int flags), (stream, flags),
+       expect_flags(&streams, flags, CU_STREAM_NON_BLOCKING))
+BEFORE(begin_capture, cuStreamBeginCapture, (CUstream stream, CUstreamCaptureMode mode), (stream, mode),
+       expect_flags(&captures, mode, CU_STREAM_CAPTURE_MODE_RELAXED))
+BEFORE(begin_capture_into, cuStreamBeginCaptureToGraph,
+       (CUstream stream, CUgraph graph, const CUgraphNode *before, const CUgraphEdgeData *edges, size_t count,
+        CUstreamCaptureMode mode), (stream, graph, before, edges, count, mode),
+       expect_flags(&captures, mode, CU_STREAM_CAPTURE_MODE_RELAXED))
+
+static CUgraphNodeType odd_type;
+static CUresult say_type(CUgraphNode node, CUgraphNodeType *type) {
+  const CUresult result = right->cuGraphNodeGetType(node, type);
+  if (result == CUDA_SUCCESS) *type = odd_type;
+  return result;
+}
+
+LIST(nothing, GK_CALL(do_nothing, A));
+LIST(filling, GK_CALL(fill_bytes, X, BYTE));
+
+ODD_IN_MODES(test_captures_are_relaxed) {
+  int *x = int_on(device, 0);
+  for (int into_whole = 0; into_whole < 2; ++into_whole) {
+    streams = captures = 0;
+    odd.cuStreamCreate = create_stream;
+    odd.cuStreamBeginCapture = begin_capture;
+    odd.cuStreamBeginCaptureToGraph = begin_capture_into;
+    odd_type = CU_GRAPH_NODE_TYPE_CONDITIONAL; /* as if it had recorded a node that child graphs can't hold */
+    if (into_whole) odd.cuGraphNodeGetType = say_type;
+    run_to_end(NEW_GRAPH(device, into_whole ? &filling : &nothing, mode_bits, {X, x}), 0);
+    assert_int_equal(streams, 1);
+    assert_int_equal(captures, 1 + into_whole);
+    odd = *right;
+  }
+  assert_int_equal(int_at(device, x), 0x03030303);
+}
+
+/* Drivers before 12.3 can't record into a graph that exists. */
+ODD(test_no_capture_into_a_graph) {
+  gk_graph *graph = NEW_GRAPH(device, &filling, GK_HOST_GATED, {X, int_on(device, 0)});
+  odd_type = CU_GRAPH_NODE_TYPE_MEM_ALLOC;
+  odd.cuGraphNodeGetType = say_type;
+  odd.cuStreamBeginCaptureToGraph = NULL;
+  assert_fails(GK_ERROR_UNSUPPORTED, "task 0 (fill_bytes) recorded an allocation (give the library a workspace of its "
+               "own), which drivers before CUDA 12.3 can't put into a larger graph", waited_for(graph, 0));
 }
 
 int main(UNUSED int count, char **words) { return run_on_simgpu(words); }
