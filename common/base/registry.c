@@ -55,9 +55,16 @@ bool gki_backend_is_planned(const char *name) {
   return place->backend != NULL;
 }
 
+static bool has_handwritten_code(const gk_kernel *kernel) {
+  const gki_code_place *place = gki_code_places;
+  while (place->backend && !*(const gk_code *const *)((const char *)kernel + place->at)) ++place;
+  return place->backend != NULL;
+}
+
 const gk_code *gki_backend_code(const gk_backend *backend, const gk_kernel *kernel) {
   if (backend) return backend->code ? backend->code(kernel, NULL) : NULL;
   const gk_code *code = NULL;
+  if (!has_handwritten_code(kernel)) return NULL; /* few kernels have it, and each backend takes a lock */
   for (size_t k = 0; !code && (backend = gk_backend_at(k)); ++k) code = gki_backend_code(backend, kernel);
   return code;
 }

@@ -1,6 +1,7 @@
 /* A list as a tree: its nodes, runs and names; the list isn't needed afterwards; work and memory grow with the list. */
 #include "plan/plan.h"
 #include "base/error.h"
+#include "unit/support/spare_backend.h"
 #include "unit/support/own_memory.h"
 #include "unit/support/sample_list.h"
 #include "unit/support/work.h"
@@ -309,8 +310,16 @@ static const gk_code *code_for_hip(const gk_kernel *of, const char **beyond) {
   return of->hip;
 }
 
-/* Of each backend its own code counts; for none, that of any in the library. */
+static int asked_in_vain;
+static const gk_code *count_questions(const gk_kernel *of, UNUSED const char **beyond) {
+  asked_in_vain += !of->cuda && !of->hip;
+  return NULL;
+}
+
+/* Of each backend its own code counts; for none, that of any in the library. No backend is asked about kernels without
+ * handwritten code, since finding the backends takes locks. */
 TEST(test_handwritten) {
+  static const gk_backend asking = SPARE(spare_open, .name = "counting", .run = spare_run, .code = count_questions);
   static const gk_code code = {.text = "f"};
   static const gk_kernel none = {.name = "none"}, cuda = {.name = "cuda", .cuda = &code},
                          hip = {.name = "hip", .hip = &code};
@@ -319,6 +328,7 @@ TEST(test_handwritten) {
   static const gk_backend plain = {.name = "plain"}, with_code = {.name = "with code", .code = code_for_hip};
   const struct { const gk_backend *backend; bool cuda, hip; } cases[] = {
     {&plain, false, false}, {&with_code, false, true}, {NULL, true, false}};
+  assert_ok(gk_backend_register(&asking));
   for (size_t k = 0; k < GK_COUNT(cases); ++k) {
     gki_blocks blocks;
     gki_planned planned;
@@ -330,6 +340,7 @@ TEST(test_handwritten) {
     gki_plan_free(&planned);
     gki_blocks_free(&blocks);
   }
+  assert_int_equal(asked_in_vain, 0);
 }
 
 TEST(test_linear) {
