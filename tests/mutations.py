@@ -359,10 +359,9 @@ def main():
         tap.case(mutation.name, problem)
         if caught:
             (by_contract if caught[1] else by_others).setdefault(area_of(mutation), []).append(mutation.name)
-    if options.write:
-        known = {mutation.name for mutation in read_tables()[0]}
-        CAUGHT.write_text(json.dumps({name: test for name, test in programs.caught.items() if name in known}, indent=0,
-                                     sort_keys=True) + "\n")
+        if options.write:  # after each: a long run may be stopped
+            CAUGHT.write_text(json.dumps({name: test for name, test in programs.caught.items() if name in changes},
+                                         indent=0, sort_keys=True) + "\n")
     for area in sorted({area_of(mutation) for mutation in mutations}):
         others = by_others.get(area, [])
         print(f"# {area}: {len(by_contract.get(area, []))} caught by conformance and random lists, {len(others)} by "
