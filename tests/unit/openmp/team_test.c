@@ -196,33 +196,24 @@ TEST(test_signals_of_threads) {
   for (size_t k = 0; k < GK_COUNT(own); ++k) assert_false(sigismember(&of_thread, own[k]));
 }
 
-/* The program blocks a signal to wait for it, after gk's threads were started: one that takes it ends the process. */
-static void child_signals(bool of_team) {
+/* The program blocks a signal to wait for it, after the team was started: a thread that takes it ends the process. */
+static void child_signals(void) {
   sigset_t term;
   int came = 0;
-  world w;
-  gk_device *device = NULL;
-  if (of_team) {
-    world_begin(&w, &sum_list, 3, SHARE_ALL);
-    (void)sum_up(&w, ITEMS_MAX);
-    assert_int_equal(w.device.team.limit, 3);
-  } else {
-    assert_int_equal(gk_device_open(&(gk_device_desc){.backend = "openmp"}, &device), GK_OK);
-  }
+  WORLD(w, &sum_list, 3, SHARE_ALL);
+  (void)sum_up(&w, ITEMS_MAX);
+  assert_int_equal(w.device.team.limit, 3);
   sigemptyset(&term);
   sigaddset(&term, SIGTERM);
   assert_int_equal(pthread_sigmask(SIG_BLOCK, &term, NULL), 0);
   assert_int_equal(kill(getpid(), SIGTERM), 0);
   assert_int_equal(sigwait(&term, &came), 0);
   assert_int_equal(came, SIGTERM);
-  gk_device_close(device);
-  if (of_team) world_end(&w);
 }
 
 TEST(test_signals_of_program) {
   needs_threads(3);
-  run_child("signals of worker", NULL);
-  run_child("signals of team", NULL);
+  run_child("signals", NULL);
 }
 
 enum { PLENTY = 1 << 30 };
@@ -299,6 +290,6 @@ int main(int argc, char **argv) {
   if (argc == 1) return run_all_tests();
   if (strcmp(argv[1], "small") == 0) child_small_tasks();
   else if (strcmp(argv[1], "limit") == 0) child_thread_limit();
-  else child_signals(strcmp(argv[1], "signals of team") == 0);
+  else child_signals();
   return 0;
 }

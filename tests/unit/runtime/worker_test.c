@@ -1,6 +1,7 @@
 #include "runtime/worker.h"
 #include "unit/support/runtime.h"
 #include <sched.h>
+#include <signal.h>
 #include <time.h>
 
 typedef struct step {
@@ -75,6 +76,25 @@ ON_WORKER(job_queues_behind_a_running_one) {
   gki_worker_run(worker, &ran.job);
   assert_true(atomic_load(&handed.job.done));
   for (int k = 0; k < 3; ++k) assert_int_equal(order[k], k + 1);
+}
+
+typedef struct mask_job { gki_job job; sigset_t mask; } mask_job;
+static void read_mask(gki_job *job) { pthread_sigmask(SIG_BLOCK, NULL, &((mask_job *)job)->mask); }
+
+/* A program that blocks SIGTERM to wait for it must get it, also if it started the worker before. A job asks for the
+ * mask: before its first job, the thread may still have the signals blocked that starting a thread blocks. */
+TEST(worker_takes_none_of_the_programs_signals) {
+  sigset_t none, before;
+  gki_worker worker;
+  mask_job asked = {.job.run = read_mask};
+  sigemptyset(&none);
+  pthread_sigmask(SIG_SETMASK, &none, &before);
+  assert_int_equal(gki_worker_start(&worker), GK_OK);
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  gki_worker_post(&worker, &asked.job);
+  gki_worker_stop(&worker);
+  assert_true(sigismember(&asked.mask, SIGTERM));
+  assert_false(sigismember(&asked.mask, SIGSEGV));
 }
 
 static void *run_held(void *at) {
