@@ -6,6 +6,7 @@
 #include "check/races.h"
 #include "check/slots.h"
 #include "check/task.h"
+#include "list/line_name.h"
 #include <stdio.h>
 #include <string.h>
 

@@ -1,6 +1,7 @@
 #include "check/report.h"
 #include "base/error.h"
 #include "base/name.h"
+#include "list/line_name.h"
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>

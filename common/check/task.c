@@ -4,6 +4,8 @@
 #include "base/name.h"
 #include "base/registry.h"
 #include "check/kernel.h"
+#include "list/line_name.h"
+#include "list/measure.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

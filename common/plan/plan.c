@@ -3,6 +3,7 @@
 #include "base/name.h"
 #include "base/registry.h"
 #include "base/sort.h"
+#include "list/line_name.h"
 #include "plan/node.h"
 #include <stdio.h>
 #include <string.h>

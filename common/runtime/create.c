@@ -7,6 +7,7 @@
 #include "base/trace.h"
 #include "base/within.h"
 #include "check/check.h"
+#include "list/line_name.h"
 #include "runtime/bind.h"
 #include "runtime/launch.h"
 #include "runtime/status.h"

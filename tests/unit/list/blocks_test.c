@@ -1,6 +1,7 @@
 /* Lists written out and their blocks matched: what every later stage takes for granted. */
 #include "unit/support/runtime.h"
 #include "list/blocks.h"
+#include "list/line_name.h"
 
 enum { X = 1, Y, N, F };
 static const gk_slot_desc table[] = {

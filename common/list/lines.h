@@ -1,0 +1,76 @@
+/* A list as read: its lines and inclusions. Every file of this folder shares these structs. */
+#ifndef GKI_LIST_LINES_H
+#define GKI_LIST_LINES_H
+#include "list/problems.h"
+
+#define GKI_NONE UINT32_MAX
+enum {
+  GKI_MAX_LINES = 1 << 24, /* of a list as composed; it holds for inclusions and composed slots as well */
+  GKI_MAX_SLOT = 65535,
+};
+
+/* A line of the list as composed. A LIST task has no line of its own; the tasks that it includes have. */
+typedef struct gki_line {
+  const gk_task *task;
+  uint32_t inclusion; /* index of the inclusion that it comes from */
+  uint32_t source;    /* index in the user's list: the line's own, or that of the LIST task at top level */
+  uint32_t parent;    /* line of the block around; GKI_NONE: top level. An ELSE is in its IF, and what follows it is in
+                       * the ELSE; an END has the parent of what it closes */
+  uint32_t mate;      /* of an opening line: its END. ELSE: the END it shares. END: the line it closes (of an IF with
+                       * ELSE: the IF). GKI_NONE: of any other line, or if it is missing */
+  uint32_t otherwise; /* IF: its ELSE. ELSE: its IF. GKI_NONE: none */
+} gki_line;
+
+/* A list at one of the places where it is included; [0] is the user's own. */
+typedef struct gki_inclusion {
+  const gk_list *list;   /* NULL: it can't be read (none given, another ABI, arrays missing), and counts as empty */
+  const gk_task *at;     /* its LIST task; NULL for [0] */
+  const char *name;      /* before its own slots' names: "contacts", nested "outer.inner"; "" for [0] */
+  const uint32_t *ranks; /* of slot number s, up to slot_max: its place in the list's table, from 1; 0: not in there */
+  uint32_t slot_max;     /* the largest slot number */
+  uint32_t slot_base;    /* slot_map[slot_base + place - 1]: the composed slot; 0: the argument for it is unknown */
+  uint32_t arg_count;    /* the task gives that many of the table's first slots */
+  uint32_t around;       /* the enclosing inclusion; itself for [0] */
+  uint32_t source;       /* as in gki_line; GKI_NONE for [0] */
+  uint32_t index;        /* of `at` in the enclosing list */
+  uint32_t begin;        /* the line before which it begins */
+  uint32_t first;        /* the first inclusion of the same list; it may be this one */
+  int64_t label_offset;  /* added to its labels */
+} gki_inclusion;
+
+typedef struct gki_blocks {
+  gki_arena arena;           /* holds everything below */
+  gki_line *lines;
+  uint32_t line_count;
+  gki_inclusion *inclusions; /* in the order in which they begin */
+  uint32_t inclusion_count;
+  uint32_t *slot_map;        /* see gki_inclusion */
+  gk_slot_desc *slots;       /* composed: [0] unused; the user's own keep their numbers; GK_NO_TYPE: a number that the
+                              * table leaves out. Names of included ones are written out as "contacts.N" */
+  uint32_t slot_count;
+  uint32_t max_depth;        /* the nesting of blocks, as composed */
+  gki_problem fault;         /* after GK_ERROR_INVALID: the problem */
+  size_t fault_task;         /* and its task; SIZE_MAX: no particular one */
+  char fault_message[768];
+} gki_blocks;
+
+/* Whether a line of that op opens a block that an END closes. */
+static inline bool gki_op_opens(gk_op op) {
+  switch (op) {
+  case GK_OP_DO_WHILE: case GK_OP_WHILE: case GK_OP_IF: case GK_OP_SWITCH: case GK_OP_CASE:
+  case GK_OP_CHECKPOINT: case GK_OP_PARALLEL: case GK_OP_SECTION: return true;
+  default: return false;
+  }
+}
+
+/* The number of a task's args: up to the first 0. */
+static inline uint32_t gki_arg_count(const gk_task *task) {
+  uint32_t count = 0;
+  while (count < GK_MAX_ARGS && task->args[count]) ++count;
+  return count;
+}
+
+static inline bool gki_list_is_readable(const gk_list *list) {
+  return list && list->abi == GK_ABI && (list->tasks || !list->task_count) && (list->slots || !list->slot_count);
+}
+#endif
