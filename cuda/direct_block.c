@@ -1,13 +1,13 @@
 /* Single loops and branches in callers' graphs: conditional nodes, and the kernels that decide for them. They work on
  * every device with conditional nodes, whatever its quirks: a kernel sets the handle of the node right behind it, or is
  * the last in a loop's body and sets the loop's handle. */
-#include "gk_cuda.h"
-#include "base/cancel.h"
 #include "base/error.h"
 #include "base/lifetime.h"
+#include "base/thread_cancel.h"
 #include "cuda/backend.h"
 #include "cuda/direct.h"
 #include "cuda/memory.h"
+#include "gk_cuda.h"
 #include "plan/node.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -107,14 +107,14 @@ gk_result gk_cuda_begin(gk_device *of, gk_op op, const int32_t *flag, uint32_t m
   if (result == GK_OK) result = gki_cuda_refuse_into("gk_cuda_begin", into, after, count);
   if (result == GK_OK) result = gki_cuda_refuse_conditional(device, "gk_cuda_begin");
   if (result != GK_OK) return result;
-  const int cancel = gki_cancel_hold();
+  const int cancel_state = gki_thread_cancel_disable();
   result = gki_cuda_enter(device);
   if (result == GK_OK) {
     result = begin(device, op, flag, max_iterations, into, after, count, block);
     gki_cuda_leave(device);
   }
   result = gki_cuda_detect_loss(device, result);
-  gki_cancel_let_go(cancel);
+  gki_thread_cancel_restore(cancel_state);
   if (result == GK_OK) block->reserved[3] = (uintptr_t)device;
   else *block = (gk_cuda_block){0};
   return result;
@@ -209,14 +209,14 @@ gk_result gk_cuda_end(gk_device *of, gk_cuda_block *block) {
     return gk_fail(GK_ERROR_INVALID, "gk_cuda_end: the block wasn't begun, or was completed before");
   if (block->reserved[3] != (uintptr_t)device)
     return gk_fail(GK_ERROR_INVALID, "gk_cuda_end: the block was begun with another device; give that one");
-  const int cancel = gki_cancel_hold();
+  const int cancel_state = gki_thread_cancel_disable();
   gk_result result = gki_cuda_enter(device);
   if (result == GK_OK) {
     result = end(device, block);
     gki_cuda_leave(device);
   }
   result = gki_cuda_detect_loss(device, result);
-  gki_cancel_let_go(cancel);
+  gki_thread_cancel_restore(cancel_state);
   if (result == GK_OK) block->reserved[3] = 0;
   return result;
 }

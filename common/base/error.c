@@ -1,5 +1,5 @@
 #include "base/error.h"
-#include "base/cancel.h"
+#include "base/thread_cancel.h"
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -107,7 +107,7 @@ static gk_log_level level_named(const char *text) {
 /* A sink mustn't call gk. If it calls gk_set_log anyway, that takes effect at once and doesn't wait for sinks, because
  * it would wait for itself. */
 void gk_set_log(gk_log_level level, gk_log_sink sink, void *user) {
-  const int cancel = gki_cancel_hold();
+  const int cancel_state = gki_thread_cancel_disable();
   pthread_mutex_lock(&log_lock);
   while (log_changes && !is_in_sink) pthread_cond_wait(&log_changed, &log_lock);
   atomic_store_explicit(&log_level, (int)level, memory_order_relaxed);
@@ -122,7 +122,7 @@ void gk_set_log(gk_log_level level, gk_log_sink sink, void *user) {
     pthread_cond_broadcast(&log_changed);
   }
   pthread_mutex_unlock(&log_lock);
-  gki_cancel_let_go(cancel);
+  gki_thread_cancel_restore(cancel_state);
 }
 
 void gki_log_forked(void) {
@@ -147,7 +147,7 @@ static int level_now(void) {
 }
 
 static void say(gk_log_level level, const char *line) {
-  const int cancel = gki_cancel_hold();
+  const int cancel_state = gki_thread_cancel_disable();
   const bool is_nested = is_in_sink;
   pthread_mutex_lock(&log_lock);
   const gk_log_sink sink = log_sink;
@@ -163,7 +163,7 @@ static void say(gk_log_level level, const char *line) {
   if (in_sink[turn] > 0 && --in_sink[turn] == 0) /* already 0 in a child that the sink forked */
     pthread_cond_broadcast(&log_changed);
   pthread_mutex_unlock(&log_lock);
-  gki_cancel_let_go(cancel);
+  gki_thread_cancel_restore(cancel_state);
 }
 
 bool gki_log_enabled(gk_log_level level) { return level != GK_LOG_NONE && (int)level <= level_now(); }

@@ -1,6 +1,6 @@
 #include "base/memory.h"
-#include "base/cancel.h"
 #include "base/error.h"
+#include "base/thread_cancel.h"
 #include <stdalign.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -29,25 +29,25 @@ void gki_memory_drop(void) { atomic_fetch_sub(&holders, 1); }
 
 /* The allocator may write into a file, and its callers hold locks and graphs. */
 void *gk_host_alloc(size_t bytes) {
-  const int cancel = gki_cancel_hold();
+  const int cancel_state = gki_thread_cancel_disable();
   void *memory = hook.alloc(hook.user, bytes ? bytes : 1);
-  gki_cancel_let_go(cancel);
+  gki_thread_cancel_restore(cancel_state);
   if (memory) memset(memory, 0, bytes);
   return memory;
 }
 
 void *gki_resize(void *memory, size_t bytes) {
-  const int cancel = gki_cancel_hold();
+  const int cancel_state = gki_thread_cancel_disable();
   void *resized = hook.resize(hook.user, memory, bytes ? bytes : 1);
-  gki_cancel_let_go(cancel);
+  gki_thread_cancel_restore(cancel_state);
   return resized;
 }
 
 void gk_host_free(void *memory) {
   if (!memory) return;
-  const int cancel = gki_cancel_hold();
+  const int cancel_state = gki_thread_cancel_disable();
   hook.free(hook.user, memory);
-  gki_cancel_let_go(cancel);
+  gki_thread_cancel_restore(cancel_state);
 }
 
 void *gki_array(size_t count, size_t element_bytes, const char *what) {

@@ -1,8 +1,8 @@
 #include "base/registry.h"
-#include "base/cancel.h"
 #include "base/error.h"
 #include "base/fork.h"
 #include "base/memory.h"
+#include "base/thread_cancel.h"
 #include <dlfcn.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -157,9 +157,9 @@ static gk_result load_module(const char *path) {
 gk_result gk_backend_load(const char *path) {
   gki_begin();
   if (!path || !path[0]) return gk_fail(GK_ERROR_INVALID, "gk_backend_load: no path was given");
-  const int cancel = gki_cancel_hold();
+  const int cancel_state = gki_thread_cancel_disable();
   const gk_result result = load_module(path);
-  gki_cancel_let_go(cancel);
+  gki_thread_cancel_restore(cancel_state);
   return result;
 }
 
@@ -191,8 +191,8 @@ static void load_listed(void) {
 
 void gki_modules_load(void) {
   if (is_loading) return; /* a module may open a device while it is loaded; it finds the backends loaded so far */
-  const int cancel = gki_cancel_hold();
+  const int cancel_state = gki_thread_cancel_disable();
   pthread_once(&once, load_listed);
-  gki_cancel_let_go(cancel);
+  gki_thread_cancel_restore(cancel_state);
 }
 const char *gki_modules_problem(void) { return problems; }

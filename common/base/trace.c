@@ -8,7 +8,7 @@ void gki_trace_begin_run(const gk_plan *plan, uint32_t run) {
 }
 
 #ifdef GK_NVTX
-#include "base/cancel.h"
+#include "base/thread_cancel.h"
 #include <nvtx3/nvToolsExt.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -52,15 +52,15 @@ void gki_trace_push(uint64_t number, const char *format, ...) {
   va_start(args, format);
   const nvtxEventAttributes_t event = event_of(number, name, format, args);
   va_end(args);
-  const int cancel = gki_cancel_hold();
+  const int cancel_state = gki_thread_cancel_disable();
   nvtxDomainRangePushEx(gki_listener, &event);
-  gki_cancel_let_go(cancel);
+  gki_thread_cancel_restore(cancel_state);
 }
 
 void gki_trace_pop(void) {
-  const int cancel = gki_cancel_hold();
+  const int cancel_state = gki_thread_cancel_disable();
   nvtxDomainRangePop(gki_listener);
-  gki_cancel_let_go(cancel);
+  gki_thread_cancel_restore(cancel_state);
 }
 
 void gki_trace_put(uint64_t number, const char *format, ...) {
@@ -69,9 +69,9 @@ void gki_trace_put(uint64_t number, const char *format, ...) {
   va_start(args, format);
   const nvtxEventAttributes_t event = event_of(number, name, format, args);
   va_end(args);
-  const int cancel = gki_cancel_hold();
+  const int cancel_state = gki_thread_cancel_disable();
   nvtxDomainMarkEx(gki_listener, &event);
-  gki_cancel_let_go(cancel);
+  gki_thread_cancel_restore(cancel_state);
 }
 
 bool gki_trace_describe(const char **why) {

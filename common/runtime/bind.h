@@ -3,6 +3,16 @@
 #define GKI_RUNTIME_BIND_H
 #include "runtime/graph.h"
 
-gk_result gki_slots_make(gk_graph *graph); /* from the plan: values, owned memory */
-void gki_slots_free(gk_graph *graph);      /* owned memory */
+enum { GKI_FAILED_BYTES = 1024 }; /* of gk_graph.failed_message */
+
+/* The slot's description if it has one of the types (1 << gk_type); otherwise NULL and the message. */
+const gk_slot_desc *gki_slot_find(const gk_graph *graph, gk_slot slot, const char *call, uint32_t types);
+
+/* Binds memory to a slot of type GK_PTR. */
+gk_result gki_slot_bind_memory(gk_graph *graph, uint32_t slot, void *memory);
+void gki_slot_mark_changed(gk_graph *graph, uint32_t slot); /* the next launch sends its value */
+
+/* Keeps a failure until the next launch reports it, or a successful bind of the slot removes it. Only the first failure
+ * keeps its message. */
+void gki_slot_keep_failure(gk_graph *graph, uint32_t slot, gk_result result);
 #endif

@@ -1,15 +1,16 @@
 #include "runtime/create.h"
-#include "base/cancel.h"
 #include "base/error.h"
 #include "base/fork.h"
 #include "base/lifetime.h"
 #include "base/registry.h"
+#include "base/thread_cancel.h"
 #include "base/trace.h"
 #include "base/within.h"
 #include "check/check.h"
 #include "list/line_name.h"
-#include "runtime/bind.h"
 #include "runtime/launch.h"
+#include "runtime/resize.h"
+#include "runtime/slots.h"
 #include "runtime/status.h"
 #include "runtime/wait.h"
 #include <sched.h>
@@ -82,7 +83,7 @@ void gk_graph_destroy(gk_graph *graph) {
   if (!graph || gki_lifetime_check(graph, "gk_graph_destroy") != GK_OK) return;
   const bool is_here = graph->device && graph->forks == gki_forks; /* a forked process doesn't run the parent's jobs */
   if (is_here && gki_refuse_within(&graph->device->worker, "gk_graph_destroy") != GK_OK) return;
-  const int cancel = gki_cancel_hold();
+  const int cancel_state = gki_thread_cancel_disable();
   gki_lifetime_end(graph, "graph", graph->planned.plan.name, "destroyed");
   unlink_graph(graph);
   detach(graph);
@@ -93,7 +94,7 @@ void gk_graph_destroy(gk_graph *graph) {
   gki_plan_free(&graph->planned);
   gk_host_free(graph);
   gki_memory_drop();
-  gki_cancel_let_go(cancel);
+  gki_thread_cancel_restore(cancel_state);
 }
 
 static gk_result lower_by(gk_graph *graph, const gk_lower_into *into, void *const *code) {
@@ -179,11 +180,11 @@ static gk_result create(gk_device *device, const gk_list *list, uint32_t bits, c
   graph->forks = gki_forks;
   graph->external = into != NULL;
   graph->arm_call = into ? into->arm : NULL;
-  const int cancel = gki_cancel_hold();
+  const int cancel_state = gki_thread_cancel_disable();
   gki_trace_begin(0, "create %s", list && list->abi == GK_ABI ? gki_list_name(list) : "what is no list");
   gk_result result = make(graph, list, bits, into);
   gki_trace_end();
-  gki_cancel_let_go(cancel);
+  gki_thread_cancel_restore(cancel_state);
   if (result != GK_OK) {
     gk_graph_destroy(graph);
     return result;

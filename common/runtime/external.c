@@ -1,5 +1,5 @@
-#include "base/cancel.h"
 #include "base/error.h"
+#include "base/thread_cancel.h"
 #include "base/trace.h"
 #include "runtime/graph.h"
 #include "runtime/launch.h"
@@ -14,9 +14,9 @@ static gk_result arm_now(gk_graph *graph, const char *call, int32_t label,
   if (result != GK_OK) return result;
   if (atomic_exchange(&graph->resend_slots, false)) gki_launch_send_all(launch);
   gki_launch_log(launch);
-  const int cancel = gki_cancel_hold();
+  const int cancel_state = gki_thread_cancel_disable();
   result = arm(graph->state, &launch->args, data);
-  gki_cancel_let_go(cancel);
+  gki_thread_cancel_restore(cancel_state);
   if (result != GK_OK) {
     atomic_store(&graph->resend_slots, true);
     return result;
@@ -58,9 +58,9 @@ gk_result gk_graph_disarm(gk_graph *graph, const char *backend, const char *call
   const uint64_t before = atomic_load_explicit(&graph->launched, memory_order_relaxed);
   uint64_t launched = before;
   result = refuse_inside(graph, backend, call);
-  const int cancel = gki_cancel_hold();
+  const int cancel_state = gki_thread_cancel_disable();
   if (result == GK_OK) result = disarm(graph->state, graph->retired, &launched);
-  gki_cancel_let_go(cancel);
+  gki_thread_cancel_restore(cancel_state);
   if (launched != before) {
     atomic_store_explicit(&graph->launched, launched, memory_order_relaxed);
     atomic_store(&graph->resend_slots, true);

@@ -1,6 +1,6 @@
-#include "base/cancel.h"
 #include "base/error.h"
 #include "base/registry.h"
+#include "base/thread_cancel.h"
 #include "base/trace.h"
 #include "kernel/cache.h"
 #include "runtime/device.h"
@@ -65,7 +65,7 @@ static void report_environments(listener *to) {
 gk_result gk_facts(gk_fact_visit visit, void *user) {
   gk_result result = refuse_null("gk_facts", visit);
   if (result != GK_OK) return result;
-  const int cancel = gki_cancel_hold();
+  const int cancel_state = gki_thread_cancel_disable();
   gki_modules_load();
   gki_begin();
   Dl_info here;
@@ -90,7 +90,7 @@ gk_result gk_facts(gk_fact_visit visit, void *user) {
   for (size_t k = 0; k < GK_COUNT(variables); ++k)
     report(visit, user, "environment", variables[k].name, secure_getenv(variables[k].name), variables[k].what);
   report_environments(&(listener){visit, user});
-  gki_cancel_let_go(cancel);
+  gki_thread_cancel_restore(cancel_state);
   return GK_OK;
 }
 
@@ -99,9 +99,9 @@ gk_result gk_backend_facts(const gk_backend *backend, gk_fact_visit visit, void 
   if (result != GK_OK) return result;
   if (!backend) return gk_fail(GK_ERROR_INVALID, "gk_backend_facts: there is no backend (NULL)");
   const gk_fact_source *source = source_of(backend);
-  const int cancel = gki_cancel_hold();
+  const int cancel_state = gki_thread_cancel_disable();
   if (source && source->of_backend) source->of_backend(pass_on, &(listener){visit, user});
-  gki_cancel_let_go(cancel);
+  gki_thread_cancel_restore(cancel_state);
   return GK_OK;
 }
 
@@ -110,8 +110,8 @@ gk_result gk_device_facts(const gk_device *device, gk_fact_visit visit, void *us
   if (result == GK_OK) result = gki_device_refuse(device, "gk_device_facts");
   if (result != GK_OK) return result;
   const gk_fact_source *source = source_of(device->backend);
-  const int cancel = gki_cancel_hold();
+  const int cancel_state = gki_thread_cancel_disable();
   if (source && source->of_device) source->of_device(device->state, pass_on, &(listener){visit, user});
-  gki_cancel_let_go(cancel);
+  gki_thread_cancel_restore(cancel_state);
   return GK_OK;
 }

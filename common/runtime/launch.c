@@ -1,10 +1,10 @@
 /* Launching. Each launch has its place in the graph's queue, so nothing is allocated. Only a launch on a stream may
  * wait: for the launch before it. */
 #include "runtime/launch.h"
-#include "base/cancel.h"
 #include "base/error.h"
 #include "base/lifetime.h"
 #include "base/registry.h"
+#include "base/thread_cancel.h"
 #include "base/trace.h"
 #include "runtime/bind_check.h"
 #include "runtime/host_gated.h"
@@ -163,9 +163,9 @@ static gk_result refuse_behind_others(gk_graph *graph, const char *call, uint64_
 
 /* Runs a launch on the caller's thread. If it fails at once, it doesn't count. */
 static gk_result launch_here(gk_graph *graph, gki_launch *launch, uint64_t before) {
-  const int cancel = gki_cancel_hold();
+  const int cancel_state = gki_thread_cancel_disable();
   run_launch(&launch->job);
-  gki_cancel_let_go(cancel);
+  gki_thread_cancel_restore(cancel_state);
   if (launch->result == GK_OK) return GK_OK;
   atomic_store_explicit(&graph->launched, before, memory_order_relaxed);
   return gki_fail_with(launch->result, launch->message);

@@ -1,8 +1,8 @@
 /* A device's blocks of memory: allocated, found again by address, copied in the order of the device's work. */
 #include "runtime/memory.h"
-#include "base/cancel.h"
 #include "base/error.h"
 #include "base/registry.h"
+#include "base/thread_cancel.h"
 #include "base/trace.h"
 #include "runtime/worker.h"
 #include <string.h>
@@ -113,11 +113,11 @@ static gk_result alloc(gk_device *device, size_t bytes, gk_memory kind, const vo
 }
 
 gk_result gki_device_alloc(gk_device *device, size_t bytes, gk_memory kind, const void *owner, void **given) {
-  const int cancel = gki_cancel_hold();
+  const int cancel_state = gki_thread_cancel_disable();
   gki_trace_begin(bytes, "allocate");
   const gk_result result = alloc(device, bytes, kind, owner, given);
   gki_trace_end();
-  gki_cancel_let_go(cancel);
+  gki_thread_cancel_restore(cancel_state);
   return result;
 }
 
@@ -136,11 +136,11 @@ static gk_result own(gk_device *device, void *state, const void *from, size_t ke
 
 gk_result gki_device_own(gk_device *device, void *state, const void *from, size_t kept, size_t bytes,
                          const void *owner, void **given) {
-  const int cancel = gki_cancel_hold();
+  const int cancel_state = gki_thread_cancel_disable();
   gki_trace_begin(bytes, "allocate");
   const gk_result result = own(device, state, from, kept, bytes, owner, given);
   gki_trace_end();
-  gki_cancel_let_go(cancel);
+  gki_thread_cancel_restore(cancel_state);
   return result;
 }
 
@@ -177,12 +177,12 @@ bool gki_device_free(gk_device *device, void *memory, const void *owner, bool di
   pthread_mutex_unlock(&device->lock);
   if (!known) return false;
   memory_job job = {.job.run = run_free, .device = device, .to = memory};
-  const int cancel = gki_cancel_hold();
+  const int cancel_state = gki_thread_cancel_disable();
   gki_trace_begin(0, "free");
   if (disowns) device->backend->disown(device->state, memory);
   else gki_worker_run(&device->worker, &job.job);
   gki_trace_end();
-  gki_cancel_let_go(cancel);
+  gki_thread_cancel_restore(cancel_state);
   return true;
 }
 

@@ -1,7 +1,7 @@
-#include "base/cancel.h"
 #include "base/error.h"
 #include "base/lifetime.h"
 #include "base/registry.h"
+#include "base/thread_cancel.h"
 #include "base/trace.h"
 #include "base/within.h"
 #include "runtime/create.h"
@@ -81,7 +81,7 @@ static const char *reason_of(const gk_backend *backend) {
 }
 
 static gk_result open_one(const gk_backend *backend, const gk_device_desc *desc, gk_device **opened) {
-  const int cancel = gki_cancel_hold();
+  const int cancel_state = gki_thread_cancel_disable();
   gki_trace_listen();
   gki_trace_begin(0, "open %s %d", backend->name, desc->ordinal);
   gki_attempt_begin();
@@ -89,7 +89,7 @@ static gk_result open_one(const gk_backend *backend, const gk_device_desc *desc,
   gki_attempt_end();
   if (result != GK_OK) name_backend(backend, result);
   gki_trace_end();
-  gki_cancel_let_go(cancel);
+  gki_thread_cancel_restore(cancel_state);
   return result;
 }
 
@@ -195,7 +195,7 @@ void gk_device_close(gk_device *device) {
   gki_begin();
   if (!device || gki_lifetime_check(device, "gk_device_close") != GK_OK) return;
   if (device->forks == gki_forks && gki_refuse_within(&device->worker, "gk_device_close") != GK_OK) return;
-  const int cancel = gki_cancel_hold();
+  const int cancel_state = gki_thread_cancel_disable();
   gki_lifetime_end(device, "device", device->info.name, "closed");
   gki_graphs_detach(device);
   end_backend(device);
@@ -204,7 +204,7 @@ void gk_device_close(gk_device *device) {
   gk_host_free(device->state);
   gk_host_free(device);
   gki_memory_drop();
-  gki_cancel_let_go(cancel);
+  gki_thread_cancel_restore(cancel_state);
 }
 
 const gk_device_info *gk_device_describe(const gk_device *device) {
@@ -240,11 +240,11 @@ gk_result gk_device_list(gk_device_visit visit, void *user) {
   gki_begin();
   if (!visit)
     return gk_fail(GK_ERROR_INVALID, "gk_device_list: `visit` is NULL; give a function that gets the devices");
-  const int cancel = gki_cancel_hold();
+  const int cancel_state = gki_thread_cancel_disable();
   gki_modules_load();
   const gk_backend *backend;
   gk_result result = GK_OK;
   for (size_t k = 0; result == GK_OK && (backend = gk_backend_at(k)); ++k) result = list_devices(backend, visit, user);
-  gki_cancel_let_go(cancel);
+  gki_thread_cancel_restore(cancel_state);
   return result;
 }

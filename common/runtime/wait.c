@@ -1,9 +1,10 @@
 #include "runtime/wait.h"
-#include "base/cancel.h"
 #include "base/error.h"
 #include "base/lifetime.h"
 #include "base/registry.h"
+#include "base/thread_cancel.h"
 #include "base/trace.h"
+#include "runtime/cancel.h"
 #include "runtime/status.h"
 #include <string.h>
 
@@ -58,9 +59,9 @@ typedef enum retire_result { RETIRED, PENDING, CANT_ASK } retire_result;
 /* For a started native launch: asks its backend whether it has ended, or waits until it has. */
 static retire_result query_launch(gk_graph *graph, gki_launch *launch, bool block) {
   gki_begin();
-  const int cancel = gki_cancel_hold();
+  const int cancel_state = gki_thread_cancel_disable();
   launch->result = graph->device->backend->wait(graph->state, block, &launch->record);
-  gki_cancel_let_go(cancel);
+  gki_thread_cancel_restore(cancel_state);
   if (launch->result == GK_ERROR_BUSY) { /* gk can't ask now; the launch's state is unknown */
     gk_fail(GK_ERROR_BUSY, "backend %s can't be asked now and didn't say why", graph->device->backend->name);
     launch->result = GK_OK;
@@ -148,46 +149,6 @@ static gk_result finish(gk_graph *graph, const char *call, bool block, const gk_
 gk_result gk_wait(gk_graph *graph, const gk_status **status) { return finish(graph, "gk_wait", true, status); }
 gk_result gk_poll(gk_graph *graph, const gk_status **status) { return finish(graph, "gk_poll", false, status); }
 
-/* ---- stopping ---------------------------------------------------------------------------------------------------- */
-
-/* A launch that has ended doesn't read the cancel flag any more, and the next launch clears it first. So it may be set
- * without a check. */
-static gk_result cancel_all(gk_graph *graph) {
-  const gk_backend *backend = graph->device->backend;
-  for (uint32_t k = 0; k < graph->depth; ++k) __atomic_store_n(&graph->queue[k].cancel, 1, __ATOMIC_RELAXED);
-  if (graph->mode != GK_MODE_NATIVE || !backend->cancel) return GK_OK;
-  return gki_answer(backend, "cancel", backend->cancel(graph->state));
-}
-
-static gk_result cancel_open(gk_graph *graph) {
-  const gk_backend *backend = graph->device->backend;
-  if (graph->mode == GK_MODE_NATIVE && !backend->cancel)
-    return gk_fail(GK_ERROR_UNSUPPORTED, "gk_cancel: backend %s can't stop a launch", backend->name);
-  gki_trace_mark(0, "cancel %s", graph->planned.plan.name);
-  const int cancel = gki_cancel_hold();
-  const gk_result result = cancel_all(graph);
-  gki_cancel_let_go(cancel);
-  if (result == GK_OK) return GK_OK;
-  return gk_fail(result, "gk_cancel: backend %s couldn't cancel and didn't say why", backend->name);
-}
-
-gk_result gk_cancel(gk_graph *graph) {
-  gki_begin();
-  if (!graph) return gk_fail(GK_ERROR_INVALID, "gk_cancel: there is no graph (NULL)");
-  if (gki_lifetime_check(graph, "gk_cancel") != GK_OK) return GK_ERROR_INVALID;
-  if (graph->forks != gki_forks) return gki_refuse_forked("gk_cancel", "the device of graph", graph->planned.plan.name);
-  if (!(graph->planned.plan.bits & GK_CANCELLABLE))
-    return gk_fail(GK_ERROR_UNSUPPORTED,
-                   "gk_cancel: graph %s was created without GK_CANCELLABLE; create it with that bit",
-                   graph->planned.plan.name);
-  atomic_fetch_add(&graph->cancelling, 1); /* the device isn't closed from here on */
-  gk_result result = GK_OK;
-  if (atomic_load(&graph->stoppable) && atomic_load_explicit(&graph->launched, memory_order_relaxed))
-    result = cancel_open(graph);
-  atomic_fetch_sub(&graph->cancelling, 1);
-  return result;
-}
-
 bool gki_launches_over(gk_graph *graph) {
   return gki_launches_retire(graph, atomic_load_explicit(&graph->launched, memory_order_relaxed), false) == GK_OK;
 }
@@ -200,6 +161,6 @@ void gki_launches_wait_sent(gk_graph *graph) {
 void gki_launches_end(gk_graph *graph) {
   uint64_t launched = atomic_load_explicit(&graph->launched, memory_order_relaxed);
   if (graph->retired == launched) return;
-  cancel_all(graph);
+  gki_launches_cancel(graph);
   wait_for(graph, launched);
 }

@@ -1,8 +1,8 @@
 #include "runtime/worker.h"
-#include "base/cancel.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/thread.h"
+#include "base/thread_cancel.h"
 #include "base/within.h"
 #include <sched.h>
 #include <string.h>
@@ -132,7 +132,7 @@ static bool run_here(gki_worker *worker, gki_job *job) {
 }
 
 void gki_worker_run(gki_worker *worker, gki_job *job) {
-  const int cancel = gki_cancel_hold();
+  const int cancel_state = gki_thread_cancel_disable();
   atomic_store_explicit(&job->done, false, memory_order_relaxed);
   pthread_mutex_lock(&worker->lock);
   if (!run_here(worker, job)) {
@@ -141,16 +141,16 @@ void gki_worker_run(gki_worker *worker, gki_job *job) {
       pthread_cond_wait(&worker->finished, &worker->lock);
   }
   pthread_mutex_unlock(&worker->lock);
-  gki_cancel_let_go(cancel);
+  gki_thread_cancel_restore(cancel_state);
 }
 
 void gki_worker_run_or_post(gki_worker *worker, gki_job *job) {
-  const int cancel = gki_cancel_hold();
+  const int cancel_state = gki_thread_cancel_disable();
   atomic_store_explicit(&job->done, false, memory_order_relaxed);
   pthread_mutex_lock(&worker->lock);
   if (!run_here(worker, job)) append(worker, job);
   pthread_mutex_unlock(&worker->lock);
-  gki_cancel_let_go(cancel);
+  gki_thread_cancel_restore(cancel_state);
 }
 
 static bool is_done(const gki_job *job) { return atomic_load_explicit(&job->done, memory_order_acquire); }
@@ -163,9 +163,9 @@ void gki_worker_wait(gki_worker *worker, gki_job *job) {
     for (const uint64_t ends = now + AWAKE_NS; now && now < ends && !is_done(job);) now = yield_core(worker, now);
   }
   if (is_done(job)) return;
-  const int cancel = gki_cancel_hold();
+  const int cancel_state = gki_thread_cancel_disable();
   pthread_mutex_lock(&worker->lock);
   while (!atomic_load_explicit(&job->done, memory_order_relaxed)) pthread_cond_wait(&worker->finished, &worker->lock);
   pthread_mutex_unlock(&worker->lock);
-  gki_cancel_let_go(cancel);
+  gki_thread_cancel_restore(cancel_state);
 }

@@ -1,0 +1,108 @@
+/* Makes a graph's slots: their first values, and how the tasks use each. */
+#include "runtime/slots.h"
+#include "base/error.h"
+#include "plan/node.h"
+#include "runtime/bind.h"
+#include "runtime/resize.h"
+
+static void note_use(gk_graph *graph, uint32_t slot, uint32_t alignment) {
+  if (!slot) return;
+  graph->slots[slot].used = true;
+  if (graph->slots[slot].alignment < alignment) graph->slots[slot].alignment = alignment;
+}
+
+static bool writes(const gk_node *node, uint32_t arg) {
+  if (node->op == GK_OP_COPY || node->op == GK_OP_FILL) return arg == 0;
+  return node->op == GK_OP_CALL || node->kernel->params[arg].access > GK_ACCESS_IN;
+}
+
+static void note_reach(gk_graph *graph, uint32_t slot, uint32_t node, size_t bytes) {
+  gki_bound *bound = &graph->slots[slot];
+  if (graph->planned.plan.slots[slot].type != GK_PTR || bytes <= bound->reach) return;
+  bound->reach = bytes;
+  bound->reached_by = node;
+}
+
+/* Notes the memory that a task touches regardless of its kernel: flags, counts read on the device, and one element of a
+ * copy or fill, at their offsets. */
+static void note_node(gk_graph *graph, uint32_t at) {
+  const gk_plan *plan = &graph->planned.plan;
+  const gk_node *node = &plan->nodes[at];
+  bool kernel = node->op == GK_OP_KERNEL, transfers = node->op == GK_OP_COPY || node->op == GK_OP_FILL;
+  note_use(graph, node->flag, sizeof(int32_t));
+  note_reach(graph, node->flag, at, (size_t)node->offset + sizeof(int32_t));
+  for (uint32_t d = 0; d < 3; ++d) {
+    note_use(graph, node->items[d], sizeof(int32_t));
+    note_reach(graph, node->items[d], at, (kernel && d == 0 ? node->offset : 0) + sizeof(int32_t));
+  }
+  for (uint32_t a = 0; a < node->arg_count; ++a) {
+    uint32_t slot = plan->args[node->args + a];
+    note_use(graph, slot, gki_argument_alignment(node, a));
+    graph->slots[slot].written = graph->slots[slot].written || writes(node, a);
+    uint32_t unit = plan->slots[plan->args[node->args]].element_bytes;
+    size_t offset = a ? node->from_offset : node->offset;
+    if (transfers && !node->items[0]) note_reach(graph, slot, at, offset + (unit ? unit : 1));
+  }
+}
+
+/* Notes the slots whose capacity a launch must know: those of copies and fills of a number of elements. */
+static gk_result find_measured(gk_graph *graph) {
+  const gk_plan *plan = &graph->planned.plan;
+  graph->measured = gki_arena_alloc(&graph->arena, plan->slot_count, sizeof *graph->measured);
+  if (!graph->measured) return gki_fail_memory("a graph's slots", plan->slot_count * sizeof *graph->measured);
+  for (uint32_t k = 0; k < plan->node_count; ++k) {
+    const gk_node *node = &plan->nodes[k];
+    const bool counted = (node->op == GK_OP_COPY || node->op == GK_OP_FILL) && node->items[0];
+    for (uint32_t a = node->args; counted && a < node->args + node->arg_count; ++a) {
+      gki_bound *bound = &graph->slots[plan->args[a]];
+      if (!bound->measured) graph->measured[graph->measured_count++] = plan->args[a];
+      bound->measured = true;
+    }
+  }
+  return GK_OK;
+}
+
+static gk_result lay_out_bytes(gk_graph *graph) {
+  const gk_plan *plan = &graph->planned.plan;
+  size_t total = 0;
+  for (uint32_t k = 1; k < plan->slot_count; ++k) {
+    if (plan->slots[k].type != GK_BYTES) continue;
+    graph->slots[k].bytes_at = total;
+    size_t bytes = plan->slots[k].element_bytes;
+    total += (bytes + GKI_STRUCT_ALIGNMENT - 1) / GKI_STRUCT_ALIGNMENT * GKI_STRUCT_ALIGNMENT;
+  }
+  graph->bytes_size = total;
+  graph->bytes = gki_arena_alloc_aligned(&graph->arena, total, GKI_STRUCT_ALIGNMENT);
+  if (!graph->bytes) return gki_fail_memory("the structs bound to slots", total);
+  for (uint32_t k = 1; k < plan->slot_count; ++k) {
+    if (plan->slots[k].type != GK_BYTES) continue;
+    graph->slots[k].value.ptr = graph->bytes + graph->slots[k].bytes_at;
+    graph->slots[k].capacity = plan->slots[k].element_bytes;
+  }
+  return GK_OK;
+}
+
+gk_result gki_slots_make(gk_graph *graph) {
+  const gk_plan *plan = &graph->planned.plan;
+  graph->slots = gki_arena_alloc(&graph->arena, plan->slot_count, sizeof *graph->slots);
+  graph->changed = gki_arena_alloc(&graph->arena, plan->slot_count, sizeof *graph->changed);
+  graph->by_address = gki_arena_alloc(&graph->arena, plan->slot_count, sizeof *graph->by_address);
+  graph->failed_message = gki_array(GKI_FAILED_BYTES, 1, "messages of a graph");
+  if (!graph->slots || !graph->changed || !graph->by_address)
+    return gki_fail_memory("a graph's slots", plan->slot_count * sizeof *graph->slots);
+  if (!graph->failed_message) return GK_ERROR_MEMORY;
+  for (uint32_t k = 0; k < plan->node_count; ++k) note_node(graph, k);
+  gk_result result = lay_out_bytes(graph);
+  if (result == GK_OK) result = find_measured(graph);
+  for (uint32_t k = 1; k < plan->slot_count && result == GK_OK; ++k) {
+    const gk_slot_desc *desc = &plan->slots[k];
+    if (desc->type == GK_PTR && graph->slots[k].used) graph->by_address[graph->pointer_count++] = k;
+    if (desc->bits & GK_HAS_VALUE) {
+      graph->slots[k].value = desc->value;
+      graph->slots[k].bound = true;
+    }
+    gki_slot_mark_changed(graph, k);
+    if (desc->count > 0) result = gki_slot_resize(graph, "gk_graph_create", k, desc->count);
+  }
+  return result;
+}
