@@ -422,7 +422,7 @@ PACKAGES = [
     ("libc6-dev-arm64-cross", "more", lambda: Path("/usr/aarch64-linux-gnu/include/stdio.h").exists()),
     ("python3-venv", "peers", lambda: output(sys.executable, "-c", "import ensurepip") is not None),
     ("mesa-vulkan-drivers", "peers", has_vulkan),
-    ("python3-matplotlib", "plots", lambda: output("/usr/bin/python3", "-c", "import matplotlib") is not None or
+    ("python3-matplotlib", "plots more", lambda: output("/usr/bin/python3", "-c", "import matplotlib") is not None or
      output(sys.executable, "-c", "import matplotlib") is not None),
     ("clang-tidy", "full", lambda: shutil.which("clang-tidy")),
 ]

@@ -60,6 +60,7 @@ SCRIPTS = [
     ("aarch64", ["tests/repo/aarch64.py"], False),
     ("bench", ["tests/bench.py"], PLAIN),
     ("bench pages", ["tests/repo/bench_pages.py"], False),
+    ("bench compare", ["tests/repo/bench_compare.py"], False),
     ("costs", ["tests/repo/costs.py"], False),
     ("quoted figures", ["tests/repo/quoted.py"], False),
     ("peers", ["tests/repo/peers.py"], PLAIN),
