@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Each benchmark, with --quick: every arm runs once and is right, the JSON has them all, and so has the page that is
-written from it. The runner: on figures that are known, and on a wrong result. bench/tools/run.py: as it is called."""
+"""Each benchmark, with --quick: every variant runs once and is right, and the JSON and the page written from it have
+them all. The runner: on figures that are known, and on a wrong result. bench/tools/run.py: as it is called."""
 import argparse
 import json
 import os
@@ -25,8 +25,8 @@ NVML = "build/tests/bench/nvml/libnvidia-ml.so.1"
 
 def wrong(report):
     """What is wrong in a program's JSON, or None."""
-    arms = [(table["what"], arm) for table in report["tables"] for arm in table["arms"]]
-    bad = [f"{what}: {arm['name']}" for what, arm in arms if "missing" not in arm and arm["correct"] is not True]
+    variants = [(table["what"], variant) for table in report["tables"] for variant in table["variants"]]
+    bad = [f"{what}: {one['name']}" for what, one in variants if "missing" not in one and one["correct"] is not True]
     if bad or report["wrong"]:
         return "wrong results: " + "; ".join(bad)
     if "floor" not in report:
@@ -34,7 +34,8 @@ def wrong(report):
     floors = [table["floor"]["times"] for table in report["tables"] if "floor" in table]
     if "device" in report and any(times < 1 for times in floors):
         return f"floors are so many kernels, launches or round trips: {floors}"
-    return None if len(arms) > 1 and report["quick"] else "there should be arms to compare, and it should be quick"
+    several = len(variants) > 1 and report["quick"]
+    return None if several else "there should be several variants, and it should be quick"
 
 
 def run(program, folder):
@@ -94,7 +95,7 @@ def device_described(folder):
             return f"the device: {said}"
         if not said["toolkit"].startswith("NVRTC ") or said["multiprocessors"] != "4":
             return f"the toolkit: {said}"
-        if len(report["floor"]["arms"]) != 4 or report["tables"][0]["floor"]["times"] != 1:
+        if len(report["floor"]["variants"]) != 4 or report["tables"][0]["floor"]["times"] != 1:
             return f"the floor: {report['floor']}"
     return None
 
@@ -107,14 +108,14 @@ def relaunch_missing(folder):
     if trouble:
         return trouble
     for table in json.loads(out.read_text())["tables"]:
-        missing = {arm["name"]: arm["missing"] for arm in table["arms"] if "missing" in arm}
+        missing = {variant["name"]: variant["missing"] for variant in table["variants"] if "missing" in variant}
         if missing != {"a graph that launches itself from the device": "the driver has no linker for device code"}:
             return f"{table['what']}: missing are {missing}"
     return None
 
 
 def shown(folder):
-    """Whether the page has every arm, peers, and what isn't there."""
+    """Whether the page has every variant, peers, and what isn't there."""
     peers = {"rounds": 1, "started": "", "commit": "", "peers": [
         {"peer": "warp", "version": "1", "rows": [
             {"table": "F1", "what": "one more task n=1", "unit": "ns", "how": "one thread", "median": 3.0, "p5": 2.0,
@@ -130,8 +131,8 @@ def shown(folder):
     if trouble:
         return trouble
     page = (Path(folder) / "README.md").read_text()
-    wanted = {arm["name"] for path in Path(folder).glob("*.json") for table in
-              json.loads(path.read_text()).get("tables", []) for arm in table["arms"]}
+    wanted = {variant["name"] for path in Path(folder).glob("*.json") for table in
+              json.loads(path.read_text()).get("tables", []) for variant in table["variants"]}
     wanted |= {"isn't installed", "it has none", "0.50 | 0.40, 0.60 |  | 0.25 | missed"}
     absent = [name for name in wanted if name not in page]
     return "the page lacks " + "; ".join(absent) if absent else None
@@ -181,11 +182,11 @@ def misused(folder):
 
 
 def counterparts(folder):
-    """Whether programs have the arms that peers are held against."""
-    def lacks(program, *arm):
-        return run_peers.our_figure(json.loads((Path(folder) / f"{program}.json").read_text()), *arm) is None
-    absent = [key for key, (program, arm) in run_peers.OURS.items() if lacks(program, *key, arm)]
-    return f"without an arm of ours: {absent}" if absent else None
+    """Whether programs have the variants that peers are held against."""
+    def lacks(program, *variant):
+        return run_peers.our_figure(json.loads((Path(folder) / f"{program}.json").read_text()), *variant) is None
+    absent = [key for key, (program, variant) in run_peers.OURS.items() if lacks(program, *key, variant)]
+    return f"without a variant of ours: {absent}" if absent else None
 
 
 def known_figures(folder):
@@ -197,25 +198,25 @@ def known_figures(folder):
     found = [(ratio["against"], round(ratio["median"], 6), ratio["verdict"]) for ratio in known["ratios"]]
     if found != [("two", 3, "met"), ("three", 0.666667, "missed"), ("", 3, "met")]:
         return f"ratios: {found}"
-    if known["question"] != 'is "arithmetic" right?' or known["arms"][0]["median"] != 6:
+    if known["question"] != 'is "arithmetic" right?' or known["variants"][0]["median"] != 6:
         return f"the table: {known}"
-    if [arm["correct"] for arm in wrong_table["arms"]] != [True, False] or report["wrong"] != 1:
+    if [variant["correct"] for variant in wrong_table["variants"]] != [True, False] or report["wrong"] != 1:
         return "the wrong result isn't in the JSON"
     found = [(ratio["against"], ratio["median"], ratio["verdict"]) for ratio in missing["ratios"]]
     if found != [("three", 2, "met"), ("", None, "none"), ("six", None, "none"),
                  ("less than nothing", None, "none")]:
-        return f"ratios where an arm is missing: {found}"
-    if missing["arms"][2] != {"name": "nobody", "missing": "there is none"} or missing["arms"][1]["x"] != 3:
-        return f"arms where one is missing: {missing['arms']}"
+        return f"ratios where a variant is missing: {found}"
+    if missing["variants"][2] != {"name": "nobody", "missing": "there is none"} or missing["variants"][1]["x"] != 3:
+        return f"variants where one is missing: {missing['variants']}"
     found = [(ratio["against"], ratio["median"], ratio["verdict"]) for ratio in grows["ratios"]]
     if found != [("one", 1.5, "missed"), ("three", -2.66667, "met"), ("one", None, "missed")]:
         return f"ratios of what one more takes: {found}"
     found = [(ratio["median"], ratio["p5"], ratio["p95"], ratio["verdict"]) for ratio in wavers["ratios"]]
     if found != [(1, -1, 10, "lost"), (1, -1, 10, "met")]:
         return f"what wavers: {found}"
-    if grows["along"] != "things" or [arm["x"] for arm in grows["arms"]] != [0, 1, 3, 4]:
+    if grows["along"] != "things" or [variant["x"] for variant in grows["variants"]] != [0, 1, 3, 4]:
         return f"what grows: {grows}"
-    floor = [(arm["name"], arm["median"], arm["p5"], arm["p95"]) for arm in report["floor"]["arms"]]
+    floor = [(one["name"], one["median"], one["p5"], one["p95"]) for one in report["floor"]["variants"]]
     if floor != [("two of them", 2, 2, 2), ("three", 3, 3, 3)] or report["floor"]["unit"] != "us":
         return f"the floor: {report['floor']}"
     if missing["floor"] != {"of": "two of them", "times": 500, "least": 1} or "floor" in known:
@@ -295,7 +296,7 @@ sys.exit(run.stoppable())
 def interrupted(folder):
     """Ctrl-C, or SIGTERM: nothing goes on behind our back, and what was measured before is written."""
     folder = Path(folder)
-    table = {"id": "F1", "what": "it", "question": "?", "unit": "ns", "turns": 1, "ratios": [], "arms": [
+    table = {"id": "F1", "what": "it", "question": "?", "unit": "ns", "turns": 1, "ratios": [], "variants": [
         {"name": "gk", "correct": True, "median": 2, "p5": 1, "p25": 2, "p75": 2, "p95": 3}]}
     machine = dict.fromkeys(("cpu", "arch", "kernel", "compiler", "flags", "clock"), "x") | {"cores": 2}
     (folder / "report").write_text(json.dumps({"program": "first", "quick": True, "wrong": 0, "machine": machine,
@@ -372,7 +373,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         tap.case("the device is described", trouble or tap.run("ninja", NVML) or device_described(folder))
     with tempfile.TemporaryDirectory() as folder:
-        tap.case("an arm that can't be measured", trouble or relaunch_missing(folder))
+        tap.case("a variant that can't be measured", trouble or relaunch_missing(folder))
     with tempfile.TemporaryDirectory() as folder:
         tap.case("known figures, and a wrong result",
                  tap.run("ninja", "build/tests/bench/wrong") or known_figures(folder))

@@ -303,7 +303,7 @@ static void ask(const char *id, int tries, growth_axis *axis, const growth_quest
                        .ratios = {{ratio, last->name, {middle->name, first->name}, 2}}};
   for (int k = 0; k < axis->count; ++k) {
     growth_list *list = &axis->lists[k];
-    table.arms[k] = (bench_arm){list->name, asked->run, list, .x = list->x,
+    table.variants[k] = (bench_variant){list->name, asked->run, list, .x = list->x,
                                 .missing = asked->missing ? asked->missing(list) : NULL};
   }
   if (asked->of_kept) keep(axis, true);

@@ -27,7 +27,7 @@ typedef struct growth_axis {
 /* A question about all lists. */
 typedef struct growth_question {
   const char *what, *question, *unit;
-  bool (*run)(void *list, uint64_t times, bench_took *took); /* a bench_arm's; with: a growth_list */
+  bool (*run)(void *list, uint64_t times, bench_took *took); /* a bench_variant's; with: a growth_list */
   bool of_kept;
   const char *(*missing)(const growth_list *list); /* why that list has no answer, or NULL; NULL: all have one */
   bool resumes; /* only for lists with checkpoints */
@@ -39,7 +39,7 @@ void bench_growth_begin(void);
 void bench_growth_open(gk_device *device);
 void bench_growth_close(void);
 /* Measures the questions for every backend and then the given ones, for all lists.
- * @param tries  Calls of an arm per turn, for questions whose answer is a time */
+ * @param tries  Calls of a variant per turn, for questions whose answer is a time */
 void bench_growth_measure(const char *id, int tries, const growth_question *more, size_t count);
 
 /* Bytes of host memory that gk holds. */

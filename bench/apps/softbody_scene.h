@@ -1,4 +1,4 @@
-/* Bodies, and moments at which arms start, for benchmarks of the soft body on any device. */
+/* Bodies, and moments at which variants start, for benchmarks of the soft body on any device. */
 #ifndef BENCH_SOFTBODY_SCENE_H
 #define BENCH_SOFTBODY_SCENE_H
 #include "bench/apps/softbody_hand.h"

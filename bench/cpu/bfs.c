@@ -17,97 +17,97 @@ static bool is_right(const bfs_graph *g, int k, const int *distances) {
 
 /* ---- by gk ------------------------------------------------------------------------------------------------------- */
 
-typedef struct gk_arm {
+typedef struct graph_variant {
   const bfs_graph *g;
   gk_device *device;
   gk_graph *graph;
   host_loop loop; /* on the same memory */
   int begin, stretches[BFS_STRETCHES], took[BFS_STRETCHES] /* of the last search */;
-} gk_arm;
+} graph_variant;
 
-static void begin_gk(gk_arm *arm, const bfs_graph *g) {
+static void begin_gk(graph_variant *v, const bfs_graph *g) {
   bfs_number numbers[BFS_NUMBERS];
-  arm->g = g;
-  bench_must(gk_device_open(&(gk_device_desc){.backend = "openmp"}, &arm->device));
-  bench_must(gk_graph_create(arm->device, &bench_bfs_list, 0, &arm->graph));
-  bench_bfs_bind(arm->device, arm->graph, g);
-  bench_host_begin(&arm->loop, arm->device, HOST_GRAPHS);
-  arm->begin = bench_host_add(&arm->loop, &bench_bfs_begin);
+  v->g = g;
+  bench_must(gk_device_open(&(gk_device_desc){.backend = "openmp"}, &v->device));
+  bench_must(gk_graph_create(v->device, &bench_bfs_list, 0, &v->graph));
+  bench_bfs_bind(v->device, v->graph, g);
+  bench_host_begin(&v->loop, v->device, HOST_GRAPHS);
+  v->begin = bench_host_add(&v->loop, &bench_bfs_begin);
   for (int k = BFS_PUSH; k < BFS_STRETCHES; ++k)
-    arm->stretches[k] = bench_host_add(&arm->loop, &bench_bfs_stretches[k]);
-  bench_host_share(&arm->loop, arm->graph);
+    v->stretches[k] = bench_host_add(&v->loop, &bench_bfs_stretches[k]);
+  bench_host_share(&v->loop, v->graph);
   bench_bfs_numbers(g, bench_cpu_threads(), BFS_FEW, numbers);
   for (int k = 0; k < BFS_NUMBERS; ++k) {
-    bench_must(gk_bind_int(arm->graph, numbers[k].slot, numbers[k].value));
-    bench_host_bind_int(&arm->loop, numbers[k].slot, numbers[k].value);
+    bench_must(gk_bind_int(v->graph, numbers[k].slot, numbers[k].value));
+    bench_host_bind_int(&v->loop, numbers[k].slot, numbers[k].value);
   }
 }
 
-static void end_gk(gk_arm *arm) {
-  bench_host_end(&arm->loop);
-  gk_graph_destroy(arm->graph);
-  gk_device_close(arm->device);
+static void end_gk(graph_variant *v) {
+  bench_host_end(&v->loop);
+  gk_graph_destroy(v->graph);
+  gk_device_close(v->device);
 }
 
 static const int *search_by_gk(void *with, int source) {
-  const gk_arm *arm = with;
-  bench_must(gk_bind_int(arm->graph, SOURCE, source));
-  bench_must(gk_launch(arm->graph, 0));
-  bench_must(gk_wait(arm->graph, NULL));
-  return gk_bound(arm->graph, DIST);
+  const graph_variant *v = with;
+  bench_must(gk_bind_int(v->graph, SOURCE, source));
+  bench_must(gk_launch(v->graph, 0));
+  bench_must(gk_wait(v->graph, NULL));
+  return gk_bound(v->graph, DIST);
 }
 
 static const int *search_by_host(void *with, int source) {
-  gk_arm *arm = with;
-  const void *next = (const char *)gk_bound(arm->graph, SEARCH) + bench_bfs_next;
-  memset(arm->took, 0, sizeof arm->took);
-  bench_host_bind_int(&arm->loop, SOURCE, source);
-  bench_host_run(&arm->loop, arm->begin);
+  graph_variant *v = with;
+  const void *next = (const char *)gk_bound(v->graph, SEARCH) + bench_bfs_next;
+  memset(v->took, 0, sizeof v->took);
+  bench_host_bind_int(&v->loop, SOURCE, source);
+  bench_host_run(&v->loop, v->begin);
   int what = BFS_ALONE; /* the first level is its source */
   do {
-    ++arm->took[what];
-    bench_host_run(&arm->loop, arm->stretches[what]);
-    what = bench_host_read(&arm->loop, next);
+    ++v->took[what];
+    bench_host_run(&v->loop, v->stretches[what]);
+    what = bench_host_read(&v->loop, next);
   } while (what != BFS_END);
-  return gk_bound(arm->graph, DIST);
+  return gk_bound(v->graph, DIST);
 }
 
 /* ---- by hand ----------------------------------------------------------------------------------------------------- */
 
-typedef struct hand_arm {
+typedef struct hand_variant {
   const bfs_graph *g;
   const int *(*search)(bfs_hand *, int);
   bfs_hand *h;
-} hand_arm;
+} hand_variant;
 
 static const int *search_by_hand(void *with, int source) {
-  hand_arm *arm = with;
-  return arm->search(arm->h, source);
+  hand_variant *v = with;
+  return v->search(v->h, source);
 }
 
 /* One thread, in gk's process. */
-typedef struct queue_arm {
+typedef struct queue_variant {
   bfs_graph g;
   int *distances, *queue;
-} queue_arm;
+} queue_variant;
 
-static void begin_queue(queue_arm *arm, const bfs_graph *g) {
-  arm->distances = bench_large((size_t)g->vertices * sizeof *arm->distances);
-  arm->queue = bench_large((size_t)g->vertices * sizeof *arm->queue);
-  if (!bench_bfs_copy(g, &arm->g) || !arm->distances || !arm->queue) bench_fail("out of memory");
+static void begin_queue(queue_variant *v, const bfs_graph *g) {
+  v->distances = bench_large((size_t)g->vertices * sizeof *v->distances);
+  v->queue = bench_large((size_t)g->vertices * sizeof *v->queue);
+  if (!bench_bfs_copy(g, &v->g) || !v->distances || !v->queue) bench_fail("out of memory");
 }
 
-static void end_queue(queue_arm *arm) {
-  free(arm->g.first);
-  free(arm->g.to);
-  free(arm->distances);
-  free(arm->queue);
+static void end_queue(queue_variant *v) {
+  free(v->g.first);
+  free(v->g.to);
+  free(v->distances);
+  free(v->queue);
 }
 
 static const int *search_by_queue(void *with, int source) {
-  queue_arm *arm = with;
-  bench_bfs_by_queue(&arm->g, source, arm->distances, arm->queue);
-  return arm->distances;
+  queue_variant *v = with;
+  bench_bfs_by_queue(&v->g, source, v->distances, v->queue);
+  return v->distances;
 }
 
 /* ---- tables ------------------------------------------------------------------------------------------------------ */
@@ -127,44 +127,44 @@ static bool from_all(const bfs_graph *g, const int *(*search)(void *, int), void
 }
 
 static bool run_gk(void *with, uint64_t times, bench_took *took) {
-  return from_all(((gk_arm *)with)->g, search_by_gk, with, times, took);
+  return from_all(((graph_variant *)with)->g, search_by_gk, with, times, took);
 }
 
 static bool run_host(void *with, uint64_t times, bench_took *took) {
-  return from_all(((gk_arm *)with)->g, search_by_host, with, times, took);
+  return from_all(((graph_variant *)with)->g, search_by_host, with, times, took);
 }
 
 static bool run_queue(void *with, uint64_t times, bench_took *took) {
-  return from_all(&((queue_arm *)with)->g, search_by_queue, with, times, took);
+  return from_all(&((queue_variant *)with)->g, search_by_queue, with, times, took);
 }
 
 /* In a process of its own. */
 static bool run_hand(void *with, uint64_t times, bench_took *took) {
-  hand_arm *arm = with;
-  if (!arm->h) arm->h = bench_bfs_hand_begin(arm->g);
-  if (!arm->h) bench_fail("out of memory");
-  return from_all(arm->g, search_by_hand, arm, times, took);
+  hand_variant *v = with;
+  if (!v->h) v->h = bench_bfs_hand_begin(v->g);
+  if (!v->h) bench_fail("out of memory");
+  return from_all(v->g, search_by_hand, v, times, took);
 }
 
 enum { HANDS = 3 }; /* processes by hand; the last repeats another one, which shows the precision */
 
 static void search(const char *name, void (*make)(bfs_graph *, const int *), const int *size, int tries) {
-  static gk_arm arm;
-  queue_arm alone;
+  static graph_variant by_gk;
+  queue_variant alone;
   char what[80], question[200];
   snprintf(what, sizeof what, "breadth-first search, %s", name);
   if (!bench_wants("F3", what)) return;
   bfs_graph *g = bench_shared(sizeof *g);
   make(g, size);
-  hand_arm with[HANDS] = {{.g = g, .search = bench_bfs_hand_loops}, {.g = g, .search = bench_bfs_hand_region},
+  hand_variant with[HANDS] = {{.g = g, .search = bench_bfs_hand_loops}, {.g = g, .search = bench_bfs_hand_region},
                           {.g = g, .search = bench_bfs_hand_region}};
   bench_apart by_hand[HANDS];
   for (int k = 0; k < HANDS; ++k) by_hand[k] = bench_start_apart(run_hand, &with[k]);
-  begin_gk(&arm, g);
+  begin_gk(&by_gk, g);
   begin_queue(&alone, g);
-  search_by_host(&arm, g->sources[0]);
-  const int pushed = arm.took[BFS_PUSH] + arm.took[BFS_GATHER], pulled = arm.took[BFS_PULL];
-  const int levels = *(const int *)((const char *)gk_bound(arm.graph, SEARCH) + bench_bfs_level);
+  search_by_host(&by_gk, g->sources[0]);
+  const int pushed = by_gk.took[BFS_PUSH] + by_gk.took[BFS_GATHER], pulled = by_gk.took[BFS_PULL];
+  const int levels = *(const int *)((const char *)gk_bound(by_gk.graph, SEARCH) + bench_bfs_level);
   snprintf(question, sizeof question,
            "%d vertices, %d neighbours in all; levels: %d by one thread, %d pushed, %d pulled: the graph, and by hand",
            g->vertices, g->edges, levels - pushed - pulled, pushed, pulled);
@@ -172,18 +172,18 @@ static void search(const char *name, void (*make)(bfs_graph *, const int *), con
              *again = "by hand, one region, once more",
              *queue = "one thread, a queue", *host = "gk, the same tasks in a loop of the host's";
   bench_measure(&(bench_table){.id = "F3", .what = what, .question = question, .unit = "ms", .tries = tries,
-    .arms = {{.name = "gk", .run = run_gk, .with = &arm, .settle_ms = BENCH_SETTLE_MS},
-             {.name = loops, .run = bench_run_apart, .with = &by_hand[0], .settle_ms = BENCH_SETTLE_MS},
-             {.name = region, .run = bench_run_apart, .with = &by_hand[1], .settle_ms = BENCH_SETTLE_MS},
-             {.name = again, .run = bench_run_apart, .with = &by_hand[2], .settle_ms = BENCH_SETTLE_MS},
-             {.name = queue, .run = run_queue, .with = &alone},
-             {.name = host, .run = run_host, .with = &arm, .settle_ms = BENCH_SETTLE_MS}},
+    .variants = {{.name = "gk", .run = run_gk, .with = &by_gk, .settle_ms = BENCH_SETTLE_MS},
+                 {.name = loops, .run = bench_run_apart, .with = &by_hand[0], .settle_ms = BENCH_SETTLE_MS},
+                 {.name = region, .run = bench_run_apart, .with = &by_hand[1], .settle_ms = BENCH_SETTLE_MS},
+                 {.name = again, .run = bench_run_apart, .with = &by_hand[2], .settle_ms = BENCH_SETTLE_MS},
+                 {.name = queue, .run = run_queue, .with = &alone},
+                 {.name = host, .run = run_host, .with = &by_gk, .settle_ms = BENCH_SETTLE_MS}},
     .ratios = {{.what = "gk against the better by hand", .of = "gk", .against = {loops, region, queue}, .goal = 1.02},
                {.what = "by hand once more against itself", .of = again, .against = {region}},
                {.what = "by hand once more against the better by hand", .of = again, .against = {loops, region, queue}},
                {.what = "gk against one thread", .of = "gk", .against = {queue}},
                {.what = "gk against a loop of the host's", .of = "gk", .against = {host}}}});
-  end_gk(&arm);
+  end_gk(&by_gk);
   end_queue(&alone);
   for (int k = 0; k < HANDS; ++k) bench_end_apart(&by_hand[k]);
 }

@@ -89,13 +89,13 @@ static void measure(const char *name, gk_list *lists) {
   snprintf(what[0], sizeof what[0], "check and plan, %s", name);
   snprintf(what[1], sizeof what[1], "check and plan, %s: memory", name);
   bench_measure(&(bench_table){"F6", what[0], "how long does a list take before it runs, per task?", "ns",
-    .arms = {{"1,000 tasks", time_per_task, &lists[0], 0, 0}, {"10,000 tasks", time_per_task, &lists[1], 0, 0},
-             {"100,000 tasks", time_per_task, &lists[2], 0, 0}},
+    .variants = {{"1,000 tasks", time_per_task, &lists[0]}, {"10,000 tasks", time_per_task, &lists[1]},
+                 {"100,000 tasks", time_per_task, &lists[2]}},
     .ratios = {{"a task of 100,000, in ns", "100,000 tasks", {NULL}, 1000},
                {"a task of 100,000 against one of 10,000", "100,000 tasks", {"10,000 tasks"}, 2}}});
   bench_measure(&(bench_table){"F6", what[1], "how much memory does a list take before it runs, per task?", "bytes",
-    .arms = {{"1,000 tasks", bytes_per_task, &lists[0], 1, 0}, {"10,000 tasks", bytes_per_task, &lists[1], 1, 0},
-             {"100,000 tasks", bytes_per_task, &lists[2], 1, 0}},
+    .variants = {{"1,000 tasks", bytes_per_task, &lists[0], 1, 0}, {"10,000 tasks", bytes_per_task, &lists[1], 1, 0},
+                 {"100,000 tasks", bytes_per_task, &lists[2], 1, 0}},
     .ratios = {{"a task of 100,000, in bytes", "100,000 tasks", {NULL}, 256},
                {"a task of 100,000 against one of 10,000", "100,000 tasks", {"10,000 tasks"}, 2}}});
 }

@@ -224,10 +224,10 @@ int main(int argc, char **argv) {
     way ways[1 + BY_HAND] = {{at, at->kernel->host}};
     for (int hand = 0; hand < BY_HAND; ++hand) ways[1 + hand] = (way){at, at->by_hand[hand]};
     bench_table table = {"K", at->name, "does a kernel cost more than the loop written by hand, per item?", "ns",
-      .arms = {{"kernel", run_way, &ways[0]}, {plain, run_way, &ways[1]}, {simd, run_way, &ways[2]}},
+      .variants = {{"kernel", run_way, &ways[0]}, {plain, run_way, &ways[1]}, {simd, run_way, &ways[2]}},
       .ratios = {{"kernel against the better by hand", "kernel", {plain, simd}, 1.05}}};
     if (at->by_hand[2]) {
-      table.arms[3] = (bench_arm){sums, run_way, &ways[3]};
+      table.variants[3] = (bench_variant){sums, run_way, &ways[3]};
       table.ratios[0].against[2] = sums;
     }
     bench_measure(&table);

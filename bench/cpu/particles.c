@@ -1,6 +1,6 @@
 /* A whole application (table F3): some time steps of soft spheres that are driven together, by gk's graph and by hand
- * with OpenMP. All arms start from the same moment and must end with the same bits, after as many searches and growths
- * of lists. The bits are compared with a run without lists. */
+ * with OpenMP. All variants start from the same moment and must end with the same bits, after the same number of
+ * searches and growths of lists. The bits are compared with a run without lists. */
 #include "bench/apps/particles_app.h"
 #include "bench/apps/particles_hand.h"
 #include "bench/harness/apart.h"
@@ -16,13 +16,13 @@ typedef struct scene {
 } scene; /* in shared memory; only the first process uses by_gk */
 
 /* In a process of its own. */
-typedef struct hand_arm {
+typedef struct hand_variant {
   const scene *s;
   spheres_style style;
   spheres *h; /* NULL: not begun */
-} hand_arm;
+} hand_variant;
 
-/* Energies are sums, and each arm has an order of its own. */
+/* Energies are sums, and each variant has an order of its own. */
 static bool same(const scene *s, const particles_moment *got) {
   const size_t bytes = (size_t)s->s.n * sizeof(vec);
   const particles_moment *want = &s->after;
@@ -47,17 +47,17 @@ static bool run_gk(void *with, uint64_t times, bench_took *took) {
 }
 
 static bool run_hand(void *with, uint64_t times, bench_took *took) {
-  hand_arm *arm = with;
-  const scene *s = arm->s;
+  hand_variant *v = with;
+  const scene *s = v->s;
   bool right = true;
-  if (!arm->h) arm->h = bench_spheres_start(&s->s, s->threads, arm->style);
-  if (!arm->h) bench_fail("out of memory");
+  if (!v->h) v->h = bench_spheres_start(&s->s, s->threads, v->style);
+  if (!v->h) bench_fail("out of memory");
   for (uint64_t k = 0; k < times; ++k) {
-    if (!bench_spheres_restore(arm->h, &s->before)) bench_fail("out of memory");
+    if (!bench_spheres_restore(v->h, &s->before)) bench_fail("out of memory");
     const double begin = bench_now();
-    if (!bench_spheres_run(arm->h, s->steps)) bench_fail("out of memory");
+    if (!bench_spheres_run(v->h, s->steps)) bench_fail("out of memory");
     took->all += (bench_now() - begin) * 1e-6;
-    const particles_moment got = bench_spheres_look(arm->h);
+    const particles_moment got = bench_spheres_look(v->h);
     right = same(s, &got) && right;
   }
   return right;
@@ -78,7 +78,7 @@ static void save(const particles *p, particles_moment *to) {
   *to = (particles_moment){to->x, to->v, to->force, got.room, got.searches, got.yields, got.energy, got.momentum};
 }
 
-/* Makes the moment at which all arms start, and the expected end. */
+/* Makes the moment at which all variants start, and the expected end. */
 static gk_device *begin_scene(scene *s, int lead) {
   gk_device *device;
   if (gk_device_open(&(gk_device_desc){.backend = "openmp"}, &device) != GK_OK) bench_fail(gk_error());
@@ -109,7 +109,7 @@ static void measure_spheres(int along, int lead, int steps, int tries) {
   s->steps = steps;
   begin_moment(&s->before, (size_t)s->s.n);
   begin_moment(&s->after, (size_t)s->s.n);
-  hand_arm with[HANDS] = {{.s = s, .style = SPHERES_LOOPS}, {.s = s, .style = SPHERES_REGION},
+  hand_variant with[HANDS] = {{.s = s, .style = SPHERES_LOOPS}, {.s = s, .style = SPHERES_REGION},
                           {.s = s, .style = SPHERES_REGION}};
   bench_apart by_hand[HANDS];
   for (int k = 0; k < HANDS; ++k) by_hand[k] = bench_start_apart(run_hand, &with[k]);
@@ -121,10 +121,10 @@ static void measure_spheres(int along, int lead, int steps, int tries) {
   const char *loops = "by hand, a region per loop", *region = "by hand, one region for all",
              *again = "by hand, one region, once more";
   bench_measure(&(bench_table){.id = "F3", .what = what, .question = question, .unit = "ms", .tries = tries,
-    .arms = {{.name = "gk", .run = run_gk, .with = s, .settle_ms = BENCH_SETTLE_MS},
-             {.name = loops, .run = bench_run_apart, .with = &by_hand[0], .settle_ms = BENCH_SETTLE_MS},
-             {.name = region, .run = bench_run_apart, .with = &by_hand[1], .settle_ms = BENCH_SETTLE_MS},
-             {.name = again, .run = bench_run_apart, .with = &by_hand[2], .settle_ms = BENCH_SETTLE_MS}},
+    .variants = {{.name = "gk", .run = run_gk, .with = s, .settle_ms = BENCH_SETTLE_MS},
+                 {.name = loops, .run = bench_run_apart, .with = &by_hand[0], .settle_ms = BENCH_SETTLE_MS},
+                 {.name = region, .run = bench_run_apart, .with = &by_hand[1], .settle_ms = BENCH_SETTLE_MS},
+                 {.name = again, .run = bench_run_apart, .with = &by_hand[2], .settle_ms = BENCH_SETTLE_MS}},
     .ratios = {{.what = "gk against the better by hand", .of = "gk", .against = {loops, region}, .goal = 1.02},
                {.what = "by hand once more against itself", .of = again, .against = {region}},
                {.what = "by hand once more against the better by hand", .of = again, .against = {loops, region}}}});

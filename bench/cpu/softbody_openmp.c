@@ -1,5 +1,5 @@
 /* A whole application (table F3): some time steps of the soft body's fall, by gk's graph and by hand with OpenMP. All
- * arms start from the same moment and must end with the same bits, after the same passes of the same loops. */
+ * variants start from the same moment and must end with the same bits, after the same passes of the same loops. */
 #include "bench/apps/softbody_scene.h"
 #include "bench/harness/apart.h"
 #include "bench/harness/cpu_floor.h"
@@ -20,11 +20,11 @@ typedef struct scene {
 } scene; /* in shared memory; only the first process uses by_gk */
 
 /* In a process of its own. */
-typedef struct hand_arm {
+typedef struct hand_variant {
   const scene *s;
   hand_style style;
   hand *h; /* NULL: not begun */
-} hand_arm;
+} hand_variant;
 
 static bool same(const scene *s, const v3 *x, const v3 *v, const hand_state *got) {
   size_t n = (size_t)s->body.vertex_count;
@@ -37,7 +37,7 @@ static bool same(const scene *s, const v3 *x, const v3 *v, const hand_state *got
          memcmp(&got->taken, &want->taken, sizeof got->taken) == 0;
 }
 
-/* ---- arms -------------------------------------------------------------------------------------------------------- */
+/* ---- variants ---------------------------------------------------------------------------------------------------- */
 
 static bool run_gk(void *with, uint64_t times, bench_took *took) {
   scene *s = with;
@@ -54,20 +54,20 @@ static bool run_gk(void *with, uint64_t times, bench_took *took) {
 }
 
 static bool run_hand(void *with, uint64_t times, bench_took *took) {
-  hand_arm *arm = with;
-  const scene *s = arm->s;
+  hand_variant *v = with;
+  const scene *s = v->s;
   const body_moment *from = &s->before;
   bool right = true;
-  if (!arm->h) arm->h = bench_softbody_start(&s->body, &s->constants, s->threads, arm->style);
-  if (!arm->h) bench_fail("out of memory");
+  if (!v->h) v->h = bench_softbody_start(&s->body, &s->constants, s->threads, v->style);
+  if (!v->h) bench_fail("out of memory");
   for (uint64_t k = 0; k < times; ++k) {
-    if (!bench_softbody_restore(arm->h, from->x, from->v, from->load, &from->state, from->room, from->highest))
+    if (!bench_softbody_restore(v->h, from->x, from->v, from->load, &from->state, from->room, from->highest))
       bench_fail("out of memory");
     double begin = bench_now();
     for (int step = 0; step < s->steps; ++step)
-      if (!bench_softbody_step(arm->h)) bench_fail("out of memory");
+      if (!bench_softbody_step(v->h)) bench_fail("out of memory");
     took->all += (bench_now() - begin) * 1e-6;
-    hand_state got = bench_softbody_look(arm->h);
+    hand_state got = bench_softbody_look(v->h);
     right = same(s, got.x, got.v, &got) && right;
   }
   return right;
@@ -75,7 +75,7 @@ static bool run_hand(void *with, uint64_t times, bench_took *took) {
 
 /* ---- tables ------------------------------------------------------------------------------------------------------ */
 
-/* Simulates up to the moment at which all arms start, and then to the expected end. */
+/* Simulates up to the moment at which all variants start, and then to the expected end. */
 static void begin_scene(scene *s, double drop, int lead) {
   /* gk cuts a sum into at most one chunk per 32 items: with more threads the bits would differ. */
   const gk_device_desc device = {.backend = "openmp", .threads = bench_cpu_threads() > 64 ? 64 : 0};
@@ -117,7 +117,7 @@ static void measure_fall(const fall *f) {
   if (!bench_wants("F3", f->what)) return;
   scene *s = bench_shared(sizeof *s);
   if (!begin_body(s, f)) bench_fail("out of memory");
-  hand_arm with[HANDS] = {{.s = s, .style = HAND_LOOPS}, {.s = s, .style = HAND_REGION},
+  hand_variant with[HANDS] = {{.s = s, .style = HAND_LOOPS}, {.s = s, .style = HAND_REGION},
                           {.s = s, .style = HAND_REGION}};
   bench_apart by_hand[HANDS];
   for (int k = 0; k < HANDS; ++k) by_hand[k] = bench_start_apart(run_hand, &with[k]);
@@ -135,10 +135,10 @@ static void measure_fall(const fall *f) {
              *again = "by hand, one region, once more";
   const bench_table table = {
     .id = "F3", .what = f->what, .question = question, .unit = "ms", .tries = f->tries, .turns = f->turns,
-    .arms = {{.name = "gk", .run = run_gk, .with = s, .most = 1, .settle_ms = BENCH_SETTLE_MS},
-             {.name = loops, .run = bench_run_apart, .with = &by_hand[0], .most = 1, .settle_ms = BENCH_SETTLE_MS},
-             {.name = region, .run = bench_run_apart, .with = &by_hand[1], .most = 1, .settle_ms = BENCH_SETTLE_MS},
-             {.name = again, .run = bench_run_apart, .with = &by_hand[2], .most = 1, .settle_ms = BENCH_SETTLE_MS}},
+    .variants = {{.name = "gk", .run = run_gk, .with = s, .most = 1, .settle_ms = BENCH_SETTLE_MS},
+                 {.name = loops, .run = bench_run_apart, .with = &by_hand[0], .most = 1, .settle_ms = BENCH_SETTLE_MS},
+                 {.name = region, .run = bench_run_apart, .with = &by_hand[1], .most = 1, .settle_ms = BENCH_SETTLE_MS},
+                 {.name = again, .run = bench_run_apart, .with = &by_hand[2], .most = 1, .settle_ms = BENCH_SETTLE_MS}},
     .ratios = {{.what = "gk against the better by hand", .of = "gk", .against = {loops, region}, .goal = 1.02},
                {.what = "by hand once more against itself", .of = again, .against = {region}},
                {.what = "by hand once more against the better by hand", .of = again, .against = {loops, region}}},

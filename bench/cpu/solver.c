@@ -1,5 +1,5 @@
 /* A whole application (table F3): conjugate gradients on the seven-point Poisson matrix of a cube, by gk's loop and by
- * hand with OpenMP. Each arm begins at 0 and stops when the residual is a millionth of the first. All must find the
+ * hand with OpenMP. Each variant begins at 0 and stops when the residual is a millionth of the first. All must find the
  * known solution. */
 #include "bench/apps/solver_app.h"
 #include "bench/harness/apart.h"
@@ -15,38 +15,38 @@ static void spoil(const cube *c, double *u) { memset(u, 0xff, (size_t)c->items *
 
 /* ---- by gk ------------------------------------------------------------------------------------------------------- */
 
-typedef struct gk_arm {
+typedef struct graph_variant {
   cube *c;
   gk_device *device;
   gk_graph *graph, *begin; /* all tasks, and those before the loop, on the same memory */
-} gk_arm;
+} graph_variant;
 
-static void begin_gk(gk_arm *arm, cube *c) {
-  arm->c = c;
-  bench_must(gk_device_open(&(gk_device_desc){.backend = "openmp"}, &arm->device));
-  bench_must(gk_graph_create(arm->device, &bench_solver_list, 0, &arm->graph));
-  for (gk_slot slot = U; slot <= B; ++slot) bench_must(gk_resize(arm->graph, slot, (size_t)c->items));
-  bench_must(gk_bind_int(arm->graph, ITEMS, c->items));
-  bench_must(gk_bind_int(arm->graph, SIDE, c->side));
-  bench_must(gk_upload(arm->device, gk_bound(arm->graph, B), c->b, (size_t)c->items * sizeof *c->b));
-  bench_must(gk_graph_create(arm->device, &bench_solver_begin, 0, &arm->begin));
-  for (gk_slot slot = U; slot <= B; ++slot) bench_must(gk_bind(arm->begin, slot, gk_bound(arm->graph, slot)));
-  bench_must(gk_bind_int(arm->begin, ITEMS, c->items));
-  bench_must(gk_bind_int(arm->begin, SIDE, c->side));
+static void begin_gk(graph_variant *v, cube *c) {
+  v->c = c;
+  bench_must(gk_device_open(&(gk_device_desc){.backend = "openmp"}, &v->device));
+  bench_must(gk_graph_create(v->device, &bench_solver_list, 0, &v->graph));
+  for (gk_slot slot = U; slot <= B; ++slot) bench_must(gk_resize(v->graph, slot, (size_t)c->items));
+  bench_must(gk_bind_int(v->graph, ITEMS, c->items));
+  bench_must(gk_bind_int(v->graph, SIDE, c->side));
+  bench_must(gk_upload(v->device, gk_bound(v->graph, B), c->b, (size_t)c->items * sizeof *c->b));
+  bench_must(gk_graph_create(v->device, &bench_solver_begin, 0, &v->begin));
+  for (gk_slot slot = U; slot <= B; ++slot) bench_must(gk_bind(v->begin, slot, gk_bound(v->graph, slot)));
+  bench_must(gk_bind_int(v->begin, ITEMS, c->items));
+  bench_must(gk_bind_int(v->begin, SIDE, c->side));
 }
 
 static bool run_gk(void *with, uint64_t times, bench_took *took) {
-  const gk_arm *arm = with;
+  const graph_variant *v = with;
   const gk_status *status = NULL;
-  spoil(arm->c, gk_bound(arm->graph, U));
+  spoil(v->c, gk_bound(v->graph, U));
   const double begin = bench_now();
   for (uint64_t k = 0; k < times; ++k) {
-    bench_must(gk_launch(arm->graph, 0));
-    bench_must(gk_wait(arm->graph, &status));
+    bench_must(gk_launch(v->graph, 0));
+    bench_must(gk_wait(v->graph, &status));
   }
   took->all += (bench_now() - begin) * 1e-6;
-  arm->c->passes = (int)status->loops[0].passes;
-  return bench_solver_is_done(arm->c, gk_bound(arm->graph, U));
+  v->c->passes = (int)status->loops[0].passes;
+  return bench_solver_is_done(v->c, gk_bound(v->graph, U));
 }
 
 static bool is_zero(const cube *c, const double *u) {
@@ -57,21 +57,21 @@ static bool is_zero(const cube *c, const double *u) {
 
 /* A launch without the loop. */
 static bool begin_by_gk(void *with, uint64_t times, bench_took *took) {
-  const gk_arm *arm = with;
-  spoil(arm->c, gk_bound(arm->graph, U));
+  const graph_variant *v = with;
+  spoil(v->c, gk_bound(v->graph, U));
   const double begin = bench_now();
   for (uint64_t k = 0; k < times; ++k) {
-    bench_must(gk_launch(arm->begin, 0));
-    bench_must(gk_wait(arm->begin, NULL));
+    bench_must(gk_launch(v->begin, 0));
+    bench_must(gk_wait(v->begin, NULL));
   }
   took->all += (bench_now() - begin) * 1e-6;
-  return is_zero(arm->c, gk_bound(arm->graph, U));
+  return is_zero(v->c, gk_bound(v->graph, U));
 }
 
-static void end_gk(const gk_arm *arm) {
-  gk_graph_destroy(arm->begin);
-  gk_graph_destroy(arm->graph);
-  gk_device_close(arm->device);
+static void end_gk(const graph_variant *v) {
+  gk_graph_destroy(v->begin);
+  gk_graph_destroy(v->graph);
+  gk_device_close(v->device);
 }
 
 /* ---- by hand ----------------------------------------------------------------------------------------------------- */
@@ -164,45 +164,45 @@ static void by_region(const cube *c, const room *at) {
 }
 
 /* In a process of its own. */
-typedef struct hand_arm {
+typedef struct hand_variant {
   const cube *c;
   void (*solve)(const cube *, const room *);
   room at; /* NULL: not begun */
-} hand_arm;
+} hand_variant;
 
-static void begin_hand(hand_arm *arm) {
-  double **all[] = {&arm->at.u, &arm->at.r, &arm->at.p, &arm->at.q, &arm->at.b};
-  const size_t bytes = (size_t)arm->c->items * sizeof(double);
+static void begin_hand(hand_variant *v) {
+  double **all[] = {&v->at.u, &v->at.r, &v->at.p, &v->at.q, &v->at.b};
+  const size_t bytes = (size_t)v->c->items * sizeof(double);
   for (size_t k = 0; k < GK_COUNT(all); ++k) {
     *all[k] = bench_large(bytes);
     if (!*all[k]) bench_fail("out of memory");
     memset(*all[k], 0, bytes);
   }
-  memcpy(arm->at.b, arm->c->b, bytes);
+  memcpy(v->at.b, v->c->b, bytes);
 }
 
 static bool run_hand(void *with, uint64_t times, bench_took *took) {
-  hand_arm *arm = with;
-  if (!arm->at.u) begin_hand(arm);
-  spoil(arm->c, arm->at.u);
+  hand_variant *v = with;
+  if (!v->at.u) begin_hand(v);
+  spoil(v->c, v->at.u);
   const double begin = bench_now();
-  for (uint64_t k = 0; k < times; ++k) arm->solve(arm->c, &arm->at);
+  for (uint64_t k = 0; k < times; ++k) v->solve(v->c, &v->at);
   took->all += (bench_now() - begin) * 1e-6;
-  return bench_solver_is_done(arm->c, arm->at.u);
+  return bench_solver_is_done(v->c, v->at.u);
 }
 
 /* Solves for a right-hand side of 0, so the residual is 0 before the first pass. */
 static bool begin_by_hand(void *with, uint64_t times, bench_took *took) {
-  hand_arm *arm = with;
-  if (!arm->at.u) {
-    begin_hand(arm);
-    memset(arm->at.b, 0, (size_t)arm->c->items * sizeof *arm->at.b);
+  hand_variant *v = with;
+  if (!v->at.u) {
+    begin_hand(v);
+    memset(v->at.b, 0, (size_t)v->c->items * sizeof *v->at.b);
   }
-  spoil(arm->c, arm->at.u);
+  spoil(v->c, v->at.u);
   const double begin = bench_now();
-  for (uint64_t k = 0; k < times; ++k) arm->solve(arm->c, &arm->at);
+  for (uint64_t k = 0; k < times; ++k) v->solve(v->c, &v->at);
   took->all += (bench_now() - begin) * 1e-6;
-  return is_zero(arm->c, arm->at.u);
+  return is_zero(v->c, v->at.u);
 }
 
 /* ---- tables ------------------------------------------------------------------------------------------------------ */
@@ -216,34 +216,34 @@ static void solve(int side, int tries) {
   if (!bench_wants("F3", what)) return;
   cube *c = bench_shared(sizeof *c);
   bench_solver_cube(c, side);
-  hand_arm with[HANDS];
+  hand_variant with[HANDS];
   bench_apart by_hand[HANDS];
   for (int k = 0; k < HANDS; ++k) {
-    with[k] = (hand_arm){.c = c, .solve = k == LOOPS ? by_loops : by_region};
+    with[k] = (hand_variant){.c = c, .solve = k == LOOPS ? by_loops : by_region};
     by_hand[k] = bench_start_apart(k == BEGIN ? begin_by_hand : run_hand, &with[k]);
   }
-  gk_arm arm;
-  begin_gk(&arm, c);
+  graph_variant by_gk;
+  begin_gk(&by_gk, c);
   bench_took ignored = {0};
-  if (!run_gk(&arm, 1, &ignored)) bench_fail("gk's solution isn't the one that is known");
+  if (!run_gk(&by_gk, 1, &ignored)) bench_fail("gk's solution isn't the one that is known");
   snprintf(question, sizeof question, "a solution in %d passes of four tasks: the graph, and by hand", c->passes);
   const char *loops = "by hand, a region per loop", *region = "by hand, one region for all",
              *again = "by hand, one region, once more";
   bench_measure(&(bench_table){.id = "F3", .what = what, .question = question, .unit = "ms", .tries = tries,
-    .arms = {{.name = "gk", .run = run_gk, .with = &arm, .settle_ms = BENCH_SETTLE_MS},
-             {.name = loops, .run = bench_run_apart, .with = &by_hand[LOOPS], .settle_ms = BENCH_SETTLE_MS},
-             {.name = region, .run = bench_run_apart, .with = &by_hand[REGION], .settle_ms = BENCH_SETTLE_MS},
-             {.name = again, .run = bench_run_apart, .with = &by_hand[AGAIN_REGION], .settle_ms = BENCH_SETTLE_MS}},
+    .variants = {{.name = "gk", .run = run_gk, .with = &by_gk, .settle_ms = BENCH_SETTLE_MS},
+                 {.name = loops, .run = bench_run_apart, .with = &by_hand[LOOPS], .settle_ms = BENCH_SETTLE_MS},
+                 {.name = region, .run = bench_run_apart, .with = &by_hand[REGION], .settle_ms = BENCH_SETTLE_MS},
+                 {.name = again, .run = bench_run_apart, .with = &by_hand[AGAIN_REGION], .settle_ms = BENCH_SETTLE_MS}},
     .ratios = {{.what = "gk against the better by hand", .of = "gk", .against = {loops, region}, .goal = 1.02},
                {.what = "by hand once more against itself", .of = again, .against = {region}},
                {.what = "by hand once more against the better by hand", .of = again, .against = {loops, region}}}});
   snprintf(what, sizeof what, "only what is before the loop, %d unknowns", c->items);
   bench_measure(&(bench_table){.id = "F3", .what = what, .question = "what does a launch add to it?", .unit = "ms",
     .tries = tries,
-    .arms = {{.name = "gk", .run = begin_by_gk, .with = &arm, .settle_ms = BENCH_SETTLE_MS},
-             {.name = region, .run = bench_run_apart, .with = &by_hand[BEGIN], .settle_ms = BENCH_SETTLE_MS}},
+    .variants = {{.name = "gk", .run = begin_by_gk, .with = &by_gk, .settle_ms = BENCH_SETTLE_MS},
+                 {.name = region, .run = bench_run_apart, .with = &by_hand[BEGIN], .settle_ms = BENCH_SETTLE_MS}},
     .ratios = {{.what = "gk against by hand", .of = "gk", .against = {region}}}});
-  end_gk(&arm);
+  end_gk(&by_gk);
   for (int k = 0; k < HANDS; ++k) bench_end_apart(&by_hand[k]);
 }
 

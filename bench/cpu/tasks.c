@@ -21,8 +21,8 @@ enum { X = 1, Y, N, LEFT, QUIET, CP_FIRST, ITEMS_MAX = 1 << 22, ENTRIES_MAX = 80
 static const gk_slot_desc slots[] = {GK_BUFFER(X, int), GK_BUFFER(Y, int), GK_SCALAR(N, int), GK_OWN(LEFT, int, 1),
                                      GK_OWN(QUIET, int, 1)};
 static gk_device *device;
-static int *x, *y; /* of all arms; each process has its own, and gk's are the device's */
-/* Arms by hand, each with its own team. */
+static int *x, *y; /* of all variants; each process has its own, and gk's are the device's */
+/* Variants by hand, each with its own team. */
 static bench_apart apart_two, apart_team, apart_for, apart_again, apart_sections;
 
 /* For another process than gk's, allocated after its start: a large page that two processes share is split when one of
@@ -152,8 +152,8 @@ static bool arithmetic(void *with, uint64_t times, bench_took *took) {
 
 static void machine(void) {
   bench_measure(&(bench_table){"M", "two cores at once", "do two cores do as much each as one does alone?", "ns",
-    .arms = {{"one thread", arithmetic, &(int){1}, 0, 0},
-             {"two threads, each as much", bench_run_apart, &apart_two, 0, BENCH_SETTLE_MS}},
+    .variants = {{"one thread", arithmetic, &(int){1}},
+                 {"two threads, each as much", bench_run_apart, &apart_two, 0, BENCH_SETTLE_MS}},
     .ratios = {{"two threads against one", "two threads, each as much", {"one thread"}, 0}}});
 }
 
@@ -229,17 +229,17 @@ static void tasks_of(const char *id, int n, size_t count) {
   if (!large) m.few = chain(count, n);
   *by_hand = m;
   bench_table table = {id, what, question, "ns",
-    .arms = {{"gk", more_tasks, &m, 0, 0},
-             {"serial C through a function pointer", serial, &m, 0, 0},
-             {"one team, a barrier per task", bench_run_apart, &apart_team, 0, BENCH_SETTLE_MS},
-             {"a parallel for per task", bench_run_apart, &apart_for, 0, BENCH_SETTLE_MS}},
+    .variants = {{"gk", more_tasks, &m},
+                 {"serial C through a function pointer", serial, &m},
+                 {"one team, a barrier per task", bench_run_apart, &apart_team, 0, BENCH_SETTLE_MS},
+                 {"a parallel for per task", bench_run_apart, &apart_for, 0, BENCH_SETTLE_MS}},
     .ratios = {{"gk against the better of serial C and a team", "gk",
                 {"serial C through a function pointer", "one team, a barrier per task"}, n > 1 && !large ? 1.5 : 0},
                {"gk against a parallel for per task", "gk", {"a parallel for per task"}, large ? 1.02 : 0}},
     .floor = floor_of(n)};
   if (large) { /* shows the precision */
     const char *again = "a parallel for, once more";
-    table.arms[4] = (bench_arm){again, bench_run_apart, &apart_again, 0, BENCH_SETTLE_MS};
+    table.variants[4] = (bench_variant){again, bench_run_apart, &apart_again, 0, BENCH_SETTLE_MS};
     table.ratios[2] = (bench_ratio){"by hand once more against itself", again, {"a parallel for per task"}, 0};
   }
   bench_measure(&table);
@@ -321,10 +321,10 @@ static void pairs(int n, size_t count) {
   if (!bench_wants("F7", what)) return;
   *list = (two){chain(count, n), sections(count, n), count, n};
   bench_table table = {"F7", what, question, "ns",
-    .arms = {{"gk, one chain", one_chain, list, 0, 0},
-             {"gk, two sections", two_sections, list, 0, 0},
-             {"a list by hand, one thread", one_thread, list, 0, 0},
-             {"a list by hand, two threads", bench_run_apart, &apart_sections, 0, BENCH_SETTLE_MS}},
+    .variants = {{"gk, one chain", one_chain, list},
+                 {"gk, two sections", two_sections, list},
+                 {"a list by hand, one thread", one_thread, list},
+                 {"a list by hand, two threads", bench_run_apart, &apart_sections, 0, BENCH_SETTLE_MS}},
     .ratios = {{"gk, two sections against one chain", "gk, two sections", {"gk, one chain"}, 0.6},
                {"by hand, two threads against one (what the machine gives)", "a list by hand, two threads",
                 {"a list by hand, one thread"}, 0}}};
@@ -363,8 +363,8 @@ static bool passes_by_hand(void *with, uint64_t times, bench_took *took) {
 static void passes(void) {
   gk_graph *graph = loop();
   bench_measure(&(bench_table){"F8", "one more pass", "what does one more pass of one task over one item cost?", "ns",
-    .arms = {{"gk", more_passes, graph, 0, 0},
-             {"a do-while in C, through a function pointer", passes_by_hand, NULL, 1 << 30, 0}},
+    .variants = {{"gk", more_passes, graph},
+                 {"a do-while in C, through a function pointer", passes_by_hand, NULL, 1 << 30, 0}},
     .ratios = {{"gk against C", "gk", {"a do-while in C, through a function pointer"}, 0}}, .floor = {CPU_CALL, 1}});
   gk_graph_destroy(graph);
 }
@@ -396,9 +396,9 @@ static void silence(void) {
   silent s;
   for (int k = 0; k < 2; ++k) s.marked[k] = checkpoints(true, k + 1), s.plain[k] = checkpoints(false, k + 1);
   bench_measure(&(bench_table){"F8", "silent checkpoint", "what does a checkpoint whose flag is 0 cost?", "ns",
-    .arms = {{"gk, the checkpoint alone", checkpoint_alone, &s, 0, 0},
-             {"gk, one more task with a checkpoint", more_of, s.marked, 0, 0},
-             {"gk, one more task", more_of, s.plain, 0, 0}},
+    .variants = {{"gk, the checkpoint alone", checkpoint_alone, &s},
+                 {"gk, one more task with a checkpoint", more_of, s.marked},
+                 {"gk, one more task", more_of, s.plain}},
     .ratios = {{"the checkpoint alone, in ns", "gk, the checkpoint alone", {NULL}, 20},
                {"a task with a checkpoint against one without", "gk, one more task with a checkpoint",
                 {"gk, one more task"}, 0}}});
@@ -455,9 +455,9 @@ static void round_trip(void) {
   const gk_task tasks[] = {GK_CHECKPOINT(CP_FIRST, QUIET), GK_RUN(one_more, N, X), GK_END};
   gk_graph *graph = graph_of(tasks, GK_COUNT(tasks), 1);
   bench_measure(&(bench_table){"F8", "yield and resume", "what does a yield with its resume add to two launches?", "ns",
-    .arms = {{"gk, beyond two launches", yield_alone, graph, 0, 0},
-             {"gk, yield and resume", yield_and_resume, graph, 0, 0},
-             {"gk, two launches", two_launches, graph, 0, 0}},
+    .variants = {{"gk, beyond two launches", yield_alone, graph},
+                 {"gk, yield and resume", yield_and_resume, graph},
+                 {"gk, two launches", two_launches, graph}},
     .ratios = {{"yield and resume against two launches", "gk, yield and resume", {"gk, two launches"}, 0}}});
   gk_graph_destroy(graph);
 }

@@ -16,11 +16,11 @@ typedef struct scene {
   gk_graph *graph;
 } scene;
 
-typedef struct host_arm {
+typedef struct host_variant {
   scene *s;
   host_loop loop;
   int begin, stretches[BFS_STRETCHES], took[BFS_STRETCHES] /* in all searches */;
-} host_arm;
+} host_variant;
 
 static bool is_right(const scene *s, int k) {
   const size_t bytes = (size_t)s->g.vertices * sizeof *s->seen;
@@ -55,47 +55,47 @@ static bool by_gk(void *with, uint64_t times, bench_took *took) {
 static const void *next_of(const scene *s) { return (const char *)gk_bound(s->graph, SEARCH) + bench_bfs_next; }
 
 static void search_by_host(void *with, int source) {
-  host_arm *arm = with;
-  const void *next = next_of(arm->s);
-  bench_host_bind_int(&arm->loop, SOURCE, source);
-  bench_host_run(&arm->loop, arm->begin);
+  host_variant *v = with;
+  const void *next = next_of(v->s);
+  bench_host_bind_int(&v->loop, SOURCE, source);
+  bench_host_run(&v->loop, v->begin);
   int what = BFS_PUSH;
   do {
-    ++arm->took[what];
-    bench_host_run(&arm->loop, arm->stretches[what]);
-    what = bench_host_read(&arm->loop, next);
+    ++v->took[what];
+    bench_host_run(&v->loop, v->stretches[what]);
+    what = bench_host_read(&v->loop, next);
   } while (what != BFS_END);
 }
 
 static bool by_host(void *with, uint64_t times, bench_took *took) {
-  return from_all(((host_arm *)with)->s, search_by_host, with, times, took);
+  return from_all(((host_variant *)with)->s, search_by_host, with, times, took);
 }
 
 /* Only pushes, since the host doesn't read after each level. An extra push finds nothing. */
 static void search_by_pushes(void *with, int source) {
-  host_arm *arm = with;
-  const void *next = next_of(arm->s);
-  bench_host_bind_int(&arm->loop, SOURCE, source);
-  bench_host_run(&arm->loop, arm->begin);
+  host_variant *v = with;
+  const void *next = next_of(v->s);
+  bench_host_bind_int(&v->loop, SOURCE, source);
+  bench_host_run(&v->loop, v->begin);
   do {
-    for (int k = 0; k < TOGETHER; ++k) bench_host_run(&arm->loop, arm->stretches[BFS_PUSH]);
-  } while (bench_host_read(&arm->loop, next) != BFS_END);
+    for (int k = 0; k < TOGETHER; ++k) bench_host_run(&v->loop, v->stretches[BFS_PUSH]);
+  } while (bench_host_read(&v->loop, next) != BFS_END);
 }
 
 static bool by_pushes(void *with, uint64_t times, bench_took *took) {
-  return from_all(((host_arm *)with)->s, search_by_pushes, with, times, took);
+  return from_all(((host_variant *)with)->s, search_by_pushes, with, times, took);
 }
 
-static void begin_host(host_arm *arm, scene *s, host_way way) {
-  *arm = (host_arm){.s = s};
-  bench_host_begin(&arm->loop, s->device, way);
-  arm->begin = bench_host_add(&arm->loop, &bench_bfs_begin);
+static void begin_host(host_variant *v, scene *s, host_way way) {
+  *v = (host_variant){.s = s};
+  bench_host_begin(&v->loop, s->device, way);
+  v->begin = bench_host_add(&v->loop, &bench_bfs_begin);
   for (int k = BFS_PUSH; k < BFS_STRETCHES; ++k)
-    arm->stretches[k] = bench_host_add(&arm->loop, &bench_bfs_stretches[k]);
-  bench_host_share(&arm->loop, s->graph);
+    v->stretches[k] = bench_host_add(&v->loop, &bench_bfs_stretches[k]);
+  bench_host_share(&v->loop, s->graph);
   bfs_number numbers[BFS_NUMBERS];
   bench_bfs_numbers(&s->g, s->g.edges, 0, numbers);
-  for (int k = 0; k < BFS_NUMBERS; ++k) bench_host_bind_int(&arm->loop, numbers[k].slot, numbers[k].value);
+  for (int k = 0; k < BFS_NUMBERS; ++k) bench_host_bind_int(&v->loop, numbers[k].slot, numbers[k].value);
 }
 
 static void begin_gk(scene *s) {
@@ -110,20 +110,20 @@ static void begin_gk(scene *s) {
 
 /* Counts pushed and pulled levels of all sources, and checks the host's results.
  * @return The mean number of kernels of a search, one after the other */
-static double look(host_arm *arm, int *pushed, int *pulled) {
+static double look(host_variant *v, int *pushed, int *pulled) {
   bench_took ignored = {0};
-  if (!by_host(arm, 1, &ignored)) bench_fail("the host's loop doesn't find the distances");
-  *pushed = arm->took[BFS_PUSH] + arm->took[BFS_GATHER];
-  *pulled = arm->took[BFS_PULL];
-  if (bench_is_quick() && !(arm->took[BFS_PUSH] && arm->took[BFS_GATHER] && arm->took[BFS_PULL]))
+  if (!by_host(v, 1, &ignored)) bench_fail("the host's loop doesn't find the distances");
+  *pushed = v->took[BFS_PUSH] + v->took[BFS_GATHER];
+  *pulled = v->took[BFS_PULL];
+  if (bench_is_quick() && !(v->took[BFS_PUSH] && v->took[BFS_GATHER] && v->took[BFS_PULL]))
     bench_fail("a small graph is to need every stage");
-  return 2 + (double)(2 * arm->took[BFS_PUSH] + 3 * arm->took[BFS_GATHER] + 3 * arm->took[BFS_PULL]) / BFS_SOURCES;
+  return 2 + (double)(2 * v->took[BFS_PUSH] + 3 * v->took[BFS_GATHER] + 3 * v->took[BFS_PULL]) / BFS_SOURCES;
 }
 
 static void search(gk_device *device, const char *name, void (*make)(bfs_graph *, const int *), const int *size,
                    int tries) {
   static scene s;
-  static host_arm arms[WAYS];
+  static host_variant variants[WAYS];
   char what[80], question[160];
   snprintf(what, sizeof what, "breadth-first search, %s", name);
   if (!bench_wants("C11", what)) return;
@@ -131,9 +131,9 @@ static void search(gk_device *device, const char *name, void (*make)(bfs_graph *
   make(&s.g, size);
   begin_gk(&s);
   static const host_way ways[WAYS] = {HOST_GRAPHS, HOST_POLLED, HOST_GRAPHS, HOST_KERNELS};
-  for (int k = 0; k < WAYS; ++k) begin_host(&arms[k], &s, ways[k]);
+  for (int k = 0; k < WAYS; ++k) begin_host(&variants[k], &s, ways[k]);
   int pushed, pulled;
-  const double chain = look(&arms[0], &pushed, &pulled);
+  const double chain = look(&variants[0], &pushed, &pulled);
   snprintf(question, sizeof question,
            "%d vertices, %d neighbours in all; about %d levels are pushed and %d pulled: should the host decide?",
            s.g.vertices, s.g.edges, pushed / BFS_SOURCES, pulled / BFS_SOURCES);
@@ -142,13 +142,14 @@ static void search(gk_device *device, const char *name, void (*make)(bfs_graph *
              *pushes = "host loop: pushes, copy and wait every 8",
              *kernels = "host loop: launch each kernel, copy 4 bytes, wait";
   bench_measure(&(bench_table){.id = "C11", .what = what, .question = question, .unit = "ms", .tries = tries,
-    .arms = {{.name = "gk", .run = by_gk, .with = &s}, {.name = graph, .run = by_host, .with = &arms[0]},
-             {.name = polled, .run = by_host, .with = &arms[1]}, {.name = pushes, .run = by_pushes, .with = &arms[2]},
-             {.name = kernels, .run = by_host, .with = &arms[3]}},
+    .variants = {{.name = "gk", .run = by_gk, .with = &s}, {.name = graph, .run = by_host, .with = &variants[0]},
+                 {.name = polled, .run = by_host, .with = &variants[1]},
+                 {.name = pushes, .run = by_pushes, .with = &variants[2]},
+                 {.name = kernels, .run = by_host, .with = &variants[3]}},
     .ratios = {{"gk against the host's loop", "gk", {graph}, 0.5}, {"gk against polling", "gk", {polled}, 0},
                {"gk against pushes alone", "gk", {pushes}, 0}, {"gk against single kernels", "gk", {kernels}, 0}},
     .floor = {HAND_EDGE, chain}});
-  for (int k = 0; k < WAYS; ++k) bench_host_end(&arms[k].loop);
+  for (int k = 0; k < WAYS; ++k) bench_host_end(&variants[k].loop);
   gk_graph_destroy(s.graph);
   free(s.seen);
 }

@@ -142,7 +142,7 @@ static void silence(void) {
   bench_hand_put(flag, 0);
   bench_measure(&(bench_table){"C4", what, "what does a checkpoint cost that could yield and doesn't, beside its task?",
     "ns",
-    .arms = {{own, slope, &pairs[0], 0, 0}, {code, slope, &pairs[1], 0, 0}, {hand, slope, &pairs[2], 0, 0}},
+    .variants = {{own, slope, &pairs[0]}, {code, slope, &pairs[1]}, {hand, slope, &pairs[2]}},
     .ratios = {{"gk against by hand", own, {hand}, 0.6}, {"with code by hand, against by hand", code, {hand}, 0}}});
   for (size_t k = 0; k < GK_COUNT(pairs); ++k) end_pair(&pairs[k]);
 }
@@ -173,7 +173,7 @@ static void tasks_behind(void) {
   pair pairs[] = {behind(0), behind(1), behind(SEVERAL)};
   bench_hand_put(flag, 0);
   bench_measure(&(bench_table){"C5", what, "what does one more task after a checkpoint cost?", "ns",
-    .arms = {{none, slope, &pairs[0], 0, 0}, {one, slope, &pairs[1], 0, 0}, {several, slope, &pairs[2], 0, 0}},
+    .variants = {{none, slope, &pairs[0]}, {one, slope, &pairs[1]}, {several, slope, &pairs[2]}},
     .ratios = {{"behind one against a list without", one, {none}, 1.05},
                {"behind one of ten against a list without", several, {none}, 1.05}},
     .floor = {HAND_EDGE, 1}});
@@ -295,7 +295,7 @@ static void yields(void) {
     trip *t = &trips[k / WAYS][k % WAYS];
     *t = ways[k % WAYS];
     t->ends_when_known = k >= WAYS;
-    table.arms[k] = (bench_arm){names[k / WAYS][k % WAYS], round_trip, t, 0, 0};
+    table.variants[k] = (bench_variant){names[k / WAYS][k % WAYS], round_trip, t};
   }
   bench_measure(&table);
   gk_graph_destroy(ways[GK].gk);

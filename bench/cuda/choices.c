@@ -6,7 +6,7 @@
 #include "gk.h"
 #include <stdio.h>
 
-enum { GROUPS = 40 /* of the longer of two graphs */, COPIES = 200, CHOICES = 4 /* of a table, two arms each */ };
+enum { GROUPS = 40 /* of the longer of two graphs */, COPIES = 200, CHOICES = 4 /* of a table, two variants each */ };
 
 static gk_device *device;
 static int *x, *guard, *told_at;
@@ -76,7 +76,7 @@ static void gates(bool open, const int *kernels) {
       c->shorter = groups_of(c, c->groups / 2, way == 0);
       snprintf(names[way][k], sizeof names[way][k], "%s, %d kernel%s", way ? "IF node" : "guards", kernels[k],
                kernels[k] > 1 ? "s" : "");
-      table.arms[2 * k + way] = (bench_arm){names[way][k], pass_groups, c, .x = kernels[k]};
+      table.variants[2 * k + way] = (bench_variant){names[way][k], pass_groups, c, .x = kernels[k]};
       if (way) table.ratios[k] = (bench_ratio){names[0][k], names[0][k], {names[1][k]}, 0};
     }
   bench_measure(&table);
@@ -126,7 +126,7 @@ static void small_copies(void) {
       c->longer = copies_of(c, c->groups);
       c->shorter = copies_of(c, c->groups / 2);
       snprintf(names[way][k], sizeof names[way][k], "%s, %d bytes", way ? "a grid" : "one warp", bytes[k]);
-      table.arms[2 * k + way] = (bench_arm){names[way][k], copy, c, .x = bytes[k]};
+      table.variants[2 * k + way] = (bench_variant){names[way][k], copy, c, .x = bytes[k]};
       if (way) table.ratios[k] = (bench_ratio){names[0][k], names[0][k], {names[1][k]}, 0};
     }
   bench_measure(&table);
@@ -183,8 +183,8 @@ static void waits(void) {
   CUevent event;
   HAND(bench_hand_driver->cuEventCreate(&event, CU_EVENT_DISABLE_TIMING | CU_EVENT_BLOCKING_SYNC));
   bench_measure(&(bench_table){"P", "a wait that sleeps", "what does it cost to let the driver wake a thread?", "ns",
-    .arms = {{"the waking alone", woken, event}, {"asleep until an event", asleep, event},
-             {"awake, looking at pinned memory", awake, NULL}},
+    .variants = {{"the waking alone", woken, event}, {"asleep until an event", asleep, event},
+                 {"awake, looking at pinned memory", awake, NULL}},
     .floor = {HAND_ROUND_TRIP, 1}});
   HAND(bench_hand_driver->cuEventDestroy(event));
 }

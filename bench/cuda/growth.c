@@ -54,7 +54,7 @@ static bool instantiating(void *with, uint64_t times, bench_took *took) {
 
 /* A host-gated list has many graphs, which are made when they are needed. */
 static const char *gated(const growth_list *list) {
-  static char whys[GROWTH_LISTS][500]; /* one per arm of a table */
+  static char whys[GROWTH_LISTS][500]; /* one per variant of a table */
   static int asked;
   char *why = whys[asked++ % GROWTH_LISTS];
   gk_graph *graph = bench_growth_make(list);

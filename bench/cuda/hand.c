@@ -370,8 +370,8 @@ static void measure_floor(void) {
   r.from = bench_hand_ints(opened, 4 * (size_t)r.quads);
   r.to = bench_hand_ints(opened, 4 * (size_t)r.quads);
   bench_floor(&(bench_table){"floor", "what the device takes", "what can no graph be faster than?", "ns",
-    .arms = {{HAND_EDGE, an_edge, &e}, {HAND_LAUNCH, a_launch, one}, {HAND_ROUND_TRIP, a_round_trip, &t},
-             {HAND_MEBIBYTE, a_mebibyte, &r}}});
+    .variants = {{HAND_EDGE, an_edge, &e}, {HAND_LAUNCH, a_launch, one}, {HAND_ROUND_TRIP, a_round_trip, &t},
+                 {HAND_MEBIBYTE, a_mebibyte, &r}}});
   gk_free(opened, t.value);
   gk_free(opened, (void *)(uintptr_t)t.here);
   gk_free(opened, r.from);
@@ -389,7 +389,7 @@ gk_device *bench_hand_open(const char **why) {
     return NULL;
   }
   bench_must(gki_cuda_driver_get(&bench_hand_driver));
-  if (bench_hand_driver->version < 12040) { /* there are no conditional nodes for the arms by hand */
+  if (bench_hand_driver->version < 12040) { /* there are no conditional nodes for the variants by hand */
     static char old[80];
     snprintf(old, sizeof old, "the driver is of CUDA %d.%d, and the graphs by hand need 12.4",
              bench_hand_driver->version / 1000, bench_hand_driver->version % 1000 / 10);

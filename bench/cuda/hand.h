@@ -1,5 +1,5 @@
-/* CUDA graphs made by hand with the driver API, for arms that gk is compared with. They use gk's context and stream, so
- * that the arms differ in nothing else. An error ends the program with a message. */
+/* CUDA graphs made by hand with the driver API: variants that gk is compared with. They use gk's context and stream, so
+ * that the variants differ in nothing else. An error ends the program with a message. */
 #ifndef BENCH_CUDA_HAND_H
 #define BENCH_CUDA_HAND_H
 #include "bench/harness/must.h"

@@ -119,8 +119,8 @@ static void replays(int tasks) {
   gk_nodes.exec = exec_of(r.graph);
   HAND(bench_hand_driver->cuEventCreate(&with_event.event, CU_EVENT_DISABLE_TIMING));
   bench_measure(&(bench_table){"C1", what, "how long is the host busy with a replay of a graph that can't yield?", "ns",
-    .arms = {{own, host_time, &r, 0, 0}, {hand, host_time, &by_hand, 0, 0}, {marked, host_time, &with_event, 0, 0},
-             {same, host_time, &gk_nodes, 0, 0}},
+    .variants = {{own, host_time, &r}, {hand, host_time, &by_hand}, {marked, host_time, &with_event},
+                 {same, host_time, &gk_nodes}},
     .ratios = {{"gk against by hand", own, {hand}, 1.05}, {"gk against by hand with an event", own, {marked}, 0},
                {"gk against its nodes by hand", own, {same}, 0}},
     .floor = {HAND_LAUNCH, 1}});
@@ -220,7 +220,7 @@ static void sections(void) {
   y = bench_hand_ints(device, (size_t)half.threads);
   halves two = {.graph = gk_halves(true)}, one = {.graph = gk_halves(false)}, by_hand = {.exec = hand_halves()};
   bench_measure(&(bench_table){"C8", what, "do two sections run at once, if each fills half of the GPU?", "ns",
-    .arms = {{apart, both_halves, &two, 0, 0}, {chain, both_halves, &one, 0, 0}, {hand, both_halves, &by_hand, 0, 0}},
+    .variants = {{apart, both_halves, &two}, {chain, both_halves, &one}, {hand, both_halves, &by_hand}},
     .ratios = {{"sections against one chain", apart, {chain}, 0.55}, {"by hand against gk's chain", hand, {chain}, 0},
                {"sections against by hand", apart, {hand}, 0}}});
   gk_graph_destroy(two.graph);
@@ -320,8 +320,8 @@ static void time_built(const char *what, size_t count, size_t thousand) {
   bench_table table = {"C9", what, "how long does it take to build a graph, and to destroy it, per task?", "ns",
                        .tries = 1};
   for (size_t k = 0; k < count; ++k) {
-    table.arms[2 * k] = (bench_arm){size_names[0][k], build_gk, &sizes[k], 0, 0};
-    table.arms[2 * k + 1] = (bench_arm){size_names[1][k], build_by_hand, &sizes[k], 0, 0};
+    table.variants[2 * k] = (bench_variant){size_names[0][k], build_gk, &sizes[k]};
+    table.variants[2 * k + 1] = (bench_variant){size_names[1][k], build_by_hand, &sizes[k]};
     table.ratios[k] = (bench_ratio){size_names[0][k], size_names[0][k], {size_names[1][k]}, 1.1};
   }
   table.ratios[count] = (bench_ratio){"gk: a task of the most against one of 1,000", size_names[0][count - 1],
@@ -335,8 +335,8 @@ static void time_launched(const char *what, size_t count) {
   bench_table table = {"C9", what, "the same and the host's time for the first launch, per task: does it put off work?",
                        "ns", .tries = 1};
   for (size_t k = 0; k < count; ++k) {
-    table.arms[2 * k] = (bench_arm){size_names[0][k], build_and_launch_gk, &sizes[k], 0, 0};
-    table.arms[2 * k + 1] = (bench_arm){size_names[1][k], build_and_launch_by_hand, &sizes[k], 0, 0};
+    table.variants[2 * k] = (bench_variant){size_names[0][k], build_and_launch_gk, &sizes[k]};
+    table.variants[2 * k + 1] = (bench_variant){size_names[1][k], build_and_launch_by_hand, &sizes[k]};
     table.ratios[k] = (bench_ratio){size_names[0][k], size_names[0][k], {size_names[1][k]}, 1.1};
   }
   bench_measure(&table);
@@ -358,8 +358,8 @@ static void builds(void) {
   if (bench_wants("C9", first)) time_launched(first, count);
   bench_measure(&(bench_table){"C9", memory, "how much of the host's memory does gk hold beside the driver, per task?",
     "bytes",
-    .arms = {{size_names[0][thousand], hold_gk, &sizes[thousand], 1, 0},
-             {size_names[0][count - 1], hold_gk, &sizes[count - 1], 1, 0}},
+    .variants = {{size_names[0][thousand], hold_gk, &sizes[thousand], 1, 0},
+                 {size_names[0][count - 1], hold_gk, &sizes[count - 1], 1, 0}},
     .tries = 1});
   free(tasks);
 }
@@ -452,7 +452,7 @@ static void rebindings(void) {
                           (size_t)tasks);
       bench_must(gk_bind(r[k].graph, X, x));
     }
-    table.arms[k] = (bench_arm){names[k], rebind, &r[k], 0, 0};
+    table.variants[k] = (bench_variant){names[k], rebind, &r[k]};
   }
   r[UPDATES].whole = hand_row(&x, (size_t)tasks, r[UPDATES].nodes);
   r[UPDATES].exec = bench_hand_instantiate(r[UPDATES].whole);

@@ -150,7 +150,7 @@ static void by_staying(const loop *l) {
   bench_hand_wait();
 }
 
-/* ---- arms -------------------------------------------------------------------------------------------------------- */
+/* ---- variants ---------------------------------------------------------------------------------------------------- */
 
 typedef struct way {
   void (*run)(const loop *);
@@ -240,7 +240,7 @@ static void one_more_pass(const char *id, int kernels, const kind *kinds, size_t
   for (size_t k = 0; k < count; ++k) {
     const char *missing = kinds[k] == RELAUNCH ? no_relaunch : NULL;
     ways[k] = missing ? (way){0} : way_of(kinds[k], kernels);
-    table.arms[k] = (bench_arm){names[kinds[k]], slope, &ways[k], .missing = missing};
+    table.variants[k] = (bench_variant){names[kinds[k]], slope, &ways[k], .missing = missing};
   }
   for (size_t k = 0; k < BENCH_RATIOS; ++k) table.ratios[k] = ratios[k];
   bench_measure(&table);

@@ -16,12 +16,12 @@ typedef struct scene {
   vec *seen; /* downloaded */
 } scene;
 
-typedef struct host_arm {
+typedef struct host_variant {
   scene *s;
   host_loop loop;
   gk_slot neighbour, room;
   const void *stale, *overflow, *wanted; /* on the device */
-} host_arm;
+} host_variant;
 
 static bool same_vectors(const scene *s, const vec *got, const vec *want) {
   const size_t bytes = (size_t)s->p.s.n * sizeof *want;
@@ -51,50 +51,50 @@ static bool by_gk(void *with, uint64_t times, bench_took *took) {
   return right;
 }
 
-static void bind_lists(host_arm *arm) {
-  const particles *p = &arm->s->p;
-  bench_host_bind(&arm->loop, arm->neighbour, gk_bound(p->graph, arm->neighbour));
-  bench_host_bind_int(&arm->loop, arm->room, p->room);
+static void bind_lists(host_variant *v) {
+  const particles *p = &v->s->p;
+  bench_host_bind(&v->loop, v->neighbour, gk_bound(p->graph, v->neighbour));
+  bench_host_bind_int(&v->loop, v->room, p->room);
 }
 
-static void search(host_arm *arm) {
-  bench_host_run(&arm->loop, PARTICLES_SEARCH);
-  while (bench_host_read(&arm->loop, arm->overflow)) {
-    bench_particles_grow(&arm->s->p, bench_host_read(&arm->loop, arm->wanted));
-    bind_lists(arm);
-    bench_host_run(&arm->loop, PARTICLES_AGAIN);
+static void search(host_variant *v) {
+  bench_host_run(&v->loop, PARTICLES_SEARCH);
+  while (bench_host_read(&v->loop, v->overflow)) {
+    bench_particles_grow(&v->s->p, bench_host_read(&v->loop, v->wanted));
+    bind_lists(v);
+    bench_host_run(&v->loop, PARTICLES_AGAIN);
   }
 }
 
-static void run_steps(host_arm *arm) {
-  bench_host_run(&arm->loop, PARTICLES_FIRST);
+static void run_steps(host_variant *v) {
+  bench_host_run(&v->loop, PARTICLES_FIRST);
   for (int step = 1;; ++step) {
-    if (bench_host_read(&arm->loop, arm->stale)) search(arm);
-    if (step == arm->s->steps) break;
-    bench_host_run(&arm->loop, PARTICLES_STEP);
+    if (bench_host_read(&v->loop, v->stale)) search(v);
+    if (step == v->s->steps) break;
+    bench_host_run(&v->loop, PARTICLES_STEP);
   }
-  bench_host_run(&arm->loop, PARTICLES_LAST);
-  bench_host_wait(&arm->loop);
+  bench_host_run(&v->loop, PARTICLES_LAST);
+  bench_host_wait(&v->loop);
 }
 
 /* The first launch after a bind is slower. For the binds of a call's start this isn't the host loop's cost. */
-static void restore(host_arm *arm) {
-  bench_particles_restore(&arm->s->p, &arm->s->before);
-  bind_lists(arm);
-  for (int k = 0; k < PARTICLES_STRETCHES; ++k) bench_host_run(&arm->loop, k);
-  bench_host_wait(&arm->loop);
-  bench_particles_restore(&arm->s->p, &arm->s->before);
+static void restore(host_variant *v) {
+  bench_particles_restore(&v->s->p, &v->s->before);
+  bind_lists(v);
+  for (int k = 0; k < PARTICLES_STRETCHES; ++k) bench_host_run(&v->loop, k);
+  bench_host_wait(&v->loop);
+  bench_particles_restore(&v->s->p, &v->s->before);
 }
 
 static bool by_host(void *with, uint64_t times, bench_took *took) {
-  host_arm *arm = with;
+  host_variant *v = with;
   bool right = true;
   for (uint64_t k = 0; k < times; ++k) {
-    restore(arm);
+    restore(v);
     const double begin = bench_now();
-    run_steps(arm);
+    run_steps(v);
     took->all += (bench_now() - begin) * 1e-6;
-    right = is_right(arm->s) && right;
+    right = is_right(v->s) && right;
   }
   return right;
 }
@@ -152,30 +152,30 @@ static const void *memory_of(const scene *s, const char *slot) {
   return gk_bound(s->p.graph, gk_find_slot(s->p.graph, slot));
 }
 
-static void begin_host(host_arm *arm, scene *s, host_way way) {
-  arm->s = s;
-  arm->neighbour = gk_find_slot(s->p.graph, "NEIGHBOUR");
-  arm->room = gk_find_slot(s->p.graph, "ROOM");
-  arm->stale = memory_of(s, "STALE");
-  arm->overflow = memory_of(s, "OVERFLOW");
-  arm->wanted = memory_of(s, "WANTED");
-  bench_host_begin(&arm->loop, s->p.device, way);
+static void begin_host(host_variant *v, scene *s, host_way way) {
+  v->s = s;
+  v->neighbour = gk_find_slot(s->p.graph, "NEIGHBOUR");
+  v->room = gk_find_slot(s->p.graph, "ROOM");
+  v->stale = memory_of(s, "STALE");
+  v->overflow = memory_of(s, "OVERFLOW");
+  v->wanted = memory_of(s, "WANTED");
+  bench_host_begin(&v->loop, s->p.device, way);
   for (int k = 0; k < PARTICLES_STRETCHES; ++k) {
-    bench_host_add(&arm->loop, &bench_particles_stretches[k]);
-    bench_particles_bind(arm->loop.stretches[k].graph, &s->p.s);
+    bench_host_add(&v->loop, &bench_particles_stretches[k]);
+    bench_particles_bind(v->loop.stretches[k].graph, &s->p.s);
   }
-  bench_host_share(&arm->loop, s->p.graph);
+  bench_host_share(&v->loop, s->p.graph);
 }
 
 static void measure_spheres(gk_device *device, int along, int lead, int steps) {
   static scene s;
-  static host_arm arms[WAYS];
+  static host_variant variants[WAYS];
   char what[60], question[200];
   snprintf(what, sizeof what, "particles, %d", along * along * along);
   if (!bench_wants("C11", what)) return;
   begin_scene(&s, device, along, lead, steps);
   static const host_way ways[WAYS] = {HOST_GRAPHS, HOST_POLLED, HOST_KERNELS};
-  for (int k = 0; k < WAYS; ++k) begin_host(&arms[k], &s, ways[k]);
+  for (int k = 0; k < WAYS; ++k) begin_host(&variants[k], &s, ways[k]);
   snprintf(question, sizeof question, "%d steps of soft spheres (%d searches for neighbours, %d yields): whose loop?",
            steps, s.after.searches, s.after.yields);
   const double chain = 2.0 * steps + 10.0 * s.after.searches + 3.0 * s.after.yields; /* of kernels */
@@ -183,12 +183,13 @@ static void measure_spheres(gk_device *device, int along, int lead, int steps) {
              *polled = "host loop: launch a graph, poll pinned memory",
              *kernels = "host loop: launch each kernel, copy 4 bytes, wait";
   bench_measure(&(bench_table){.id = "C11", .what = what, .question = question, .unit = "ms", .tries = 2,
-    .arms = {{.name = "gk", .run = by_gk, .with = &s}, {.name = graph, .run = by_host, .with = &arms[0]},
-             {.name = polled, .run = by_host, .with = &arms[1]}, {.name = kernels, .run = by_host, .with = &arms[2]}},
+    .variants = {{.name = "gk", .run = by_gk, .with = &s}, {.name = graph, .run = by_host, .with = &variants[0]},
+                 {.name = polled, .run = by_host, .with = &variants[1]},
+                 {.name = kernels, .run = by_host, .with = &variants[2]}},
     .ratios = {{"gk against the host's loop", "gk", {graph}, 0.5}, {"gk against polling", "gk", {polled}, 0},
                {"gk against single kernels", "gk", {kernels}, 0}},
     .floor = {HAND_EDGE, chain}});
-  for (int k = 0; k < WAYS; ++k) bench_host_end(&arms[k].loop);
+  for (int k = 0; k < WAYS; ++k) bench_host_end(&variants[k].loop);
   end_scene(&s);
 }
 

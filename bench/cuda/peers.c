@@ -83,7 +83,7 @@ static void one_more_pass(void) {
   if (!bench_wants("C12", what)) return;
   loops gk = {.gk = gk_loop()}, by_hand = {.exec = hand_loop()};
   bench_measure(&(bench_table){"C12", what, "what does one more pass of one task over one item cost?", "ns",
-    .arms = {{own, one_pass, &gk}, {hand, one_pass, &by_hand}}, .ratios = {{"gk against by hand", own, {hand}}},
+    .variants = {{own, one_pass, &gk}, {hand, one_pass, &by_hand}}, .ratios = {{"gk against by hand", own, {hand}}},
     .floor = {HAND_EDGE, 1}});
   gk_graph_destroy(gk.gk);
   bench_hand_exec_end(by_hand.exec);
@@ -125,7 +125,7 @@ static void silence(void) {
   }
   bench_hand_put(flag, 0);
   bench_measure(&(bench_table){"C12", what, "what does a checkpoint whose flag is 0 cost, beside its task?", "ns",
-                               .arms = {{"gk", checkpoint_alone, &s}}, .floor = {HAND_EDGE, 1}});
+                               .variants = {{"gk", checkpoint_alone, &s}}, .floor = {HAND_EDGE, 1}});
   for (int k = 0; k < 2; ++k) {
     gk_graph_destroy(s.marked[k]);
     gk_graph_destroy(s.plain[k]);
@@ -162,7 +162,7 @@ static void launches(void) {
   bench_hand_kernel(whole, NULL, "more", 1, 1, (void *[]){&x});
   loops gk = {.gk = tasks_of(1, false)}, by_hand = {.exec = bench_hand_exec(whole)};
   bench_measure(&(bench_table){"C12", what, "how long is the host busy with launching a graph of one task?", "ns",
-    .arms = {{own, one_launch, &gk}, {hand, one_launch, &by_hand}}, .ratios = {{"gk against by hand", own, {hand}}},
+    .variants = {{own, one_launch, &gk}, {hand, one_launch, &by_hand}}, .ratios = {{"gk against by hand", own, {hand}}},
     .floor = {HAND_LAUNCH, 1}});
   gk_graph_destroy(gk.gk);
   bench_hand_exec_end(by_hand.exec);
@@ -211,8 +211,8 @@ static void yields(void) {
   const gk_task tasks[] = {GK_CHECKPOINT(GO, FLAG), GK_RUN(one_more, GK_ONE, X), GK_END};
   gk_graph *graph = graph_of(tasks, GK_COUNT(tasks));
   bench_measure(&(bench_table){"C12", what, "what does a yield with its resume add to two launches?", "ns",
-    .arms = {{"gk, beyond two launches", yield_alone, graph}, {"gk, yield and resume", yield_and_resume, graph},
-             {"gk, two launches", two_launches, graph}}});
+    .variants = {{"gk, beyond two launches", yield_alone, graph}, {"gk, yield and resume", yield_and_resume, graph},
+                 {"gk, two launches", two_launches, graph}}});
   gk_graph_destroy(graph);
 }
 

@@ -80,7 +80,7 @@ static CUgraph graph_of(int kernels, int *x, int *left) {
   return whole;
 }
 
-/* Makes three passes. An error makes the arm missing and doesn't end the program. */
+/* Makes three passes. An error makes the variant missing and doesn't end the program. */
 static const char *try_one(gk_device *device) {
   enum { PASSES = 3 };
   int *left = bench_hand_ints(device, 1);

@@ -23,12 +23,12 @@ typedef struct scene {
 enum { PREDICT, CONTACTS, CONTACTS_AGAIN, SOLVE_FIRST, SOLVE_PASS, SEARCH_FIRST, SEARCH_PASS, ACCEPT, FINISH,
        STRETCHES };
 
-typedef struct host_arm {
+typedef struct host_variant {
   scene *s;
   host_loop loop;
   const void *overflow, *solving, *searching, *moving; /* flags */
   const int *contacts;                                 /* their number; all on the device */
-} host_arm;
+} host_variant;
 
 /* ---- the host's loop --------------------------------------------------------------------------------------------- */
 
@@ -71,77 +71,77 @@ static void cut_step(void) {
   cut_out(FINISH, "finish", end + 1, simulation_list()->task_count);
 }
 
-static void make_room(host_arm *arm) {
-  simulation *s = &arm->s->by_gk;
+static void make_room(host_variant *v) {
+  simulation *s = &v->s->by_gk;
   static const char *const names[] = {"CONTACT_LIST", "CONTACT_BONDS"};
-  const int wanted = bench_host_read(&arm->loop, arm->contacts);
+  const int wanted = bench_host_read(&v->loop, v->contacts);
   s->room = wanted + wanted / 2;
   for (size_t k = 0; k < GK_COUNT(names); ++k) {
     const gk_slot slot = gk_find_slot(s->graph, names[k]);
     bench_must(gk_resize(s->graph, slot, (size_t)s->room));
-    bench_host_bind(&arm->loop, slot, gk_bound(s->graph, slot));
+    bench_host_bind(&v->loop, slot, gk_bound(s->graph, slot));
   }
-  bench_host_bind_int(&arm->loop, gk_find_slot(s->graph, "ROOM"), s->room);
+  bench_host_bind_int(&v->loop, gk_find_slot(s->graph, "ROOM"), s->room);
   ++s->growths;
 }
 
 /* The results that simulation_step gives its caller. */
-static void read_numbers(const host_arm *arm) {
-  simulation *s = &arm->s->by_gk;
+static void read_numbers(const host_variant *v) {
+  simulation *s = &v->s->by_gk;
   const struct { const char *slot; void *to; size_t bytes; } numbers[] = {
     {"ENERGY", &s->energy, sizeof s->energy}, {"KINETIC", &s->kinetic, sizeof s->kinetic},
     {"TAKEN", &s->taken, sizeof s->taken}, {"MOMENTUM_X", &s->momentum.x, sizeof s->momentum.x},
     {"MOMENTUM_Y", &s->momentum.y, sizeof s->momentum.y}, {"MOMENTUM_Z", &s->momentum.z, sizeof s->momentum.z},
     {"TOUCHING", &s->touching, sizeof s->touching}};
-  bench_must(gk_download(s->device, &s->contacts, arm->contacts, sizeof s->contacts));
+  bench_must(gk_download(s->device, &s->contacts, v->contacts, sizeof s->contacts));
   for (size_t k = 0; k < GK_COUNT(numbers); ++k)
     bench_must(gk_download(s->device, numbers[k].to, bench_scene_memory(s, numbers[k].slot), numbers[k].bytes));
 }
 
-static void host_step(host_arm *arm) {
-  host_loop *loop = &arm->loop;
+static void host_step(host_variant *v) {
+  host_loop *loop = &v->loop;
   bench_host_run(loop, PREDICT);
   int newton = 0;
   do {
     bench_host_run(loop, CONTACTS);
-    if (bench_host_read(loop, arm->overflow)) {
-      make_room(arm);
+    if (bench_host_read(loop, v->overflow)) {
+      make_room(v);
       bench_host_run(loop, CONTACTS_AGAIN);
     }
     bench_host_run(loop, SOLVE_FIRST);
-    for (int pass = 1; pass < MOST_SOLVE && bench_host_read(loop, arm->solving); ++pass)
+    for (int pass = 1; pass < MOST_SOLVE && bench_host_read(loop, v->solving); ++pass)
       bench_host_run(loop, SOLVE_PASS);
     bench_host_run(loop, SEARCH_FIRST);
-    for (int pass = 2; pass < MOST_SEARCH && bench_host_read(loop, arm->searching); ++pass)
+    for (int pass = 2; pass < MOST_SEARCH && bench_host_read(loop, v->searching); ++pass)
       bench_host_run(loop, SEARCH_PASS);
     bench_host_run(loop, ACCEPT);
-  } while (++newton < MOST_NEWTON && bench_host_read(loop, arm->moving));
+  } while (++newton < MOST_NEWTON && bench_host_read(loop, v->moving));
   bench_host_run(loop, FINISH);
-  read_numbers(arm);
+  read_numbers(v);
 }
 
-static void begin_host(host_arm *arm, scene *s, host_way way) {
+static void begin_host(host_variant *v, scene *s, host_way way) {
   const simulation *sim = &s->by_gk;
-  arm->s = s;
-  arm->overflow = bench_scene_memory(sim, "OVERFLOW");
-  arm->solving = bench_scene_memory(sim, "SOLVING");
-  arm->searching = bench_scene_memory(sim, "SEARCHING");
-  arm->moving = bench_scene_memory(sim, "MOVING");
-  arm->contacts = (const int *)bench_scene_memory(sim, "CONTACT_FIRST") + s->body.vertex_count;
-  bench_host_begin(&arm->loop, sim->device, way);
+  v->s = s;
+  v->overflow = bench_scene_memory(sim, "OVERFLOW");
+  v->solving = bench_scene_memory(sim, "SOLVING");
+  v->searching = bench_scene_memory(sim, "SEARCHING");
+  v->moving = bench_scene_memory(sim, "MOVING");
+  v->contacts = (const int *)bench_scene_memory(sim, "CONTACT_FIRST") + s->body.vertex_count;
+  bench_host_begin(&v->loop, sim->device, way);
   cut_step();
-  for (int k = 0; k < STRETCHES; ++k) bench_host_add(&arm->loop, &stretches[k]);
-  bench_host_share(&arm->loop, sim->graph);
+  for (int k = 0; k < STRETCHES; ++k) bench_host_add(&v->loop, &stretches[k]);
+  bench_host_share(&v->loop, sim->graph);
   const int n = s->body.vertex_count, block = SCAN_BLOCK;
   const struct { const char *slot; int value; } numbers[] = {
     {"N", n}, {"HINGES", s->body.hinge_count}, {"CELLS", sim->cells}, {"CELL_BLOCKS", sim->cells / block},
     {"BLOCKS", (n + block - 1) / block}, {"ROOM", sim->room}};
   for (size_t k = 0; k < GK_COUNT(numbers); ++k)
-    bench_host_bind_int(&arm->loop, gk_find_slot(sim->graph, numbers[k].slot), numbers[k].value);
-  bench_host_bind_bytes(&arm->loop, gk_find_slot(sim->graph, "WORLD"), &sim->world, sizeof sim->world);
+    bench_host_bind_int(&v->loop, gk_find_slot(sim->graph, numbers[k].slot), numbers[k].value);
+  bench_host_bind_bytes(&v->loop, gk_find_slot(sim->graph, "WORLD"), &sim->world, sizeof sim->world);
 }
 
-/* ---- arms -------------------------------------------------------------------------------------------------------- */
+/* ---- variants ---------------------------------------------------------------------------------------------------- */
 
 static bool is_right(const scene *s) {
   const size_t n = (size_t)s->body.vertex_count;
@@ -171,16 +171,16 @@ static bool by_gk(void *with, uint64_t times, bench_took *took) {
 }
 
 static bool by_host(void *with, uint64_t times, bench_took *took) {
-  host_arm *arm = with;
-  scene *s = arm->s;
+  host_variant *v = with;
+  scene *s = v->s;
   bool right = true;
   for (uint64_t k = 0; k < times; ++k) {
     bench_scene_restore(&s->by_gk, &s->before);
     for (const char *const *slot = (const char *const[]){"CONTACT_LIST", "CONTACT_BONDS", NULL}; *slot; ++slot)
-      bench_host_bind(&arm->loop, gk_find_slot(s->by_gk.graph, *slot), bench_scene_memory(&s->by_gk, *slot));
-    bench_host_bind_int(&arm->loop, gk_find_slot(s->by_gk.graph, "ROOM"), s->by_gk.room);
+      bench_host_bind(&v->loop, gk_find_slot(s->by_gk.graph, *slot), bench_scene_memory(&s->by_gk, *slot));
+    bench_host_bind_int(&v->loop, gk_find_slot(s->by_gk.graph, "ROOM"), s->by_gk.room);
     const double begin = bench_now();
-    host_step(arm);
+    host_step(v);
     took->all += (bench_now() - begin) * 1e-6;
     right = is_right(s) && right;
   }
@@ -218,12 +218,12 @@ static void begin_scene(scene *s, gk_device *device, double drop, int lead, bool
 
 static void measure_fall(const char *what, mesh body, gk_device *device, double drop, int lead, bool is_small) {
   static scene s;
-  static host_arm arms[WAYS];
+  static host_variant variants[WAYS];
   char question[200];
   s = (scene){.body = body};
   begin_scene(&s, device, drop, lead, is_small);
   static const host_way ways[WAYS] = {HOST_GRAPHS, HOST_POLLED, HOST_KERNELS};
-  for (int k = 0; k < WAYS; ++k) begin_host(&arms[k], &s, ways[k]);
+  for (int k = 0; k < WAYS; ++k) begin_host(&variants[k], &s, ways[k]);
   const hand_state *from = &s.before.state, *to = &s.after.state;
   const double newton = (double)(to->newton - from->newton), cg = (double)(to->cg - from->cg);
   snprintf(question, sizeof question,
@@ -235,14 +235,14 @@ static void measure_fall(const char *what, mesh body, gk_device *device, double 
              *polled = "host loop: launch a graph, poll pinned memory",
              *kernels = "host loop: launch each kernel, copy 4 bytes, wait";
   bench_measure(&(bench_table){.id = "C11", .what = what, .question = question, .unit = "ms", .tries = 1,
-    .arms = {{.name = "gk", .run = by_gk, .with = &s, .most = 1},
-             {.name = graph, .run = by_host, .with = &arms[0], .most = 1},
-             {.name = polled, .run = by_host, .with = &arms[1], .most = 1},
-             {.name = kernels, .run = by_host, .with = &arms[2], .most = 1}},
+    .variants = {{.name = "gk", .run = by_gk, .with = &s, .most = 1},
+                 {.name = graph, .run = by_host, .with = &variants[0], .most = 1},
+                 {.name = polled, .run = by_host, .with = &variants[1], .most = 1},
+                 {.name = kernels, .run = by_host, .with = &variants[2], .most = 1}},
     .ratios = {{"gk against the host's loop", "gk", {graph}, 0.5}, {"gk against polling", "gk", {polled}, 0},
                {"gk against single kernels", "gk", {kernels}, 0}},
     .floor = {HAND_EDGE, chain}});
-  for (int k = 0; k < WAYS; ++k) bench_host_end(&arms[k].loop);
+  for (int k = 0; k < WAYS; ++k) bench_host_end(&variants[k].loop);
   simulation_end(&s.by_gk);
   mesh_free(&s.body);
 }

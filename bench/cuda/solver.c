@@ -15,13 +15,13 @@ typedef struct scene {
   gk_graph *graph;
 } scene;
 
-typedef struct host_arm {
+typedef struct host_variant {
   scene *s;
   host_loop loop;
   int together; /* passes between two reads of the host */
-} host_arm;
+} host_variant;
 
-/* Overwrites the solution of the arm before. */
+/* Overwrites the solution of the variant before. */
 static void spoil(const scene *s) {
   HAND(bench_hand_driver->cuMemsetD8Async((CUdeviceptr)(uintptr_t)gk_bound(s->graph, U), 0xff,
                                           (size_t)s->c.items * sizeof(double), bench_hand_stream));
@@ -50,17 +50,17 @@ static bool by_gk(void *with, uint64_t times, bench_took *took) {
 }
 
 static bool by_host(void *with, uint64_t times, bench_took *took) {
-  host_arm *arm = with;
-  const scene *s = arm->s;
+  host_variant *v = with;
+  const scene *s = v->s;
   const void *again = gk_bound(s->graph, AGAIN);
   bool right = true;
   for (uint64_t k = 0; k < times; ++k) {
     spoil(s);
     const double begin = bench_now();
-    bench_host_run(&arm->loop, 0);
+    bench_host_run(&v->loop, 0);
     do {
-      for (int pass = 0; pass < arm->together; ++pass) bench_host_run(&arm->loop, 1);
-    } while (bench_host_read(&arm->loop, again));
+      for (int pass = 0; pass < v->together; ++pass) bench_host_run(&v->loop, 1);
+    } while (bench_host_read(&v->loop, again));
     took->all += (bench_now() - begin) * 1e-6;
     right = is_right(s) && right;
   }
@@ -79,15 +79,15 @@ static void begin_scene(scene *s, gk_device *device, int side) {
   bench_must(gk_upload(device, gk_bound(s->graph, B), s->c.b, (size_t)s->c.items * sizeof *s->c.b));
 }
 
-static void begin_host(host_arm *arm, scene *s, host_way way, int together) {
-  arm->s = s;
-  arm->together = together;
-  bench_host_begin(&arm->loop, s->device, way);
-  bench_host_add(&arm->loop, &bench_solver_begin);
-  bench_host_add(&arm->loop, &bench_solver_pass);
-  bench_host_share(&arm->loop, s->graph);
-  bench_host_bind_int(&arm->loop, ITEMS, s->c.items);
-  bench_host_bind_int(&arm->loop, SIDE, s->c.side);
+static void begin_host(host_variant *v, scene *s, host_way way, int together) {
+  v->s = s;
+  v->together = together;
+  bench_host_begin(&v->loop, s->device, way);
+  bench_host_add(&v->loop, &bench_solver_begin);
+  bench_host_add(&v->loop, &bench_solver_pass);
+  bench_host_share(&v->loop, s->graph);
+  bench_host_bind_int(&v->loop, ITEMS, s->c.items);
+  bench_host_bind_int(&v->loop, SIDE, s->c.side);
 }
 
 static void end_scene(scene *s) {
@@ -97,15 +97,15 @@ static void end_scene(scene *s) {
 
 static void solve(gk_device *device, int side) {
   static scene s;
-  static host_arm arms[WAYS];
+  static host_variant variants[WAYS];
   char what[60], question[120];
   snprintf(what, sizeof what, "conjugate gradients, %d unknowns", side * side * side);
   if (!bench_wants("C11", what)) return;
   begin_scene(&s, device, side);
-  begin_host(&arms[0], &s, HOST_GRAPHS, 1);
-  begin_host(&arms[1], &s, HOST_POLLED, 1);
-  begin_host(&arms[2], &s, HOST_GRAPHS, TOGETHER);
-  begin_host(&arms[3], &s, HOST_KERNELS, 1);
+  begin_host(&variants[0], &s, HOST_GRAPHS, 1);
+  begin_host(&variants[1], &s, HOST_POLLED, 1);
+  begin_host(&variants[2], &s, HOST_GRAPHS, TOGETHER);
+  begin_host(&variants[3], &s, HOST_KERNELS, 1);
   bench_took ignored = {0};
   if (!by_gk(&s, 1, &ignored)) bench_fail("gk's solution isn't the one that is known");
   snprintf(question, sizeof question, "a solution in about %d passes of four tasks: whose loop?", s.c.passes);
@@ -114,13 +114,14 @@ static void solve(gk_device *device, int side) {
              *eighth = "host loop: launch 8 graphs, copy 4 bytes, wait",
              *kernels = "host loop: launch each kernel, copy 4 bytes, wait";
   bench_measure(&(bench_table){.id = "C11", .what = what, .question = question, .unit = "ms", .tries = 2,
-    .arms = {{.name = "gk", .run = by_gk, .with = &s}, {.name = graph, .run = by_host, .with = &arms[0]},
-             {.name = polled, .run = by_host, .with = &arms[1]}, {.name = eighth, .run = by_host, .with = &arms[2]},
-             {.name = kernels, .run = by_host, .with = &arms[3]}},
+    .variants = {{.name = "gk", .run = by_gk, .with = &s}, {.name = graph, .run = by_host, .with = &variants[0]},
+                 {.name = polled, .run = by_host, .with = &variants[1]},
+                 {.name = eighth, .run = by_host, .with = &variants[2]},
+                 {.name = kernels, .run = by_host, .with = &variants[3]}},
     .ratios = {{"gk against the host's loop", "gk", {graph}, 0.5}, {"gk against polling", "gk", {polled}, 0},
                {"gk against looking every 8", "gk", {eighth}, 0}, {"gk against single kernels", "gk", {kernels}, 0}},
     .floor = {HAND_EDGE, 4.0 * s.c.passes}});
-  for (int k = 0; k < WAYS; ++k) bench_host_end(&arms[k].loop);
+  for (int k = 0; k < WAYS; ++k) bench_host_end(&variants[k].loop);
   end_scene(&s);
 }
 

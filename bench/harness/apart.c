@@ -40,9 +40,9 @@ static _Noreturn void serve(bool (*run)(void *, uint64_t, bench_took *), void *w
 bench_apart bench_start_apart(bool (*run)(void *with, uint64_t times, bench_took *took), void *with) {
   int orders[2], answers[2];
   fflush(NULL);
-  if (pipe(orders) != 0 || pipe(answers) != 0) bench_fail("a process for an arm can't be started");
+  if (pipe(orders) != 0 || pipe(answers) != 0) bench_fail("a process for a variant can't be started");
   pid_t process = fork();
-  if (process < 0) bench_fail("a process for an arm can't be started");
+  if (process < 0) bench_fail("a process for a variant can't be started");
   if (process == 0) {
     close(orders[1]);
     close(answers[0]);
@@ -59,7 +59,7 @@ bool bench_run_apart(void *apart, uint64_t times, bench_took *took) {
   answer a;
   if (write(at->to, &times, sizeof times) != (ssize_t)sizeof times ||
       read(at->from, &a, sizeof a) != (ssize_t)sizeof a)
-    bench_fail("the process of an arm has ended early");
+    bench_fail("the process of a variant has ended early");
   took->all += a.took.all;
   took->less += a.took.less;
   return a.right;
@@ -67,7 +67,7 @@ bool bench_run_apart(void *apart, uint64_t times, bench_took *took) {
 
 void bench_end_apart(bench_apart *apart) {
   const uint64_t no_more = 0;
-  if (write(apart->to, &no_more, sizeof no_more) != (ssize_t)sizeof no_more) bench_fail("an arm's process is gone");
+  if (write(apart->to, &no_more, sizeof no_more) != (ssize_t)sizeof no_more) bench_fail("a variant's process is gone");
   close(apart->to);
   close(apart->from);
   waitpid(apart->process, NULL, 0);

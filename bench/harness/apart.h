@@ -1,11 +1,11 @@
-/* Arms in a process of their own. libgomp counts the threads of the process. If there are more threads than cores, each
- * one sleeps as soon as it waits, so several teams in one process would slow each other down. */
+/* Variants in a process of their own. libgomp counts the threads of the process. If there are more threads than cores,
+ * each one sleeps as soon as it waits, so several teams in one process would slow each other down. */
 #ifndef BENCH_APART_H
 #define BENCH_APART_H
 #include "bench/harness/harness.h"
 #include <sys/types.h>
 
-/* The settle_ms of an arm with a team: libgomp's threads spin for some milliseconds after their work. */
+/* The settle_ms of a variant with a team: libgomp's threads spin for some milliseconds after their work. */
 enum { BENCH_SETTLE_MS = 12 };
 
 typedef struct bench_apart {
@@ -13,16 +13,16 @@ typedef struct bench_apart {
   int to, from; /* pipes */
 } bench_apart;
 
-/* Starts the process, which calls `run` as the harness calls an arm's. Call this before anything in the current process
- * starts threads. The two processes share memory from bench_shared only. */
+/* Starts the process, which calls `run` as the harness calls a variant's. Call this before the current process starts
+ * threads. The two processes share memory from bench_shared only. */
 bench_apart bench_start_apart(bool (*run)(void *with, uint64_t times, bench_took *took), void *with);
-/* The `run` of an arm whose `with` is the bench_apart. */
+/* The `run` of a variant whose `with` is the bench_apart. */
 bool bench_run_apart(void *apart, uint64_t times, bench_took *took);
 void bench_end_apart(bench_apart *apart);
 
 /* Zeroed memory, shared with processes that start later. It is freed when the last of them ends. */
 void *bench_shared(size_t bytes);
-/* Memory for an arm by hand: private to this process, and in large pages from 2 MiB on, like gk's memory on the CPU.
+/* Memory for a variant by hand: private to this process, and in large pages from 2 MiB on, like gk's memory on the CPU.
  * Shared memory rarely gets large pages, and memory from before a fork loses them when it is written. free() frees it.
  * @return NULL: out of memory */
 void *bench_large(size_t bytes);

@@ -72,9 +72,9 @@ void bench_cpu_floor(void) {
   (void)madvise(x, BYTES, MADV_HUGEPAGE);
   memset(x, 0, BYTES);
   bench_floor(&(bench_table){"floor", "what the machine takes", "what can no task be faster than?", "ns",
-    .arms = {{CPU_CALL, a_call}, {CPU_MEETING, bench_run_apart, &meeting, .settle_ms = BENCH_SETTLE_MS},
-             {CPU_SMALL, additions, &(int){1024}}, {CPU_LARGE, additions, &(int){1 << 20}},
-             {CPU_LARGEST, additions, &(int){ITEMS}}}});
+    .variants = {{CPU_CALL, a_call}, {CPU_MEETING, bench_run_apart, &meeting, .settle_ms = BENCH_SETTLE_MS},
+                 {CPU_SMALL, additions, &(int){1024}}, {CPU_LARGE, additions, &(int){1 << 20}},
+                 {CPU_LARGEST, additions, &(int){ITEMS}}}});
   bench_end_apart(&meeting);
   munmap(room, BYTES + PAGE);
 }

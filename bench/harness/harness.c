@@ -7,7 +7,7 @@
 
 struct bench_run bench_run;
 
-enum { FEWEST = 21, MOST = BENCH_TURNS, TRIES = 5 /* calls of an arm per turn */ };
+enum { FEWEST = 21, MOST = BENCH_TURNS, TRIES = 5 /* calls of a variant per turn */ };
 static const double CALL_NS = 4e5;   /* a call lasts at least this long */
 static const double ONCE_NS = 2e8;   /* a call of this length needn't be repeated */
 static const double TABLE_NS = 1.5e9; /* a table, after its FEWEST turns */
@@ -107,67 +107,67 @@ bool bench_wants(const char *id, const char *what) {
 
 /* ---- measuring --------------------------------------------------------------------------------------------------- */
 
-static void take_turn(bench_measured *m, int arm) {
-  const bench_arm *at = &m->table->arms[arm];
+static void take_turn(bench_measured *m, int variant) {
+  const bench_variant *at = &m->table->variants[variant];
   bench_took least = {0};
   int tries = bench_run.quick ? 1 : m->table->tries ? m->table->tries : TRIES;
   for (int try = 0; try < tries; ++try) {
     bench_took took = {0};
-    if (!at->run(at->with, m->times[arm], &took)) m->right[arm] = false;
+    if (!at->run(at->with, m->times[variant], &took)) m->right[variant] = false;
     if (try == 0 || took.all < least.all) least.all = took.all;
     if (try == 0 || took.less < least.less) least.less = took.less;
   }
-  m->took[arm][m->turns] = (least.all - least.less) / (double)m->times[arm];
+  m->took[variant][m->turns] = (least.all - least.less) / (double)m->times[variant];
   settle(at->settle_ms);
 }
 
 /* Finds the repetitions that make a call long enough. These calls warm up caches and threads, too. */
-static void choose_times(bench_measured *m, int arm) {
-  const bench_arm *at = &m->table->arms[arm];
+static void choose_times(bench_measured *m, int variant) {
+  const bench_variant *at = &m->table->variants[variant];
   uint64_t most = at->most ? at->most : UINT64_MAX / 4;
-  m->times[arm] = 1;
+  m->times[variant] = 1;
   for (int round = 0; round < 40 && !bench_run.quick; ++round) {
     double took = INFINITY; /* the least of three calls: the first may start threads, and any may lose its core */
     for (int call = 0; call < 3 && took >= CALL_NS && (call == 0 || took < ONCE_NS); ++call) {
       double begin = bench_now();
       bench_took ignored = {0};
-      if (!at->run(at->with, m->times[arm], &ignored)) m->right[arm] = false;
+      if (!at->run(at->with, m->times[variant], &ignored)) m->right[variant] = false;
       took = fmin(took, bench_now() - begin);
     }
-    if (took >= CALL_NS || m->times[arm] >= most) break;
+    if (took >= CALL_NS || m->times[variant] >= most) break;
     double factor = took > 0 ? 1.2 * CALL_NS / took : 10;
-    uint64_t next = (uint64_t)((double)m->times[arm] * (factor > 10 ? 10 : factor < 1.3 ? 1.3 : factor)) + 1;
-    m->times[arm] = next < most ? next : most;
+    uint64_t next = (uint64_t)((double)m->times[variant] * (factor > 10 ? 10 : factor < 1.3 ? 1.3 : factor)) + 1;
+    m->times[variant] = next < most ? next : most;
   }
   settle(at->settle_ms);
 }
 
 static void take_turns(bench_measured *m) {
-  for (int k = 0; k < m->arms; ++k) {
+  for (int k = 0; k < m->variants; ++k) {
     m->right[k] = true;
     if (!bench_is_missing(m, k)) choose_times(m, k);
   }
   double begin = bench_now();
   const int most = bench_run.quick ? 1 : MOST, fewest = m->table->turns ? m->table->turns : FEWEST;
   while (m->turns < most && (m->turns < fewest || bench_now() - begin < TABLE_NS)) {
-    for (int k = 0; k < m->arms; ++k) { /* each turn begins with another arm */
-      const int arm = (k + m->turns) % m->arms;
-      if (!bench_is_missing(m, arm)) take_turn(m, arm);
+    for (int k = 0; k < m->variants; ++k) { /* each turn begins with another variant */
+      const int variant = (k + m->turns) % m->variants;
+      if (!bench_is_missing(m, variant)) take_turn(m, variant);
     }
     ++m->turns;
   }
   if (m->turns % 2 == 0) --m->turns;
 }
 
-static int arm_called(const bench_measured *m, const char *name) {
-  for (int k = 0; k < m->arms; ++k)
-    if (strcmp(m->table->arms[k].name, name) == 0) return k;
-  bench_fail("a ratio names an arm that its table hasn't got");
+static int variant_called(const bench_measured *m, const char *name) {
+  for (int k = 0; k < m->variants; ++k)
+    if (strcmp(m->table->variants[k].name, name) == 0) return k;
+  bench_fail("a ratio names a variant that its table hasn't got");
 }
 
-/* The time of one more unit of x, between two arms. */
+/* The time of one more unit of x, between two variants. */
 static double one_more(const bench_measured *m, int from, int to, int turn) {
-  return (m->took[to][turn] - m->took[from][turn]) / (m->table->arms[to].x - m->table->arms[from].x);
+  return (m->took[to][turn] - m->took[from][turn]) / (m->table->variants[to].x - m->table->variants[from].x);
 }
 
 /* Negative if the longer one takes less. Growth from 0 is infinite and misses every goal. */
@@ -177,26 +177,27 @@ static double ratio_of(const bench_measured *m, int ratio, int of, int turn) {
   const int base = m->base[ratio];
   if (base < 0) return m->took[of][turn];
   if (!m->table->along) return m->took[of][turn] / m->took[base][turn];
-  const int first = arm_called(m, m->table->ratios[ratio].against[1]);
+  const int first = variant_called(m, m->table->ratios[ratio].against[1]);
   return growth(one_more(m, base, of, turn), one_more(m, first, base, turn));
 }
 
 static void judge(bench_measured *m) {
-  for (int k = 0; k < m->arms; ++k) m->arm[k] = bench_is_missing(m, k) ? no_figures : figures_of(m->took[k], m->turns);
+  for (int k = 0; k < m->variants; ++k)
+    m->variant[k] = bench_is_missing(m, k) ? no_figures : figures_of(m->took[k], m->turns);
   for (int k = 0; k < m->ratios; ++k) {
     const bench_ratio *ratio = &m->table->ratios[k];
-    const int of = arm_called(m, ratio->of);
+    const int of = variant_called(m, ratio->of);
     double seen[MOST];
     m->base[k] = -1;
     for (int a = 0; a < (m->table->along ? 1 : 3) && ratio->against[a]; ++a) {
-      int arm = arm_called(m, ratio->against[a]);
-      if (bench_is_missing(m, arm)) continue;
-      if (m->base[k] < 0 || m->arm[arm].median < m->arm[m->base[k]].median) m->base[k] = arm;
+      int variant = variant_called(m, ratio->against[a]);
+      if (bench_is_missing(m, variant)) continue;
+      if (m->base[k] < 0 || m->variant[variant].median < m->variant[m->base[k]].median) m->base[k] = variant;
     }
     m->ratio[k] = no_figures;
     if (bench_is_missing(m, of) || (ratio->against[0] && m->base[k] < 0)) continue;
-    if (m->table->along && bench_is_missing(m, arm_called(m, ratio->against[1]))) continue;
-    if (!m->table->along && m->base[k] >= 0 && m->arm[m->base[k]].median <= 0) continue; /* lost in noise */
+    if (m->table->along && bench_is_missing(m, variant_called(m, ratio->against[1]))) continue;
+    if (!m->table->along && m->base[k] >= 0 && m->variant[m->base[k]].median <= 0) continue; /* lost in noise */
     for (int turn = 0; turn < m->turns; ++turn) seen[turn] = ratio_of(m, k, of, turn);
     m->ratio[k] = figures_of(seen, m->turns);
   }
@@ -204,12 +205,12 @@ static void judge(bench_measured *m) {
 
 static void measure(bench_measured *m, const bench_table *table) {
   *m = (bench_measured){.table = table};
-  while (m->arms < BENCH_ARMS && table->arms[m->arms].name) ++m->arms;
+  while (m->variants < BENCH_VARIANTS && table->variants[m->variants].name) ++m->variants;
   while (m->ratios < BENCH_RATIOS && table->ratios[m->ratios].what) ++m->ratios;
   take_turns(m);
   judge(m);
   bench_print_table(m);
-  for (int k = 0; k < m->arms; ++k) bench_run.wrong += !m->right[k];
+  for (int k = 0; k < m->variants; ++k) bench_run.wrong += !m->right[k];
 }
 
 void bench_measure(const bench_table *table) {
@@ -225,10 +226,10 @@ void bench_floor(const bench_table *table) {
   static bench_measured m;
   measure(&m, table);
   bench_run.floor_unit = table->unit;
-  if (bench_run.floors + m.arms > BENCH_FLOOR) bench_fail("a floor has too many arms");
-  for (int k = 0; k < m.arms; ++k) {
-    bench_run.floor[bench_run.floors].name = table->arms[k].name;
-    bench_run.floor[bench_run.floors++].took = m.arm[k];
+  if (bench_run.floors + m.variants > BENCH_FLOOR) bench_fail("a floor has too many variants");
+  for (int k = 0; k < m.variants; ++k) {
+    bench_run.floor[bench_run.floors].name = table->variants[k].name;
+    bench_run.floor[bench_run.floors++].took = m.variant[k];
   }
 }
 

@@ -41,7 +41,7 @@ static double nanoseconds(const char *unit) {
   bench_fail("a table has a floor in a unit that isn't its own");
 }
 
-/* In the table's unit. The 5th percentile, since cores change their speed and no arm should be faster than this. */
+/* In the table's unit. The 5th percentile, since cores change their speed and no variant should be faster than this. */
 static double floor_of(const bench_table *table) {
   if (!table->floor.of) return NAN;
   const double took = table->floor.times * floor_called(table->floor.of)->p5;
@@ -61,10 +61,11 @@ static void print_floor(const bench_table *table) {
 void bench_print_table(const bench_measured *m) {
   const bench_table *table = m->table;
   printf("%s, %s: %s\n", table->id, table->what, table->question);
-  for (int k = 0; k < m->arms; ++k) {
-    const bench_figures *f = &m->arm[k];
-    if (bench_is_missing(m, k)) printf("  %-50s not measured: %s\n", table->arms[k].name, table->arms[k].missing);
-    else printf("  %-50s %12.4g %s  (%.4g to %.4g)%s\n", table->arms[k].name, f->median, table->unit, f->p5, f->p95,
+  for (int k = 0; k < m->variants; ++k) {
+    const bench_figures *f = &m->variant[k];
+    const bench_variant *variant = &table->variants[k];
+    if (variant->missing) printf("  %-50s not measured: %s\n", variant->name, variant->missing);
+    else printf("  %-50s %12.4g %s  (%.4g to %.4g)%s\n", variant->name, f->median, table->unit, f->p5, f->p95,
                 m->right[k] ? "" : "  WRONG RESULT");
   }
   for (int k = 0; k < m->ratios; ++k) {
@@ -108,18 +109,18 @@ static void put_figures(FILE *out, const bench_figures *f) {
   put_number(out, "p95", f->p95);
 }
 
-static void put_arm(FILE *out, const bench_measured *m, int k) {
-  const bench_arm *arm = &m->table->arms[k];
+static void put_variant(FILE *out, const bench_measured *m, int k) {
+  const bench_variant *variant = &m->table->variants[k];
   fprintf(out, "%s\n       {", k ? "," : "");
-  put_text(out, "name", arm->name);
-  if (arm->x != 0 || m->table->along) put_number(out, "x", arm->x);
-  if (arm->missing) {
-    fputs(", ", out), put_text(out, "missing", arm->missing);
+  put_text(out, "name", variant->name);
+  if (variant->x != 0 || m->table->along) put_number(out, "x", variant->x);
+  if (variant->missing) {
+    fputs(", ", out), put_text(out, "missing", variant->missing);
     fputs("}", out);
     return;
   }
   fprintf(out, ", \"times\": %llu", (unsigned long long)m->times[k]);
-  put_figures(out, &m->arm[k]);
+  put_figures(out, &m->variant[k]);
   fprintf(out, ", \"correct\": %s}", m->right[k] ? "true" : "false");
 }
 
@@ -139,15 +140,15 @@ void bench_keep_table(const bench_measured *m) {
     fputs("}", out);
   }
   if (table->along) fputs(", ", out), put_text(out, "along", table->along);
-  fputs(",\n     \"arms\": [", out);
-  for (int k = 0; k < m->arms; ++k) put_arm(out, m, k);
+  fputs(",\n     \"variants\": [", out);
+  for (int k = 0; k < m->variants; ++k) put_variant(out, m, k);
   fputs("],\n     \"ratios\": [", out);
   for (int k = 0; k < m->ratios; ++k) {
     const bench_ratio *ratio = &table->ratios[k];
     fprintf(out, "%s\n       {", k ? "," : "");
     put_text(out, "what", ratio->what);
     fputs(", ", out), put_text(out, "of", ratio->of);
-    fputs(", ", out), put_text(out, "against", m->base[k] < 0 ? "" : table->arms[m->base[k]].name);
+    fputs(", ", out), put_text(out, "against", m->base[k] < 0 ? "" : table->variants[m->base[k]].name);
     put_figures(out, &m->ratio[k]);
     fprintf(out, ", \"goal\": %g, ", ratio->goal);
     put_text(out, "verdict", verdict_of(m, k));
@@ -158,7 +159,7 @@ void bench_keep_table(const bench_measured *m) {
 
 static void put_floor(FILE *out) {
   if (!bench_run.floors) return;
-  fputs(" \"floor\": {", out), put_text(out, "unit", bench_run.floor_unit), fputs(", \"arms\": [", out);
+  fputs(" \"floor\": {", out), put_text(out, "unit", bench_run.floor_unit), fputs(", \"variants\": [", out);
   for (int k = 0; k < bench_run.floors; ++k) {
     fprintf(out, "%s\n  {", k ? "," : ""), put_text(out, "name", bench_run.floor[k].name);
     put_figures(out, &bench_run.floor[k].took);

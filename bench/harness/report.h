@@ -10,14 +10,14 @@ typedef struct bench_figures { double median, p5, p25, p75, p95; } bench_figures
 
 typedef struct bench_measured {
   const bench_table *table;
-  int arms, ratios, turns, base[BENCH_RATIOS]; /* base: the arm a ratio is taken against; -1: none */
-  uint64_t times[BENCH_ARMS];
-  bool right[BENCH_ARMS];
-  double took[BENCH_ARMS][BENCH_TURNS]; /* of one repetition */
-  bench_figures arm[BENCH_ARMS], ratio[BENCH_RATIOS];
+  int variants, ratios, turns, base[BENCH_RATIOS]; /* base: the variant a ratio is taken against; -1: none */
+  uint64_t times[BENCH_VARIANTS];
+  bool right[BENCH_VARIANTS];
+  double took[BENCH_VARIANTS][BENCH_TURNS]; /* of one repetition */
+  bench_figures variant[BENCH_VARIANTS], ratio[BENCH_RATIOS];
 } bench_measured;
 
-static inline bool bench_is_missing(const bench_measured *m, int arm) { return m->table->arms[arm].missing != NULL; }
+static inline bool bench_is_missing(const bench_measured *m, int k) { return m->table->variants[k].missing != NULL; }
 
 /* Of the whole program. */
 extern struct bench_run {

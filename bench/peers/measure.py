@@ -141,18 +141,18 @@ class Child:
 
 def figures(children):
     """A row of JSON for each row: the configuration with the lowest median, then the others."""
-    arms = {}
+    variants = {}
     for child in children:
         for (table, what, unit), values, right in zip(child.rows, child.values, child.right):
             spread = {f"p{share}": percentile(values, share / 100) for share in (5, 25, 75, 95)}
-            arm = {"how": child.how, "median": percentile(values, 0.5), **spread, "turns": len(values),
+            variant = {"how": child.how, "median": percentile(values, 0.5), **spread, "turns": len(values),
                    "correct": right}
-            arms.setdefault((table, what, unit), []).append(arm)
+            variants.setdefault((table, what, unit), []).append(variant)
     rows = []
-    for (table, what, unit), candidates in arms.items():
-        best, *others = sorted(candidates, key=lambda arm: (arm["median"] <= 0, arm["median"]))
+    for (table, what, unit), candidates in variants.items():
+        best, *others = sorted(candidates, key=lambda variant: (variant["median"] <= 0, variant["median"]))
         row = {"table": table, "what": what, "unit": unit, **best}
-        row["correct"] = all(arm["correct"] for arm in candidates)
+        row["correct"] = all(variant["correct"] for variant in candidates)
         if others:
             row["others"] = others
         rows.append(row)
@@ -165,10 +165,10 @@ def print_rows(rows):
         if "missing" in row:
             print(f"      none: {row['missing']}")
             continue
-        for arm in [row, *row.get("others", [])]:
-            wrong = "" if arm["correct"] else "  WRONG RESULT"
-            print(f"      {arm['median']:14.2f} {row['unit']:5}  (p5 {arm['p5']:.2f}, p95 {arm['p95']:.2f})"
-                  f"  {arm['how']}{wrong}")
+        for variant in [row, *row.get("others", [])]:
+            wrong = "" if variant["correct"] else "  WRONG RESULT"
+            print(f"      {variant['median']:14.2f} {row['unit']:5}  (p5 {variant['p5']:.2f}, p95 {variant['p95']:.2f})"
+                  f"  {variant['how']}{wrong}")
 
 
 def measure(children, turns):

@@ -4,11 +4,11 @@
   bench/tools/compare.py BEFORE AFTER [--times]
 
 It compares bytes and the ratios of each table. Ratios are taken turn by turn, so they are the same on a fast day and on
-a slow one. --times also compares the arms' own times, and goals that are times, which is useful only on the same
+a slow one. --times also compares the variants' own times, and goals that are times, which is useful only on the same
 machine and day. A change counts if it is larger than the noise. The noise of one side is half of the distance between
 quartiles, or half of the distance between rounds if that is more, relative to the median. Two sides add up like
 independent errors, and the noise is at least two percent. For a ratio to a peer it is the distance between rounds, or
-with one round the noise of both arms. Nothing counts if the noise is unknown or the figure was lost in noise. A
+with one round the noise of both variants. Nothing counts if the noise is unknown or the figure was lost in noise. A
 difference of 0 or less has no factor and doesn't count. The noise of one machine doesn't cover differences between two
 machines, so these are printed: names, Linux, compiler, flags, and the measured floor. Exit code 1: something got
 slower.
@@ -86,16 +86,16 @@ def said_of(reports, *names):
 def tells_rounds(reports):
     """Whether each of several rounds has its median; older files lack them."""
     several = [report for report in reports if report.get("tables") and report.get("rounds", 1) > 1]
-    return not several or any("medians" in arm for report in several for table in report["tables"]
-                              for arm in table["arms"])
+    return not several or any("medians" in variant for report in several for table in report["tables"]
+                              for variant in table["variants"])
 
 
 def floors_of(reports):
     """Medians over all programs by name."""
     found = {}
     for report in reports:
-        for arm in report.get("floor", {}).get("arms", []):
-            found.setdefault(arm["name"], []).append(arm["median"])
+        for variant in report.get("floor", {}).get("variants", []):
+            found.setdefault(variant["name"], []).append(variant["median"])
     return {name: statistics.median(medians) for name, medians in found.items() if None not in medians}
 
 
@@ -119,11 +119,11 @@ def differences(before, after, times):
 
 
 def absent(reports):
-    """The reasons for missing figures, by program or (table, what, arm)."""
+    """The reasons for missing figures, by program or (table, what, variant)."""
     found = {(report["program"],): report["missing"] for report in reports if "missing" in report}
     for report in reports:
-        found.update({(table["id"], table["what"], arm["name"]): arm["missing"] for table in report.get("tables", [])
-                      for arm in table["arms"] if "missing" in arm})
+        found.update({(table["id"], table["what"], one["name"]): one["missing"] for table in report.get("tables", [])
+                      for one in table["variants"] if "missing" in one})
         found.update({(peer["peer"],): peer["missing"] for peer in report.get("peers", []) if "missing" in peer})
     return found
 
@@ -149,17 +149,17 @@ def figures_of(reports, times):
     """Figures by (table, what, which)."""
     found = {}
     tables = [table for report in reports for table in report.get("tables", [])]
-    arms = {(table["id"], table["what"], arm["name"]): arm for table in tables for arm in table["arms"]}
+    variants = {(table["id"], table["what"], one["name"]): one for table in tables for one in table["variants"]}
 
     def add(figure, noise, *key):
         if figure.get("median") is not None:
             found[key] = Figure(figure["median"], noise)
     for report in reports if times else []:
-        for arm in report.get("floor", {}).get("arms", []):
-            add(arm, noise_in_all(arm), "floor", report["program"], arm["name"])
+        for variant in report.get("floor", {}).get("variants", []):
+            add(variant, noise_in_all(variant), "floor", report["program"], variant["name"])
     for table in tables:
         if times:
-            for figure in table["arms"]:
+            for figure in table["variants"]:
                 add(figure, noise_in_all(figure), table["id"], table["what"], figure["name"])
         for figure in table["ratios"]:
             if times != is_relative(table, figure):
@@ -170,7 +170,7 @@ def figures_of(reports, times):
             if times:
                 add(row, noise_in_all(row), *key, peer["peer"])
             elif "ratio" in row:
-                noise = noise_to_peer(row, arms.get((*key, row["ratio"]["of"])))
+                noise = noise_to_peer(row, variants.get((*key, row["ratio"]["of"])))
                 add(row["ratio"], noise, *key, f"gk against {peer['peer']}")
     return found
 

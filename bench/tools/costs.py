@@ -20,13 +20,13 @@ ROOT = Path(__file__).resolve().parents[2]
 # ---- rules: what a report's tables say, or None --------------------------------------------------------------------
 
 def pairs(report, *whats):
-    """{x: (median of the first way, of the second)} of tables with pairs of arms."""
+    """{x: (median of the first way, of the second)} of tables with pairs of variants."""
     found = {}
     for table in report["tables"]:
         if table["id"] == "P" and table["what"].startswith(whats):
-            arms = [arm for arm in table["arms"] if arm.get("median") is not None]
-            for arm in arms:
-                found.setdefault(arm["x"], []).append(arm["median"])
+            variants = [variant for variant in table["variants"] if variant.get("median") is not None]
+            for variant in variants:
+                found.setdefault(variant["x"], []).append(variant["median"])
     return {x: tuple(both) for x, both in sorted(found.items()) if len(both) == 2}
 
 
@@ -62,7 +62,7 @@ def spin_ns(report):
     """A thread that spins for as long as a wake-up takes waits at most twice as long as with the best choice."""
     for table in report["tables"]:
         if (table["id"], table["what"]) == ("P", "a wait that sleeps"):
-            median = next((arm.get("median") for arm in table["arms"] if arm["name"] == "the waking alone"), None)
+            median = next((one.get("median") for one in table["variants"] if one["name"] == "the waking alone"), None)
             return None if median is None else max(0, int(round(median, -2)))
     return None
 

@@ -3,7 +3,7 @@
 
   bench/tools/plot.py FOLDER ...
 
-Times are shown as multiples of an arm of the same table, since the speed of a shared machine on one day means nothing.
+Times are shown as multiples of a variant of the same table: the speed of a shared machine on one day means nothing.
 The plots need matplotlib, of this Python or of another one that is found. Without it, a page with plots stays as it is,
 and the exit code is 1. A new page then says that it has no plots.
 """
@@ -24,10 +24,10 @@ PYTHONS = [sys.executable, "/usr/bin/python3", str(run_peers.VENV / "bin/python"
 
 
 def rows_of(table, reports):
-    """(name, bar, mark) of each line of a plot. Judged ratios are beneath their arms. Missing arms have neither."""
+    """(name, bar, mark) of each line of a plot. Judged ratios are beneath their variants; missing ones have neither."""
     marks = list(marks_of(table, reports))
-    arms = [(bar[0], bar) for bar in bars_of(table, reports)] + [(arm["name"], None) for arm in missing_of(table)]
-    for name, bar in arms:
+    variants = [(bar[0], bar) for bar in bars_of(table, reports)] + [(one["name"], None) for one in missing_of(table)]
+    for name, bar in variants:
         yield name, bar, None
         yield from ((mark.label, None, mark) for mark in marks if mark.of == name)
 
@@ -115,7 +115,7 @@ def draw_tables(pyplot, tables, reports, title):
 
 
 def draw(folder, reports):
-    """Draws all tables. @return the names of pictures by table id: the judged ratios, if they have one, and all arms"""
+    """Draws all tables. @return The pictures' names by table id: judged ratios, if they have one, and all variants"""
     import matplotlib
     matplotlib.use("svg")
     matplotlib.rcParams.update({"svg.hashsalt": "gk", "svg.fonttype": "none", "font.family": "sans-serif"})
@@ -133,7 +133,7 @@ def draw(folder, reports):
             figure = plot_goals.draw_all(pyplot, judged, f"{title}: what is judged", f"{axis}; less is better")
             names[ident] = [save(pyplot, figure, folder, ident)]
         figure = plot_growth.draw(pyplot, own, title, UNITS) if grows else draw_tables(pyplot, own, reports, title)
-        names.setdefault(ident, []).append(save(pyplot, figure, folder, f"{ident}-arms" if judged else ident))
+        names.setdefault(ident, []).append(save(pyplot, figure, folder, f"{ident}-variants" if judged else ident))
     return names
 
 

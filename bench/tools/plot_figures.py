@@ -1,4 +1,4 @@
-"""The part of bench/tools/plot.py that reads the files: tables, arms, peers, and all judged ratios, in words."""
+"""The part of bench/tools/plot.py that reads the files: tables, variants, peers, and all judged ratios, in words."""
 import json
 import os
 import sys
@@ -76,31 +76,31 @@ def ways(row_of_peer):
     return [row_of_peer, *row_of_peer.get("others", [])]
 
 
-def arm_called(table, name):
-    return next((arm for arm in table["arms"] if arm["name"] == name),
+def variant_called(table, name):
+    return next((variant for variant in table["variants"] if variant["name"] == name),
                 {"name": name, "median": None, "missing": "it isn't in the table"})
 
 
 def measured_of(table):
-    return [arm for arm in table["arms"] if "missing" not in arm]
+    return [variant for variant in table["variants"] if "missing" not in variant]
 
 
 def missing_of(table):
-    return [arm for arm in table["arms"] if "missing" in arm]
+    return [variant for variant in table["variants"] if "missing" in variant]
 
 
 def against_of(table, ratio):
-    """The arm that a ratio is taken against. If rounds have different ones: the fastest over all rounds."""
-    arms = [arm_called(table, name) for name in ratio.get("rounds against", [ratio["against"]])]
-    return min((arm for arm in arms if arm.get("median") is not None), key=lambda arm: arm["median"], default=None)
+    """The variant that a ratio is taken against. If rounds have different ones: the fastest over all rounds."""
+    variants = [variant_called(table, name) for name in ratio.get("rounds against", [ratio["against"]])]
+    return min((one for one in variants if one.get("median") is not None), key=lambda one: one["median"], default=None)
 
 
 def base_of(table):
-    """The arm that is 1: that of the first ratio, else the first one; never an arm that is lost in noise."""
-    arms = [arm for arm in (against_of(table, ratio) for ratio in table["ratios"] if ratio["against"]) if arm]
-    arms += measured_of(table)
-    none = arms[0] if arms else {"name": "", "median": None}
-    return next((arm for arm in arms if (arm["median"] or 0) > 0), none)
+    """The variant that is 1: that of the first ratio, else the first one; never a variant that is lost in noise."""
+    variants = [one for one in (against_of(table, ratio) for ratio in table["ratios"] if ratio["against"]) if one]
+    variants += measured_of(table)
+    none = variants[0] if variants else {"name": "", "median": None}
+    return next((variant for variant in variants if (variant["median"] or 0) > 0), none)
 
 
 def is_absolute(table):
@@ -120,9 +120,9 @@ def kind_of(name):
 
 
 def bars_of(table, reports):
-    """(name, kind, median, p5, p95) of arms and of peers' rows, as multiples of the base or as they are."""
+    """(name, kind, median, p5, p95) of variants and of peers' rows, as multiples of the base or as they are."""
     scale = 1 if is_absolute(table) else base_of(table)["median"]
-    bars = [(arm["name"], kind_of(arm["name"]), arm) for arm in measured_of(table)]
+    bars = [(variant["name"], kind_of(variant["name"]), variant) for variant in measured_of(table)]
     bars += [(f"{peer}, {way['how']}", "peer", way) for peer, _, one in peer_rows(reports)
              if is_of(one, table) and one.get("unit") == table["unit"] for way in ways(one)]
     return [(name, kind, *(figure[part] / scale for part in ("median", "p5", "p95"))) for name, kind, figure in bars
@@ -130,7 +130,7 @@ def bars_of(table, reports):
 
 
 def peer_goals(table, reports):
-    """(its report, name, arm of ours, goal, row) of every goal that names a peer, installed or not."""
+    """(its report, name, variant of ours, goal, row) of every goal that names a peer, installed or not."""
     peers = {report["peer"]: report for report in reports.get("peers", {}).get("peers", [])}
     for (ident, what, name), goal in run_peers.GOALS.items():
         if (ident, what) == (table["id"], table["what"]):
@@ -157,17 +157,17 @@ def verdict_in_words(ratio):
 
 
 def why_no_ratio(table, ratio):
-    """The reason for a missing ratio: it is lost in noise if the arm that it is taken against came out as 0."""
+    """The reason for a missing ratio: it is lost in noise if the variant that it is taken against came out as 0."""
     if "along" in table:
         return "not measured" if missing_of(table) else "not judged"
-    there = against_of(table, ratio) and "missing" not in arm_called(table, ratio["of"])
+    there = against_of(table, ratio) and "missing" not in variant_called(table, ratio["of"])
     return "lost in noise" if there else "not measured"
 
 
-def why_no_ratio_to(report, one, arm):
+def why_no_ratio_to(report, one, variant):
     """The same for a goal that names a peer. It gets the peer's report and row, or None, and our figure."""
-    if "missing" in arm:
-        return f"not measured: {arm['missing']}"
+    if "missing" in variant:
+        return f"not measured: {variant['missing']}"
     if one and "missing" not in one:
         return "lost in noise"
     failed = [failure["why"] for failure in report.get("failed", [])]
@@ -189,19 +189,19 @@ def marks_of(table, reports):
     for ratio in table["ratios"]:
         if not ratio["goal"]:
             continue
-        arm = against_of(table, ratio) if ratio["against"] else {"median": 1}
-        unit = None if "along" in table else unit_of(arm, scale)
+        variant = against_of(table, ratio) if ratio["against"] else {"median": 1}
+        unit = None if "along" in table else unit_of(variant, scale)
         named = "" if ratio["against"] else " " + UNITS.get(table["unit"], table["unit"])
         there = ratio["median"] is not None or ratio["verdict"] != "none"
         text = verdict_text(ratio, named) if there else why_no_ratio(table, ratio)
         label = f"{ratio['of']} against {ratio['against']}" if ratio["what"] == ratio["of"] else ratio["what"]
         yield plot_goals.Mark(label, ratio["of"], ratio["median"], ratio["p5"], ratio["p95"], ratio["goal"],
                               unit, ratio["verdict"], text, not ratio["against"])
-    for report, name, arm, goal, one in peer_goals(table, reports):
-        ratio, label = (one or {}).get("ratio"), f"{arm} against {name}"
+    for report, name, variant, goal, one in peer_goals(table, reports):
+        ratio, label = (one or {}).get("ratio"), f"{variant} against {name}"
         if ratio:
-            yield plot_goals.Mark(label, arm, ratio["median"], ratio["least"], ratio["most"], goal,
+            yield plot_goals.Mark(label, variant, ratio["median"], ratio["least"], ratio["most"], goal,
                                   unit_of(one, scale), ratio["verdict"], verdict_text(ratio), False)
         else:
-            why = why_no_ratio_to(report, one, arm_called(table, arm)).partition(":")[0]
-            yield plot_goals.Mark(label, arm, None, None, None, goal, None, "none", why, False)
+            why = why_no_ratio_to(report, one, variant_called(table, variant)).partition(":")[0]
+            yield plot_goals.Mark(label, variant, None, None, None, goal, None, "none", why, False)

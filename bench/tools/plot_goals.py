@@ -1,5 +1,5 @@
 """The part of bench/tools/plot.py that draws judged ratios: each is a diamond with the spread of its turns, a dashed
-line for its goal, and the verdict in words, in a row beneath its arm. All ratios of a table id have one scale."""
+line for its goal, and the verdict in words, in a row beneath its variant. All ratios of a table id have one scale."""
 import textwrap
 from collections import namedtuple
 
@@ -7,8 +7,8 @@ COLOURS = {"met": "#2e7d4f", "missed": "#b03a2e", "undecided": "#b9770e", "lost"
 JUDGED = "diamond: what is judged, the median of the ratios of turns, with 5 % to 95 % of them; dashed: its goal"
 LEGEND = "bar, on a logarithmic axis a dot: median, with 5 % to 95 % of turns\n" + JUDGED
 
-# of: its arm. median: None if there is no ratio. low, high: None if they are infinite. unit: the factor to the axis of
-# the table's bars, or None. absolute: the figure itself is judged, not a ratio.
+# of: a variant. median: None if there is no ratio. low, high: None if they are infinite. unit: the factor to the axis
+# of the table's bars, or None. absolute: the figure itself is judged, not a ratio.
 Mark = namedtuple("Mark", "label of median low high goal unit verdict text absolute")
 
 

@@ -22,7 +22,7 @@ def name_of(table):
 
 
 def points_of(table):
-    return [arm for arm in table["arms"] if arm.get("median") is not None]
+    return [variant for variant in table["variants"] if variant.get("median") is not None]
 
 
 def slope(one, other):
@@ -36,11 +36,11 @@ def one_more(table):
 
 
 def goal_line(table):
-    """The curve's course if one more takes as much as the goal allows: (x, cost) from the arm that the ratio is taken
-    against to the end. None if one more took no time before."""
-    points = [arm for arm in points_of(table) if arm["x"] > 0]  # the first of a kind has a cost of its own
+    """The curve's course if one more takes as much as the goal allows: (x, cost) from the variant in the ratio's
+    denominator to the end. None if one more took no time before."""
+    points = [variant for variant in points_of(table) if variant["x"] > 0]  # the first of a kind has a cost of its own
     ratio = next((ratio for ratio in table["ratios"] if ratio["goal"]), {"against": None})
-    middle = next((arm for arm in points if arm["name"] == ratio["against"]), None)
+    middle = next((variant for variant in points if variant["name"] == ratio["against"]), None)
     if not middle or middle is points[0] or slope(points[0], middle) <= 0:
         return None
     each = ratio["goal"] * slope(points[0], middle)
@@ -51,10 +51,10 @@ def goal_line(table):
 
 # ---- tables ---------------------------------------------------------------------------------------------------------
 
-def cell(arm, unit, number):
-    if "missing" in arm:
+def cell(variant, unit, number):
+    if "missing" in variant:
         return "not measured"
-    return f"{number(arm['median'])} {unit} ({number(arm['p5'])} to {number(arm['p95'])})"
+    return f"{number(variant['median'])} {unit} ({number(variant['p5'])} to {number(variant['p95'])})"
 
 
 def lines(tables, units, number, row, head):
@@ -64,11 +64,11 @@ def lines(tables, units, number, row, head):
         yield ""
         yield from head("", *(name_of(table) for table in own))
         names = [units.get(table["unit"], table["unit"]) for table in own]
-        for arms in zip(*(table["arms"] for table in own)):
-            yield row(arms[0]["name"], *(cell(arm, unit, number) for arm, unit in zip(arms, names)))
+        for variants in zip(*(table["variants"] for table in own)):
+            yield row(variants[0]["name"], *(cell(variant, unit, number) for variant, unit in zip(variants, names)))
         yield row("*one more of the last*", *(f"{number(one_more(table))} {unit}" for table, unit in zip(own, names)))
         yield ""
-        missing = {arm["missing"] for table in own for arm in table["arms"] if "missing" in arm}
+        missing = {variant["missing"] for table in own for variant in table["variants"] if "missing" in variant}
         for why in sorted(missing):
             yield f"Not measured: {why}"
             yield ""
@@ -82,20 +82,20 @@ def draw_questions(axes, along, tables, units):
         points = points_of(table)
         if not points:
             continue
-        xs, medians = [arm["x"] for arm in points], [arm["median"] for arm in points]
+        xs, medians = [variant["x"] for variant in points], [variant["median"] for variant in points]
         axes.plot(xs, medians, color=colour, marker="o", markersize=3, linewidth=1.4, label=name_of(table))
-        axes.fill_between(xs, [arm["p5"] for arm in points], [arm["p95"] for arm in points], color=colour, alpha=0.2,
+        axes.fill_between(xs, [one["p5"] for one in points], [one["p95"] for one in points], color=colour, alpha=0.2,
                           linewidth=0)
         goal = goal_line(table)
         if goal:
             axes.plot(*zip(*goal), color=colour, linestyle=(0, (3, 1.5)), linewidth=1)
             tops.append(goal[-1][1])
-    xs = sorted({arm["x"] for table in tables for arm in table["arms"]})
+    xs = sorted({variant["x"] for table in tables for variant in table["variants"]})
     axes.set_xscale("symlog" if xs[0] == 0 else "log")
     axes.set_xticks(xs, [f"{x:,.0f}" for x in xs])
     axes.minorticks_off()
     axes.set_yscale("log")
-    shown = [arm["median"] for table in tables for arm in points_of(table) if arm["median"] > 0]
+    shown = [variant["median"] for table in tables for variant in points_of(table) if variant["median"] > 0]
     if shown:
         axes.set_ylim(min(shown) / 2, max([*shown, *tops]) * 2)
     axes.set_xlabel(along, fontsize=8)

@@ -4,8 +4,8 @@ import re
 
 import plot_goals
 import plot_growth
-from plot_figures import (NANOSECONDS, ROOT, TITLES, UNITS, against_of, arm_called, bars_of, base_of, beside, floor_of,
-                          is_absolute, missing_of, number, outcome, peer_goals, peer_rows, tables_of, verdict_text,
+from plot_figures import (NANOSECONDS, ROOT, TITLES, UNITS, against_of, bars_of, base_of, beside, floor_of, is_absolute,
+                          missing_of, number, outcome, peer_goals, peer_rows, tables_of, variant_called, verdict_text,
                           ways, why_no_ratio, why_no_ratio_to)
 
 GOALS = """\
@@ -15,7 +15,7 @@ sides of it. A round is lost in noise if its turns reach from nothing to beyond 
 If most rounds are lost in noise, so is the ratio. A ratio below nothing is negative: the longer list took less time.
 The turns' column goes from the lowest 5th to the highest 95th percentile of a round. It is empty against a peer,
 whose turns are its rounds. A ratio differs from the ratio of two medians, which the bars of a plot show. If that one
-is on the goal's other side, the last column says so. In a plot, a ratio is a diamond beneath its arm. The line
+is on the goal's other side, the last column says so. In a plot, a ratio is a diamond beneath its variant. The line
 through it shows its turns (of a peer: its rounds), and a dashed line its goal. Green is met, red missed, amber
 undecided, grey lost in noise or not judged. An arrow means that a line goes on."""
 FLOOR = """\
@@ -32,7 +32,7 @@ def head(*cells):
 
 
 def told_apart(reports, line):
-    """One line if it is the same in all reports; else each variant with its programs."""
+    """One line if it is the same in all reports; else each different line with its programs."""
     programs = {}
     for name, report in reports.items():
         programs.setdefault(line(report), []).append(f"`{name}`")
@@ -74,14 +74,14 @@ def machine_lines(reports):
 
 
 def outcome_by_medians(table, ratio):
-    """A note if the ratio of the arms' medians is on the other side of the goal."""
-    of, base = arm_called(table, ratio["of"]), against_of(table, ratio) if ratio["against"] else None
+    """A note if the ratio of the variants' medians is on the other side of the goal."""
+    of, base = variant_called(table, ratio["of"]), against_of(table, ratio) if ratio["against"] else None
     if "along" in table or not base or base["median"] <= 0 or of["median"] is None or \
             ratio["verdict"] not in ("met", "missed", "undecided"):
         return ""
     by_medians = of["median"] / base["median"]
     return "" if (by_medians <= ratio["goal"]) == (ratio["median"] <= ratio["goal"]) else \
-        f"; of the arms' medians it is {beside(by_medians, ratio['goal'])}"
+        f"; of the variants' medians it is {beside(by_medians, ratio['goal'])}"
 
 
 def end_of(value):
@@ -102,14 +102,14 @@ def span(ratio):
 
 
 def peer_verdict_lines(table, reports):
-    for report, name, arm, goal, one in peer_goals(table, reports):
+    for report, name, variant, goal, one in peer_goals(table, reports):
         ratio = (one or {}).get("ratio")
-        cells = table["id"], f"{table['what']}: {arm}", f"{name} {report.get('version') or ''}".strip()
+        cells = table["id"], f"{table['what']}: {variant}", f"{name} {report.get('version') or ''}".strip()
         if ratio:
             yield row(*cells, beside(ratio["median"], ratio["goal"]), rounds_of(ratio), "", f"{ratio['goal']:g}",
                       outcome(ratio))
         else:
-            yield row(*cells, "-", "", "", f"{goal:g}", why_no_ratio_to(report, one, arm_called(table, arm)))
+            yield row(*cells, "-", "", "", f"{goal:g}", why_no_ratio_to(report, one, variant_called(table, variant)))
 
 
 def verdict_lines(reports):
@@ -179,11 +179,11 @@ def table_lines(table, reports):
     scale = unit if is_absolute(table) else f"times {base_of(table)['name']}"
     yield f"**{table['what']}**: {table['question']}"
     yield ""
-    yield from head("arm", scale, "5 % to 95 %")
+    yield from head("variant", scale, "5 % to 95 %")
     for name, _, median, low, high in bars_of(table, reports):
         yield row(name, number(median), f"{number(low)} to {number(high)}")
-    for arm in missing_of(table):
-        yield row(arm["name"], "not measured", arm["missing"])
+    for variant in missing_of(table):
+        yield row(variant["name"], "not measured", variant["missing"])
     if floor_of(table):
         yield row(f"*floor: {number(table['floor']['times'])} of \"{table['floor']['of']}\"*", number(floor_of(table)),
                   "")
@@ -204,7 +204,7 @@ def stolen_of(machine):
     return ", ".join("unknown" if share is None else f"{share:.1f} %" for share in shares)
 
 
-# The first questions of readers: (table, what, arm, divisor, in words).
+# The first questions of readers: (table, what, variant, divisor, in words).
 SHORT = [("F1", "one more task n=1", "gk", 1, "one more task of one item"),
          ("F8", "one more pass", "gk", 1, "one more pass of a loop, with its task"),
          ("F8", "silent checkpoint", "gk, the checkpoint alone", 1, "a checkpoint that stays silent"),
@@ -219,15 +219,15 @@ SHORT = [("F1", "one more task n=1", "gk", 1, "one more task of one item"),
 
 
 def short_row(report, table, entry):
-    """The figure as a multiple of the floor's first arm, since a CPU's times mean nothing; for a GPU as a time, too."""
+    """The figure as a multiple of the floor's first variant: a CPU's times mean nothing. For a GPU as a time, too."""
     ident, what, name, count, words = entry
-    arm, least = arm_called(table, name), report["floor"]["arms"][0]
-    if "missing" in arm:
+    variant, least = variant_called(table, name), report["floor"]["variants"][0]
+    if "missing" in variant:
         return None
     scale = count * least["median"] * NANOSECONDS[report["floor"]["unit"]] / NANOSECONDS[table["unit"]]
-    time = [f"{number(arm['median'] / count)} {UNITS[table['unit']]}"] if "device" in report else []
-    return row(ident, words, number(arm["median"] / scale),
-               f"{number(arm['p5'] / scale)} to {number(arm['p95'] / scale)}", *time)
+    time = [f"{number(variant['median'] / count)} {UNITS[table['unit']]}"] if "device" in report else []
+    return row(ident, words, number(variant["median"] / scale),
+               f"{number(variant['p5'] / scale)} to {number(variant['p95'] / scale)}", *time)
 
 
 def in_short(reports):
@@ -245,7 +245,7 @@ def in_short(reports):
             continue
         yield from [] if begun else ["## In short", ""]
         begun = True
-        least = floor["arms"][0]
+        least = floor["variants"][0]
         unit = f'times "{least["name"]}", {number(least["median"])} {UNITS[floor["unit"]]}'
         yield from head("table", "of what", unit, "5 % to 95 %", *(["time"] if on_device else []))
         yield from rows
@@ -265,14 +265,14 @@ def not_linear(tables, why):
 def floor_lines(reports):
     """The floor and the device's clocks as each program measured them."""
     seen = {name: report for name, report in reports.items() if "floor" in report}
-    for unit, names in sorted({(report["floor"]["unit"], tuple(arm["name"] for arm in report["floor"]["arms"]))
+    for unit, names in sorted({(report["floor"]["unit"], tuple(one["name"] for one in report["floor"]["variants"]))
                                for report in seen.values()}):
         yield from head("program", *(f"{name}, {UNITS.get(unit, unit)}" for name in names))
         for program, report in seen.items():
-            arms = report["floor"]["arms"]
-            if report["floor"]["unit"] == unit and tuple(arm["name"] for arm in arms) == names:
-                yield row(program, *(f"{number(arm['median'])} ({number(arm['p5'])} to {number(arm['p95'])})"
-                                     for arm in arms))
+            variants = report["floor"]["variants"]
+            if report["floor"]["unit"] == unit and tuple(one["name"] for one in variants) == names:
+                yield row(program, *(f"{number(one['median'])} ({number(one['p5'])} to {number(one['p95'])})"
+                                     for one in variants))
         yield ""
     for whose, what in (("device", "the GPU's"), ("machine", "the CPU's")):
         clocks = {name: report[whose] for name, report in seen.items() if "clocks before" in report.get(whose, {})}

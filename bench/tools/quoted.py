@@ -4,7 +4,7 @@
   bench/tools/quoted.py [--write] [--root FOLDER]
 
 A quoted figure is a link to the page of results. The link's title names the row by table, measurement, and ratio or
-arm:
+variant:
 
   [0.55](../bench/results/amd-epyc-2-cores/README.md "F7, two sections n=1: gk, two sections against one chain")
 
@@ -75,7 +75,7 @@ def rows(folder, verdict=None):
         report = json.loads(path.read_text())
         for table in report.get("tables", []):
             begin = f"{table['id']}, {table['what']}: "
-            found.update({begin + arm["name"]: arm for arm in table["arms"]})
+            found.update({begin + variant["name"]: variant for variant in table["variants"]})
             found.update({begin + ratio["what"]: ratio for ratio in table["ratios"]})
         for peer in report.get("peers", []):
             found.update({f"{row['table']}, {row['what']}: gk against {peer['peer']}": row["ratio"]

@@ -26,7 +26,7 @@ def verdict(medians, verdicts, goal):
 
 
 def over_rounds(figures):
-    """Combines the figures of one arm or ratio in several rounds, and adds each round's median and verdict. A round
+    """Combines the figures of one variant or ratio in several rounds, and adds each round's median and verdict. A round
     without a ratio that has a verdict in other rounds was lost in noise."""
     missing = next((one for one in figures if "missing" in one), None)
     if missing:
@@ -61,20 +61,21 @@ def rows_over_rounds(reports, part):
 
 
 def merge(reports):
-    """Combines several rounds of one program. Arms and ratios have the same order in each."""
+    """Combines several rounds of one program. Variants and ratios have the same order in each."""
     for lacks in ("missing", "failed"):  # rounds that got further count
         reports = [report for report in reports if lacks not in report] or reports
     most = max(len(report["tables"]) for report in reports)
     reports = [report for report in reports if len(report["tables"]) == most]
     merged = dict(reports[-1], rounds=len(reports), wrong=sum(report["wrong"] for report in reports))
     merged.pop("round", None)
-    merged["tables"] = [dict(tables[-1], **{part: rows_over_rounds(tables, part) for part in ("arms", "ratios")})
+    merged["tables"] = [dict(tables[-1], **{part: rows_over_rounds(tables, part) for part in ("variants", "ratios")})
                         for tables in zip(*(report["tables"] for report in reports))]
     for table, *same in zip(merged["tables"], *(report["tables"] for report in reports)):
         if "floor" in table:
             table["floor"] = dict(table["floor"], least=min(one["floor"]["least"] for one in same))
     if "floor" in merged:
-        merged["floor"] = dict(merged["floor"], arms=rows_over_rounds([report["floor"] for report in reports], "arms"))
+        floors = [report["floor"] for report in reports]
+        merged["floor"] = dict(merged["floor"], variants=rows_over_rounds(floors, "variants"))
     if len(reports) > 1:
         merged["machine"] = dict(merged["machine"], **{"each round": [
             {name: report["machine"].get(name) for name in ("date", "stolen")} for report in reports]})

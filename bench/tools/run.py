@@ -7,7 +7,7 @@
 Results of a GPU go into a folder with the GPU's name, all others into the CPU's; with --out or --quick all into one.
 A program that measured nothing is listed with its reason.
 
-Arms take turns within their program. Peers are processes of their own, so their turns are whole rounds: first our
+Variants take turns within their program. Peers are processes of their own, so their turns are whole rounds: first our
 programs, then each peer, and a ratio to a peer is taken round by round. The files have the median of the rounds, the
 lowest p5 and the highest p95, and each round's median. Exit code 1: something was wrong or didn't run. A missed goal
 isn't an error. After an interruption (Ctrl-C, SIGTERM) the results so far are written.

@@ -18,7 +18,7 @@ VENV = ROOT / "build/peers"
 sys.path.insert(0, str(FOLDER))
 import on_gpu  # noqa: E402
 
-# The program and the arm that a peer's row is compared with, by table and row.
+# The program and the variant that a peer's row is compared with, by table and row.
 OURS = {
     ("F1", "one more task n=1"): ("tasks", "gk"), ("F1", "one more task n=1024"): ("tasks", "gk"),
     ("F2", "one more task n=1048576"): ("tasks", "gk"), ("F8", "one more pass"): ("tasks", "gk"),
@@ -98,10 +98,11 @@ def pythons(chosen, install, site=None):
 
 # ---- what they came to ----------------------------------------------------------------------------------------------
 
-def our_figure(report, table, what, arm):
+def our_figure(report, table, what, variant):
     for one in report["tables"]:
         if (one["id"], one["what"]) == (table, what):
-            return next((figure for figure in one["arms"] if figure["name"] == arm and "missing" not in figure), None)
+            return next((figure for figure in one["variants"] if figure["name"] == variant and "missing" not in figure),
+                        None)
     return None
 
 
@@ -149,9 +150,9 @@ def peer_row(rows, numbers, ours, peer):
     missing = next((row["missing"] for row in rows if "missing" in row), None)
     if missing:
         return {"table": key["table"], "what": key["what"], "missing": missing}
-    program, arm = OURS.get((key["table"], key["what"]), (None, None))
+    program, variant = OURS.get((key["table"], key["what"]), (None, None))
     reports = by_round(ours.get(program, []))
-    figures = [our_figure(reports[number], key["table"], key["what"], arm) if number in reports else None
+    figures = [our_figure(reports[number], key["table"], key["what"], variant) if number in reports else None
                for number in numbers]
     judged = not any(report.get("quick") for report in reports.values())
     each = [ways(row) for row in rows]
@@ -161,7 +162,7 @@ def peer_row(rows, numbers, ours, peer):
     for how, figure in merged.items():
         goal = GOALS.get((key["table"], key["what"], peer), 0) if how == best else 0
         ratio = ratio_to(figures, every[how], goal, judged)
-        figure.update({"ratio": {"of": arm, **ratio}} if ratio else {})
+        figure.update({"ratio": {"of": variant, **ratio}} if ratio else {})
     others = [merged[how] for how in rest]
     return {**key, **merged[best], **({"others": others} if others else {})}
 

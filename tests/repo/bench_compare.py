@@ -33,14 +33,14 @@ def unlike(folder):
         where = Path(folder) / name
         where.mkdir()
         apart = {"what": "gk against C", "against": "C", **figures(sum(medians) / len(medians)), "medians": medians}
-        table = {"id": "F8", "what": "it", "unit": "ns", "arms": [{"name": "gk", **figures(5)}],
+        table = {"id": "F8", "what": "it", "unit": "ns", "variants": [{"name": "gk", **figures(5)}],
                  "ratios": [apart, {"what": "in ns", "against": "", **figures(floor)}]}
-        size = {"id": "F6", "what": "it", "unit": "bytes", "arms": [],
+        size = {"id": "F6", "what": "it", "unit": "bytes", "variants": [],
                 "ratios": [{"what": "in all", "against": "", **figures(floor)}]}
         (where / "tasks.json").write_text(json.dumps({
             "program": "tasks", "machine": {"cpu": "C", "cores": 2, "kernel": kernel, "compiler": "gcc",
                                              "flags": f"-O{kernel}"}, "commit": name, "started": "x",
-            "tables": [table, size], "floor": {"unit": "ns", "arms": [{"name": "a call", **figures(floor)}]}}))
+            "tables": [table, size], "floor": {"unit": "ns", "variants": [{"name": "a call", **figures(floor)}]}}))
         return where
 
     one, other = write("one", "6", 1, [0.9, 1.0, 1.1]), write("other", "7", 2, [1.0, 1.1, 1.2])
@@ -73,7 +73,7 @@ def compared(folder):
     """A ratio that doubled, one that was halved, one within its spread, one that is there once; and those that no
     factor is said of, as a difference came out at 0 or below: below 0 twice as much isn't slower."""
     def report(ratios):
-        return {"tables": [{"id": "X", "what": "table", "arms": [],
+        return {"tables": [{"id": "X", "what": "table", "variants": [],
                             "ratios": [{"what": what, "median": median, "p25": median * (1 - spread),
                                         "p75": median * (1 + spread)} for what, median, spread in ratios]}]}
     before, after = Path(folder) / "before", Path(folder) / "after"
@@ -94,12 +94,12 @@ def compared(folder):
     if problem:
         return problem
     gpu = {"program": "cuda", "device": {"gpu": "G"}, "commit": "c", "quick": True, "tables": [
-        {"id": "C1", "what": "gone", "arms": [{"name": "gk", "median": 2, "p25": 2, "p75": 2}], "ratios": []},
-        {"id": "C2", "what": "now", "arms": [{"name": "gk", "missing": "no such kernel"}],
+        {"id": "C1", "what": "gone", "variants": [{"name": "gk", "median": 2, "p25": 2, "p75": 2}], "ratios": []},
+        {"id": "C2", "what": "now", "variants": [{"name": "gk", "missing": "no such kernel"}],
          "ratios": [{"what": "r", "median": None}]}],
-        "floor": {"unit": "ns", "arms": [{"name": "edge", "median": 3, "p25": 3, "p75": 3}]}}
+        "floor": {"unit": "ns", "variants": [{"name": "edge", "median": 3, "p25": 3, "p75": 3}]}}
     (after / "cuda.json").write_text(json.dumps(gpu))
-    edge = {"unit": "ns", "arms": [{"name": "edge", "median": 1, "p25": 1, "p75": 1}]}
+    edge = {"unit": "ns", "variants": [{"name": "edge", "median": 1, "p25": 1, "p75": 1}]}
     (before / "cuda.json").write_text(json.dumps(dict(gpu, device={"gpu": "H"}, quick=False, floor=edge)))
     (after / "loops.json").write_text(json.dumps({"program": "loops", "missing": "there is no device", "tables": []}))
     wanted = ["before: H, commit c", "after: G, commit c", "not the same machine: times",
@@ -126,8 +126,8 @@ def peers_compared(folder):
             return {"table": "F1", "what": "n=1", **figure(times, spread), "ratio": ratio}
         where = Path(folder) / name
         where.mkdir()
-        arm = {"name": "gk", "median": 1, "p25": 0.98, "p75": 1.02}
-        tables = [{"id": "F1", "what": "n=1", "arms": [arm], "ratios": []}]
+        variant = {"name": "gk", "median": 1, "p25": 0.98, "p75": 1.02}
+        tables = [{"id": "F1", "what": "n=1", "variants": [variant], "ratios": []}]
         (where / "tasks.json").write_text(json.dumps({"program": "tasks", "tables": tables}))
         peers = [{"peer": "steady", "rows": [row(0.01)]}, {"peer": "shaky", "rows": [row(0.5)]}]
         (where / "peers.json").write_text(json.dumps({"program": "peers", "rounds": rounds, "peers": peers}))

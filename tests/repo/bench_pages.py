@@ -26,11 +26,11 @@ def figures(median):
     return {"median": median, "p5": median, "p25": median, "p75": median, "p95": median}
 
 
-def made_up(what, arms, ratios=(), **more):
-    """A table: arms by name, with a median or a reason; ratios as (of, against, median, goal, verdict)."""
+def made_up(what, variants, ratios=(), **more):
+    """A table: variants by name, with a median or a reason; ratios as (of, against, median, goal, verdict)."""
     return {"what": what, "question": "?", "unit": "ns", "turns": 21, **more,
-            "arms": [{"name": name, "x": x, **({"missing": took} if isinstance(took, str) else figures(took))}
-                     for x, (name, took) in enumerate(arms.items())],
+            "variants": [{"name": name, "x": x, **({"missing": took} if isinstance(took, str) else figures(took))}
+                     for x, (name, took) in enumerate(variants.items())],
             "ratios": [dict(figures(median), what=f"{of} against {against}", of=of, against=against, goal=goal,
                             verdict=verdict) for of, against, median, goal, verdict in ratios]}
 
@@ -121,7 +121,7 @@ def without_matplotlib(folder):
 
 
 def rounds_shown(folder):
-    """One round has no spread of rounds; and where rounds were held against several arms, none of them is named."""
+    """One round has no spread of rounds; and where rounds were held against several variants, none of them is named."""
     row = {"table": "F1", "what": "one more task n=1", "unit": "ns", "how": "it", "correct": True, **figures(10),
            "ratio": {"of": "gk", "median": 0.2, "least": 0.2, "most": 0.2, "rounds": 1, "goal": 0.25, "verdict": "met"}}
     table = made_up("one more task n=1", {"gk": 2, "loops": 4, "region": 2.5},
@@ -134,13 +134,13 @@ def rounds_shown(folder):
              verdicts=["met", "missed"]),
         dict(table["ratios"][0], against="region", goal=0.75), dict(table["ratios"][0], median=0.6996, goal=0.7)]
     page = page_of(folder, [table], peers={"peers": [{"peer": "warp", "version": "1", "rows": [row]}]})
-    return lacks(page, "commit , 1 round\n", "| gk | 0.80 |", "| loops | 1.60 |", "| arm | times region |",
+    return lacks(page, "commit , 1 round\n", "| gk | 0.80 |", "| loops | 1.60 |", "| variant | times region |",
                  "| F1 | one more task n=1: gk | the better of each round | 0.70 |  | 0.70 to 0.70 | 1 | met |",
                  "| region | 0.70 | 0.80, 0.8504, ∞, -, 3.00 | 0.70 to ∞ | 0.85 | undecided: missed in 1 of 5 rounds; "
                  "2 of 5 rounds lost in noise |",
-                 "0.72 | undecided: missed in 1 of 2 rounds; of the arms' medians it is 0.80 |",
+                 "0.72 | undecided: missed in 1 of 2 rounds; of the variants' medians it is 0.80 |",
                  "\nOf 6 goals: 4 met, 2 undecided.\n",
-                 "| region | 0.70 |  | 0.70 to 0.70 | 0.75 | met; of the arms' medians it is 0.80 |",
+                 "| region | 0.70 |  | 0.70 to 0.70 | 0.75 | met; of the variants' medians it is 0.80 |",
                  "| 0.6996 |  | 0.70 to 0.70 | 0.7 | met; of",
                  "| F1 | one more task n=1: gk | warp 1 | 0.20 |  |  | 0.25 | met |",
                  "| F1 | one more task n=1 | warp 1 | 0.20 | one round | it |")
@@ -149,11 +149,11 @@ def rounds_shown(folder):
 def in_short(folder):
     """What a pass, a checkpoint and a yield take, beside the floor; of a GPU as times, too. What isn't linear says so,
     with what takes less where there is more; and what the host gave to others is there for each round."""
-    floor = {"unit": "us", "arms": [dict(figures(0.002), name="a call through a pointer")]}
+    floor = {"unit": "us", "variants": [dict(figures(0.002), name="a call through a pointer")]}
     wide = dict(figures(6), p5=-1, p95=9)
     took = {"gk, beyond two launches": 6, "gk, yield and resume": 46, "gk, two launches": 40}
     yields = made_up("yield and resume", took, id="F8")
-    yields["arms"][0].update(wide)
+    yields["variants"][0].update(wide)
     grows = [made_up("building, by tasks", dict(zip("0123", (0, 1, 2, 5))), [("3", "2", 2.5, 2, "missed")], id="G",
                      along="tasks"),
              made_up("a replay, by tasks", dict(zip("0123", (0, 1, 2, 1))), [("3", "2", -1, 2, "met")], id="G",
@@ -163,7 +163,7 @@ def in_short(folder):
     machine = dict.fromkeys(("cpu", "cores", "arch", "kernel", "compiler", "flags", "clock"), "x")
     machine |= {"clocks before": "A", "clocks after": "B", "each round": [{"stolen": 1.25}, {"stolen": None}]}
     device = {"gpu": "G", "multiprocessors": "1", "driver": "D", "toolkit": "T"}
-    peer = {"program": "cuda_peers", "device": device, "floor": dict(floor, unit="ns", arms=[
+    peer = {"program": "cuda_peers", "device": device, "floor": dict(floor, unit="ns", variants=[
         dict(figures(4), name="an edge")]), "machine": machine, "tables": [made_up("one launch", {"gk": 10}, id="C12")]}
     page = page_of(folder, tables, tasks={"program": "tasks", "machine": machine, "floor": floor, "tables": tables},
                    cuda_peers=peer)
@@ -251,7 +251,7 @@ def judged_in_plots(folder):
     table = made_up("two sections n=1", {"chain": 10, "sections": 5, "hand": 4},
                     [("sections", "chain", 0.7, 0.6, "missed"), ("sections", "hand", 0.9, 1, "met"),
                      ("hand", "chain", 0.1, 0.6, "lost"), ("hand", "nothing", None, 3, "none")], id="F7")
-    table["arms"][2]["p95"] = 200
+    table["variants"][2]["p95"] = 200
     table["ratios"][2]["p95"] = None
     memory = made_up("memory", {"few": 100, "many": 120},
                      [("many", "", 120, 256, "met"), ("many", "few", 1.2, 2, "met")], id="F6")
@@ -284,31 +284,33 @@ def judged_beside(folder):
         return f"goals of what grows: {lines}"
     page = (Path(folder) / "README.md").read_text()
     each = [f"application {k}" for k in range(4)]
-    return wrongly_drawn(words, {"F3": ([*each, "1.03, goal 1.02: met"], ["hand"]), "F3-arms": ([*each, "hand"], []),
-                                 "G": (["building", "2.50, goal 2: missed"], []), "G-arms": (["building"], [])}) or (
-        lacks(page, "![F3](F3.svg)\n\n![F3-arms](F3-arms.svg)\n") if plot.python_that_draws() else None)
+    wanted = {"F3": ([*each, "1.03, goal 1.02: met"], ["hand"]), "F3-variants": ([*each, "hand"], []),
+              "G": (["building", "2.50, goal 2: missed"], []), "G-variants": (["building"], [])}
+    return wrongly_drawn(words, wanted) or (
+        lacks(page, "![F3](F3.svg)\n\n![F3-variants](F3-variants.svg)\n") if plot.python_that_draws() else None)
 
 
 def rounds_merged():
-    """Several rounds as one, with a floor, an arm that is missing, and one that is worse than another time; and which
+    """Several rounds as one, with a floor, a variant that is missing, and a round that is worse than another; and which
     folder gets what."""
     def report(edge, time):
         ratios = [dict(figures(time), goal=2, verdict="met", against="", what="itself", of="gk"),
                   dict(figures(None), goal=2, verdict="none", against="", what="nothing", of="none")]
         return {"wrong": 0, "machine": {"cpu": "A CPU", "cores": 2, "stolen": edge},
                 "device": {"gpu": "GPU 1", "clocks before": edge},
-                "floor": {"unit": "ns", "arms": [dict(figures(edge), name="edge")]},
+                "floor": {"unit": "ns", "variants": [dict(figures(edge), name="edge")]},
                 "tables": [{"id": "C1", "unit": "us", "ratios": ratios,
                             "floor": {"of": "edge", "times": 2000, "least": 2 * edge},
-                            "arms": [dict(figures(time), name="gk", correct=True),
+                            "variants": [dict(figures(time), name="gk", correct=True),
                                      {"name": "none", "missing": "why"}]}]}
     merged = rounds.merge([report(1, 2), report(5, 6), report(3, 4)])
     table = merged["tables"][0]
     if merged["machine"]["each round"] != [{"date": None, "stolen": one} for one in (1, 5, 3)]:
         return f"the machine: {merged['machine']}"
-    found = [table["arms"][0]["median"], table["arms"][0]["p95"], table["arms"][1], table["ratios"][0]["verdict"],
-             table["ratios"][1]["median"], table["floor"]["least"], merged["floor"]["arms"][0]["p5"],
-             merged["device"]["clocks before"], merged["rounds"]]
+    first, second = table["variants"]
+    found = [first["median"], first["p95"], second, table["ratios"][0]["verdict"], table["ratios"][1]["median"],
+             table["floor"]["least"], merged["floor"]["variants"][0]["p5"], merged["device"]["clocks before"],
+             merged["rounds"]]
     if found != [4, 6, {"name": "none", "missing": "why"}, "undecided", None, 2, 1, 1, 3]:
         return f"merged: {found}"
     held = [dict(figures(median), against=against, goal=1, verdict=verdict) for median, against, verdict in
@@ -319,7 +321,7 @@ def rounds_merged():
     called = [runner.command(words) for words in ([], ["--quick"], ["--out", "a b", "--quick"])]
     if called != ["./configure.py bench", "./configure.py bench --quick", "bench/tools/run.py --out 'a b' --quick"]:
         return f"as it was called: {called}"
-    if rounds.merge([report(1, 2), report(1, 4)])["tables"][0]["arms"][0]["median"] != 3:
+    if rounds.merge([report(1, 2), report(1, 4)])["tables"][0]["variants"][0]["median"] != 3:
         return "of two rounds neither the better nor the worse counts"
     missing = {"missing": "no", "tables": [], "wrong": 0, "machine": merged["machine"]}
     if rounds.merge([missing, report(1, 2)])["tables"] == [] or rounds.merge([missing])["missing"] != "no":
@@ -370,7 +372,7 @@ def checked_in():
         page = (folder / "README.md").read_text()
         names, pictures = re.findall(r"^!\[.*\]\((.*\.svg)\)$", page, re.M), {}
         for name in names:
-            pictures.setdefault(re.sub(r"(-arms)?\.svg$", "", name), []).append(name)
+            pictures.setdefault(re.sub(r"(-variants)?\.svg$", "", name), []).append(name)
         if plot_page.readme(folder, plot_figures.load(folder), pictures or None) != page:
             return f"{folder}/README.md isn't what bench/tools/plot.py makes of the JSON files beside it"
         if sorted(names) != sorted(path.name for path in folder.glob("*.svg")):

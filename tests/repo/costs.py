@@ -20,7 +20,7 @@ def costs(*words):
 
 def paired(what, pairs):
     """A table of two ways, by x."""
-    return {"id": "P", "what": what, "arms": [{"name": f"{way}, {x}", "x": x, "median": pair[way]}
+    return {"id": "P", "what": what, "variants": [{"name": f"{way}, {x}", "x": x, "median": pair[way]}
                                               for x, pair in pairs.items() for way in (0, 1)]}
 
 
@@ -29,7 +29,7 @@ def report(opened, closed, copies, waking, **more):
     many = {x: pair for x, pair in opened.items() if x > 8}
     tables = [paired("an open gate, 1 to 8 kernels", few), paired("an open gate, 12 to 32 kernels", many),
               paired("a closed gate, 1 to 32 kernels", closed), paired("a small copy, 64 to 4096 bytes", copies),
-              {"id": "P", "what": "a wait that sleeps", "arms": [{"name": "the waking alone", "median": waking}]}]
+              {"id": "P", "what": "a wait that sleeps", "variants": [{"name": "the waking alone", "median": waking}]}]
     return dict({"tables": tables, "device": {"gpu": "GPU", "driver": "CUDA 12.4, release 1"}, "commit": "abc",
                  "started": "2026-01-02T03:04:05Z"}, **more)
 

@@ -155,7 +155,7 @@ def in_common(folder):
 # ---- bench/tools/run.py ----------------------------------------------------------------------------------------------
 
 def of_ours(median, quick=False, p5=1.0, p95=100.0, number=0):
-    return {"quick": quick, "round": number, "tables": [{"id": "C12", "what": "one more pass", "arms": [
+    return {"quick": quick, "round": number, "tables": [{"id": "C12", "what": "one more pass", "variants": [
         {"name": "by hand", "median": 1.0}, {"name": "gk", "median": median, "p5": p5, "p95": p95}]}]}
 
 

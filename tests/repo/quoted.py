@@ -9,7 +9,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).absolute().parent.parent))
 import tap  # noqa: E402
 
-TABLE = {"id": "F1", "what": "one, more: task", "arms": [{"name": "gk: a list", "median": 12.349}, {"name": "m"}],
+TABLE = {"id": "F1", "what": "one, more: task", "variants": [{"name": "gk: a list", "median": 12.349}, {"name": "m"}],
          "ratios": [{"what": "gk against C", "median": 0.25, "verdict": "missed"}]}
 PEERS = [{"peer": "warp", "rows": [{"table": "F1", "what": "pass", "ratio": {"median": 0.5, "verdict": "undecided"}}]}]
 PAGE = "(bench/results/cpu/README.md \"F1, one, more: task: gk"

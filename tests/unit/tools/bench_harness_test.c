@@ -1,5 +1,5 @@
 /* The runner of benchmarks: its options; what it writes, a file that is whole whenever the program is ended; what the
- * system says of the cores; an arm's process that has ended. */
+ * system says of the cores; a variant's process that has ended. */
 #define BENCH_ROOT "system"
 #include "bench/harness/apart.c"
 #include "bench/harness/harness.c"
@@ -20,7 +20,7 @@ static bool steady(void *with, uint64_t times, bench_took *took) {
 
 static void measure_one(const char *what) {
   double one = 1;
-  bench_measure(&(bench_table){"T", what, "?", "units", .arms = {{"gk", steady, &one, 1}}});
+  bench_measure(&(bench_table){"T", what, "?", "units", .variants = {{"gk", steady, &one, 1}}});
 }
 
 static void begin(const char *json) {
@@ -191,7 +191,7 @@ TEST(tables_are_named_by_whole_words) {
   assert_option(WORDS(quick, only, (char[]){"T"}), 0, "printed", "T, the second: ?");
 }
 
-/* ---- an arm's process -------------------------------------------------------------------------------------------- */
+/* ---- a variant's process ----------------------------------------------------------------------------------------- */
 
 static bool dies(void *with, uint64_t times, bench_took *took) {
   (void)with, (void)times, (void)took;
@@ -215,7 +215,7 @@ TEST(a_process_that_ended_is_said) {
   const int status = in_a_child(call_twice, NULL);
   assert_true(WIFEXITED(status));
   assert_int_equal(WEXITSTATUS(status), 1);
-  assert_string_equal(text_of("said"), "bench: the process of an arm has ended early\n");
+  assert_string_equal(text_of("said"), "bench: the process of a variant has ended early\n");
 }
 
 /* ---- clocks ------------------------------------------------------------------------------------------------------ */
@@ -302,7 +302,8 @@ TEST(a_table_has_fewer_turns_where_it_says_so) {
   atomic_store(&clock_runs, false);
   begin("turns.json");
   bench_run.quick = false;
-  bench_measure(&(bench_table){"T", "long", "?", "units", .arms = {{"gk", sluggish, NULL, 1}}, .tries = 1, .turns = 5});
+  bench_measure(&(bench_table){"T", "long", "?", "units",
+    .variants = {{"gk", sluggish, NULL, 1}}, .tries = 1, .turns = 5});
   assert_int_equal(bench_end(), 0);
   atomic_store(&clock_runs, true);
   assert_non_null(strstr(text_of("turns.json"), "\"turns\": 5,"));
