@@ -1,5 +1,5 @@
 #include "cuda/pool.h"
-#include "base/memory.h"
+#include "base/table.h"
 #include "cuda/device.h"
 #include <string.h>
 #include <sys/mman.h>
@@ -69,7 +69,7 @@ static uintptr_t key_of(const gki_cuda_pooled *block) {
 
 /* The list for an address. Under the lock, like the next three functions. */
 static gki_cuda_pooled **list_of(const gki_cuda_pool *pool, uintptr_t key) {
-  return &pool->used[((uint64_t)key >> 8) * 0x9e3779b97f4a7c15u >> 32 & (pool->lists - 1)];
+  return &pool->used[gki_hash(key >> 8) & (pool->lists - 1)];
 }
 
 static void add_used(gki_cuda_pool *pool, gki_cuda_pooled *block) {

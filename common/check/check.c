@@ -2,6 +2,7 @@
 #include "base/error.h"
 #include "base/name.h"
 #include "base/registry.h"
+#include "base/table.h"
 #include "check/kernel.h"
 #include "check/races.h"
 #include "check/slots.h"
@@ -22,8 +23,7 @@ typedef struct walk {
   uint32_t parallel;     /* the outermost open PARALLEL, likewise */
   uint32_t section;      /* the outermost open SECTION, likewise; a wrong list may have one without a PARALLEL */
   uint32_t next_inclusion;
-  uint32_t *labels;      /* open addressing: lines that have a label, from 1 */
-  size_t labels_size;
+  gki_table labels;      /* the first line with a label */
 } walk;
 
 static const gk_task *task_at(const walk *w, uint32_t line) { return w->checker.blocks->lines[line].task; }
@@ -109,34 +109,20 @@ static bool has_label(const gk_task *task) {
   return task->label && (task->op == GK_OP_CHECKPOINT || task->op == GK_OP_DO_WHILE || task->op == GK_OP_WHILE);
 }
 
-static gk_result make_room_for_labels(walk *w) {
-  size_t count = 0;
-  for (uint32_t k = 0; k < w->checker.blocks->line_count; ++k) count += has_label(task_at(w, k));
-  if (!count) return GK_OK;
-  for (w->labels_size = 16; w->labels_size < 2 * count;) w->labels_size *= 2;
-  w->labels = gki_array(w->labels_size, sizeof *w->labels, "checking labels");
-  return w->labels ? GK_OK : GK_ERROR_MEMORY;
-}
-
-static uint32_t *place_of_label(walk *w, int64_t label) {
-  size_t at = (size_t)(((uint64_t)label * UINT64_C(0x9e3779b97f4a7c15)) >> 32) & (w->labels_size - 1);
-  while (w->labels[at] && gki_label_of(w->checker.blocks, w->labels[at] - 1) != label)
-    at = (at + 1) & (w->labels_size - 1);
-  return &w->labels[at];
-}
-
-static void check_label(walk *w, uint32_t line) {
+static gk_result check_label(walk *w, uint32_t line) {
   gki_checker *c = &w->checker;
   const gk_task *task = task_at(w, line);
   if (task->op == GK_OP_CHECKPOINT && !task->label) gki_report(c, GKI_LABEL_MISSING, NULL);
-  if (!has_label(task)) return;
+  if (!has_label(task)) return GK_OK;
   int64_t label = gki_label_of(c->blocks, line);
   if (!label) gki_report(c, GKI_LABEL_ZERO, gki_format_int(c, task->label), NULL);
   if (label < INT32_MIN || label > INT32_MAX) gki_report(c, GKI_LABEL_RANGE, gki_format_int(c, label), NULL);
-  if (!label) return;
-  uint32_t *place = place_of_label(w, label);
-  if (*place) gki_report(c, GKI_LABEL_REUSED, gki_format_int(c, label), gki_format_line(c, *place - 1), NULL);
-  else *place = line + 1;
+  if (!label) return GK_OK;
+  if (!gki_table_grow(&w->labels, "checking labels")) return GK_ERROR_MEMORY;
+  const gki_entry *first = gki_table_find(&w->labels, (uint64_t)label);
+  if (!first->key) gki_table_add(&w->labels, (uint64_t)label, line);
+  else gki_report(c, GKI_LABEL_REUSED, gki_format_int(c, label), gki_format_line(c, (uint32_t)first->value), NULL);
+  return GK_OK;
 }
 
 /* ---- races ------------------------------------------------------------------------------------------------------- */
@@ -191,8 +177,8 @@ static gk_result check_line(walk *w, uint32_t line) {
   check_place(w, line);
   check_always(w, line);
   gki_check_task(c, at->task);
-  check_label(w, line);
-  if (w->races.depth) result = check_races(w, line);
+  result = check_label(w, line);
+  if (!result && w->races.depth) result = check_races(w, line);
   if (gki_op_opens(at->task->op) || at->otherwise != GKI_NONE) enter_block(w, line);
   return result;
 }
@@ -213,7 +199,6 @@ gk_result gki_check(const gki_blocks *blocks, const gk_backend *backend, gk_repo
       .next_inclusion = 1,
   };
   gk_result result = gki_check_slots(&w.checker, 0);
-  if (!result) result = make_room_for_labels(&w);
   if (!result) {
     w.races.tops = gki_array(blocks->slot_count, sizeof *w.races.tops, "finding races between sections");
     if (!w.races.tops) result = GK_ERROR_MEMORY;
@@ -222,7 +207,7 @@ gk_result gki_check(const gki_blocks *blocks, const gk_backend *backend, gk_repo
     result = check_line(&w, line);
   if (!result) result = check_inclusions(&w, GKI_NONE);
   gki_races_free(&w.races);
-  gk_host_free(w.labels);
+  gk_host_free(w.labels.entries);
   if (result == GK_ERROR_MEMORY && w.checker.problem_count) return stopped_for_memory();
   return result ? result : w.checker.problem_count ? GK_ERROR_INVALID : GK_OK;
 }

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/name.h"
 #include "base/registry.h"
+#include "base/table.h"
 #include "kernel/source.h"
 #include <string.h>
 
@@ -102,8 +103,7 @@ static bool has_code(const gki_checker *c, const gk_kernel *kernel, bool is_hand
 
 /* Lists use few kernels often: a kernel that passed isn't checked again. */
 static const gk_kernel **place_of(gki_checker *c, const gk_kernel *kernel) {
-  uint64_t hash = (uint64_t)(uintptr_t)kernel * UINT64_C(0x9e3779b97f4a7c15);
-  return &c->sound[(hash >> 32) % GK_COUNT(c->sound)];
+  return &c->sound[gki_hash((uintptr_t)kernel) % GK_COUNT(c->sound)];
 }
 
 void gki_check_kernel(gki_checker *c, const gk_kernel *kernel) {

@@ -27,44 +27,25 @@ gk_result gki_device_refuse(const gk_device *device, const char *call) {
 
 /* ---- code of kernels --------------------------------------------------------------------------------------------- */
 
-static size_t code_place(const gki_code *codes, size_t capacity, const gk_kernel *kernel) {
-  size_t at = (size_t)(((uintptr_t)kernel >> 4) * (uintptr_t)0x9E3779B97F4A7C15u) & (capacity - 1);
-  while (codes[at].kernel && codes[at].kernel != kernel) at = (at + 1) & (capacity - 1);
-  return at;
-}
-
-static bool codes_grow(gk_device *device) {
-  size_t capacity = device->code_capacity ? 2 * device->code_capacity : 16;
-  gki_code *codes = gki_array(capacity, sizeof *codes, "the table of kernels");
-  if (!codes) return false;
-  for (size_t k = 0; k < device->code_capacity; ++k)
-    if (device->codes[k].kernel) codes[code_place(codes, capacity, device->codes[k].kernel)] = device->codes[k];
-  gk_host_free(device->codes);
-  device->codes = codes;
-  device->code_capacity = capacity;
-  return true;
-}
-
 gk_result gki_device_code(gk_device *device, const gk_kernel *kernel, void **code) {
   *code = NULL;
   if (!device->backend->load) return GK_OK;
   gk_result result = GK_OK;
   pthread_mutex_lock(&device->code_lock);
-  if (2 * (device->code_count + 1) > device->code_capacity && !codes_grow(device)) {
+  if (!gki_table_grow(&device->codes, "the table of kernels")) {
     result = GK_ERROR_MEMORY;
     goto done;
   }
-  gki_code *entry = &device->codes[code_place(device->codes, device->code_capacity, kernel)];
-  if (!entry->kernel) {
+  const gki_entry *entry = gki_table_find(&device->codes, (uintptr_t)kernel);
+  if (!entry->key) {
     void *made = NULL;
     gki_trace_begin(0, "kernel %s", kernel->name);
     result = gki_answer(device->backend, "load", device->backend->load(device->state, kernel, &made));
     gki_trace_end();
     if (result != GK_OK) goto done;
-    *entry = (gki_code){kernel, made};
-    ++device->code_count;
+    gki_table_add(&device->codes, (uintptr_t)kernel, (uintptr_t)made);
   }
-  *code = entry->code;
+  *code = (void *)entry->value;
 done:
   pthread_mutex_unlock(&device->code_lock);
   return result;

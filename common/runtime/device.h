@@ -2,7 +2,7 @@
  * allocated, and the code of prepared kernels. */
 #ifndef GKI_RUNTIME_DEVICE_H
 #define GKI_RUNTIME_DEVICE_H
-#include "base/memory.h"
+#include "base/table.h"
 #include "runtime/worker.h"
 
 typedef struct gki_block {
@@ -13,7 +13,6 @@ typedef struct gki_block {
   bool bound;        /* a slot was bound to it */
   bool lent;         /* a slot of a graph other than the owner was bound to it */
 } gki_block;
-typedef struct gki_code { const gk_kernel *kernel; void *code; } gki_code;
 
 /* How many forks led to this process. It changes only before there is a second thread. */
 extern unsigned gki_forks;
@@ -30,7 +29,7 @@ struct gk_device {
   struct gk_graph *graphs;                             /* through their next_of_device */
   atomic_uint_fast64_t bound_freed;                    /* how many freed blocks had once been bound to a slot */
   pthread_mutex_t code_lock;                           /* held while a kernel is prepared */
-  gki_code *codes; size_t code_count, code_capacity;   /* a power of two; open addressing by the kernel's address */
+  gki_table codes;                                     /* pointers, by the kernel's address */
 };
 
 /* GK_OK, or a failure with the reason: there is no device, it is closed, or its threads and its driver belong to the

@@ -181,9 +181,9 @@ static void end_backend(gk_device *device) {
   if (device->forks == gki_forks) gki_worker_stop(&device->worker);
   else if (!(device->backend->bits & GK_BACKEND_FORKED) || is_taken(&device->lock) || is_taken(&device->code_lock))
     return;
-  for (size_t k = 0; k < device->code_capacity; ++k)
-    if (device->codes[k].kernel && device->backend->unload)
-      device->backend->unload(device->state, device->codes[k].code);
+  for (size_t k = 0; k < device->codes.size; ++k)
+    if (device->codes.entries[k].key && device->backend->unload)
+      device->backend->unload(device->state, (void *)device->codes.entries[k].value);
   for (size_t k = 0; k < device->block_count; ++k)
     device->backend->free(device->state, (void *)device->blocks[k].begin);
   device->backend->close(device->state);
@@ -199,7 +199,7 @@ void gk_device_close(gk_device *device) {
   gki_lifetime_end(device, "device", device->info.name, "closed");
   gki_graphs_detach(device);
   end_backend(device);
-  gk_host_free(device->codes);
+  gk_host_free(device->codes.entries);
   gk_host_free(device->blocks);
   gk_host_free(device->state);
   gk_host_free(device);
