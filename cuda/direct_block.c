@@ -3,12 +3,12 @@
  * the last in a loop's body and sets the loop's handle. */
 #include "base/error.h"
 #include "base/lifetime.h"
+#include "base/op.h"
 #include "base/thread_cancel.h"
 #include "cuda/backend.h"
 #include "cuda/direct.h"
 #include "cuda/memory.h"
 #include "gk_cuda.h"
-#include "plan/node.h"
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -47,7 +47,7 @@ static gk_result add_conditional(const gki_cuda_device *device, gk_op op, int wh
   CUgraphNodeParams node = {.type = CU_GRAPH_NODE_TYPE_CONDITIONAL};
   node.conditional = (CUDA_CONDITIONAL_NODE_PARAMS){
       .handle = block->handle[which], .size = 1, .ctx = device->context,
-      .type = gki_node_is_loop(op) ? CU_GRAPH_COND_TYPE_WHILE : CU_GRAPH_COND_TYPE_IF};
+      .type = gki_op_is_loop(op) ? CU_GRAPH_COND_TYPE_WHILE : CU_GRAPH_COND_TYPE_IF};
   const gk_result result = gki_cuda_into_result(
       device, device->driver->cuGraphAddNode(&block->node, into, after, NULL, count, &node),
       "gk_cuda_begin", "cuGraphAddNode of a conditional node");
@@ -60,12 +60,12 @@ static gk_result add_conditional(const gki_cuda_device *device, gk_op op, int wh
 /* ---- beginning --------------------------------------------------------------------------------------------------- */
 
 static gk_result refuse_block(gk_op op, const int32_t *flag, uint32_t max_iterations) {
-  if (!gki_node_is_loop(op) && op != GK_OP_IF && op != GK_OP_ELSE)
+  if (!gki_op_is_loop(op) && op != GK_OP_IF && op != GK_OP_ELSE)
     return gk_fail(GK_ERROR_INVALID, "gk_cuda_begin: operation %d is no single loop or branch; there are "
                    "GK_OP_DO_WHILE, GK_OP_WHILE, GK_OP_IF and, for an IF with both bodies, GK_OP_ELSE", (int)op);
   if ((uintptr_t)flag % sizeof *flag)
     return gk_fail(GK_ERROR_INVALID, "gk_cuda_begin: the flag's address isn't a multiple of 4; give one that is");
-  if (max_iterations && !gki_node_is_loop(op))
+  if (max_iterations && !gki_op_is_loop(op))
     return gk_fail(GK_ERROR_INVALID, "gk_cuda_begin: a branch has no bound; give 0 for max_iterations");
   if (max_iterations && !flag)
     return gk_fail(GK_ERROR_INVALID, "gk_cuda_begin: a loop without a flag has no bound, as kernels of yours end it; "
@@ -195,7 +195,7 @@ static gk_result fill_empty(const gki_cuda_device *device, CUgraph body) {
 
 static gk_result end(const gki_cuda_device *device, gk_cuda_block *block) {
   const gk_op op = (gk_op)(block->reserved[0] & UINT32_MAX);
-  if (gki_node_is_loop(op)) return end_loop(device, block);
+  if (gki_op_is_loop(op)) return end_loop(device, block);
   gk_result result = fill_empty(device, block->body[0]);
   return result == GK_OK && op == GK_OP_ELSE ? fill_empty(device, block->body[1]) : result;
 }

@@ -1,8 +1,8 @@
 #include "cuda/names.h"
 #include "base/error.h"
 #include "base/name.h"
+#include "base/op.h"
 #include "cuda/record.h"
-#include "list/blocks.h"
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,6 @@
 #include "base/name.h"
 #include "base/text.h"
 #include "cuda/names.h"
-#include "list/blocks.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

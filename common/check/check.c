@@ -105,15 +105,11 @@ static void check_always(walk *w, uint32_t line) {
 
 /* ---- labels ------------------------------------------------------------------------------------------------------ */
 
-static bool has_label(const gk_task *task) {
-  return task->label && (task->op == GK_OP_CHECKPOINT || task->op == GK_OP_DO_WHILE || task->op == GK_OP_WHILE);
-}
-
 static gk_result check_label(walk *w, uint32_t line) {
   gki_checker *c = &w->checker;
   const gk_task *task = task_at(w, line);
   if (task->op == GK_OP_CHECKPOINT && !task->label) gki_report(c, GKI_LABEL_MISSING, NULL);
-  if (!has_label(task)) return GK_OK;
+  if (!gki_has_label(task)) return GK_OK;
   int64_t label = gki_label_of(c->blocks, line);
   if (!label) gki_report(c, GKI_LABEL_ZERO, gki_format_int(c, task->label), NULL);
   if (label < INT32_MIN || label > INT32_MAX) gki_report(c, GKI_LABEL_RANGE, gki_format_int(c, label), NULL);

@@ -1,7 +1,7 @@
 /* Graphviz: a block is a cluster with an entry (n) and an exit (x); edges give the order. */
 #include "base/name.h"
+#include "base/op.h"
 #include "dump/formats.h"
-#include "plan/node.h"
 #include <inttypes.h>
 #include <string.h>
 
@@ -57,12 +57,12 @@ static void close_cluster(gki_text *text, const gk_plan *plan, uint32_t at) {
 static void add_edge(gki_text *text, const gk_plan *plan, uint32_t from, uint32_t to) {
   const gk_node *nodes = plan->nodes;
   bool into = nodes[to].parent == from; /* The first node of a block follows its entry, every other node an exit. */
-  const char side = into || gki_node_is_task(nodes[from].op) ? 'n' : 'x';
+  const char side = into || gki_op_is_task(nodes[from].op) ? 'n' : 'x';
   gki_text_add(text, "%c%" PRIu32 " -> n%" PRIu32 ";\n", side, from, to);
 }
 
 static void add_way_out(gki_text *text, const gk_plan *plan, uint32_t from, uint32_t block) {
-  char side = from == block || gki_node_is_task(plan->nodes[from].op) ? 'n' : 'x';
+  char side = from == block || gki_op_is_task(plan->nodes[from].op) ? 'n' : 'x';
   if (plan->nodes[block].op == GK_OP_WHILE) /* The loop's head decides. */
     gki_text_add(text, "%c%" PRIu32 " -> n%" PRIu32 " [%s];\n", side, from, block, again);
   else
@@ -92,7 +92,7 @@ void gki_dump_dot(gki_text *text, const gk_plan *plan) {
   uint32_t block = 0;
   for (uint32_t at = 1; at < plan->node_count; ++at) {
     for (; block != plan->nodes[at].parent; block = plan->nodes[block].parent) close_cluster(text, plan, block);
-    if (gki_node_is_task(plan->nodes[at].op)) {
+    if (gki_op_is_task(plan->nodes[at].op)) {
       add_task(text, plan, at);
       continue;
     }
@@ -102,6 +102,6 @@ void gki_dump_dot(gki_text *text, const gk_plan *plan) {
   for (; block; block = plan->nodes[block].parent) close_cluster(text, plan, block);
   gki_text_add(text, "x0 [shape=point, label=\"\"];\n");
   for (uint32_t at = 0; at < plan->node_count; ++at)
-    if (!gki_node_is_task(plan->nodes[at].op)) add_edges(text, plan, at);
+    if (!gki_op_is_task(plan->nodes[at].op)) add_edges(text, plan, at);
   gki_text_add(text, "}\n");
 }

@@ -1,6 +1,6 @@
 #include "base/name.h"
+#include "base/op.h"
 #include "dump/formats.h"
-#include "plan/node.h"
 #include <inttypes.h>
 #include <string.h>
 
@@ -35,7 +35,7 @@ static void add_count(gki_text *text, uint32_t count, const char *what, const ch
 static void add_totals(gki_text *text, const gk_plan *plan) {
   uint32_t tasks = 0;
   for (uint32_t k = 1; k < plan->node_count; ++k)
-    tasks += gki_node_is_task(plan->nodes[k].op);
+    tasks += gki_op_is_task(plan->nodes[k].op);
   gki_text_add(text, "total: ");
   add_count(text, plan->node_count, "node", ", ");
   add_count(text, tasks, "task", " in ");

@@ -1,13 +1,13 @@
 /* The number of nodes that decide, per pass: for the gates of gk_gates_make, and for the usual lowering. */
 #include "gk_gates.h"
 #include "base/error.h"
+#include "base/op.h"
 #include "dump/formats.h"
-#include "plan/node.h"
 
 /* The row of the innermost loop around a node of the plan. */
 static uint32_t row_of(const gk_plan *plan, uint32_t node) {
   for (uint32_t up = plan->nodes[node].parent; up; up = plan->nodes[up].parent)
-    if (gki_node_is_loop(plan->nodes[up].op)) return 1 + plan->nodes[up].loop;
+    if (gki_op_is_loop(plan->nodes[up].op)) return 1 + plan->nodes[up].loop;
   return 0;
 }
 
@@ -28,7 +28,7 @@ static void count_usual(const gk_plan *plan, gki_gate_count *rows) {
   for (uint32_t i = 1; i < plan->node_count; ++i) {
     const gk_node *n = &plan->nodes[i];
     gki_gate_count *row = &rows[row_of(plan, i)];
-    const bool loop = gki_node_is_loop(n->op), gate = has_usual_gate(plan, i);
+    const bool loop = gki_op_is_loop(n->op), gate = has_usual_gate(plan, i);
     const bool branch = n->op == GK_OP_IF || n->op == GK_OP_SWITCH, checkpoint = n->op == GK_OP_CHECKPOINT;
     if (loop) ++rows[1 + n->loop].control;
     row->control += checkpoint ? 2 : branch || gate || (loop && row != rows);

@@ -192,9 +192,5 @@ uint32_t gki_slot_of(const gki_blocks *blocks, uint32_t inclusion, gk_slot slot)
 
 int64_t gki_label_of(const gki_blocks *blocks, uint32_t line) {
   const gki_line *at = &blocks->lines[line];
-  switch (at->task->op) {
-  case GK_OP_CHECKPOINT: case GK_OP_DO_WHILE: case GK_OP_WHILE:
-    return at->task->label ? at->task->label + blocks->inclusions[at->inclusion].label_offset : 0;
-  default: return 0;
-  }
+  return gki_has_label(at->task) ? at->task->label + blocks->inclusions[at->inclusion].label_offset : 0;
 }

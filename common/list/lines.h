@@ -1,6 +1,7 @@
 /* A list as read: its lines and inclusions. Every file of this folder shares these structs. */
 #ifndef GKI_LIST_LINES_H
 #define GKI_LIST_LINES_H
+#include "base/op.h"
 #include "list/problems.h"
 
 #define GKI_NONE UINT32_MAX
@@ -54,13 +55,8 @@ typedef struct gki_blocks {
   char fault_message[768];
 } gki_blocks;
 
-/* Whether a line of that op opens a block that an END closes. */
-static inline bool gki_op_opens(gk_op op) {
-  switch (op) {
-  case GK_OP_DO_WHILE: case GK_OP_WHILE: case GK_OP_IF: case GK_OP_SWITCH: case GK_OP_CASE:
-  case GK_OP_CHECKPOINT: case GK_OP_PARALLEL: case GK_OP_SECTION: return true;
-  default: return false;
-  }
+static inline bool gki_has_label(const gk_task *task) {
+  return task->label && (task->op == GK_OP_CHECKPOINT || gki_op_is_loop(task->op));
 }
 
 /* The number of a task's args: up to the first 0. */

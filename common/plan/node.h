@@ -1,10 +1,7 @@
-/* Properties of a plan's nodes that several files need. */
+/* A property of a plan's nodes that several files need. */
 #ifndef GKI_PLAN_NODE_H
 #define GKI_PLAN_NODE_H
 #include "gk_backend.h"
-
-static inline bool gki_node_is_loop(gk_op op) { return op == GK_OP_DO_WHILE || op == GK_OP_WHILE; }
-static inline bool gki_node_is_task(gk_op op) { return op >= GK_OP_KERNEL && op <= GK_OP_CALL; }
 
 /* Alignment of the memory that an argument points to. */
 static inline uint32_t gki_argument_alignment(const gk_node *node, uint32_t arg) {

@@ -1,10 +1,10 @@
 #include "plan/plan.h"
 #include "base/error.h"
 #include "base/name.h"
+#include "base/op.h"
 #include "base/registry.h"
 #include "base/sort.h"
 #include "list/line_name.h"
-#include "plan/node.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -99,7 +99,7 @@ static void measure(const maker *make, gk_plan *plan, size_t *args, size_t *text
     const gk_task *task = blocks->lines[k].task;
     if (task->op == GK_OP_END || !is_kept(make, k)) continue;
     ++plan->node_count;
-    plan->loop_count += gki_node_is_loop(task->op);
+    plan->loop_count += gki_op_is_loop(task->op);
     plan->checkpoint_count += task->op == GK_OP_CHECKPOINT;
     plan->always_count += (task->bits & GK_ALWAYS) != 0;
     *args += gki_arg_count(task);

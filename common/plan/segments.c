@@ -3,7 +3,7 @@
  * point gets its own control kernel; otherwise the kernels that come last walk on to it. With GK_WITH_PLAIN each point
  * has its own kernel, right in front of the node whose handle it sets. */
 #include "plan/segments.h"
-#include "plan/node.h"
+#include "base/op.h"
 
 static const gki_flow from_task = {GK_NONE, GK_NONE, true, false};
 static const gki_flow from_nowhere = {GK_NONE, GK_NONE, false, false};
@@ -452,7 +452,7 @@ bool gki_segments_make(gki_gating *g) {
   if (!take_scratch(g)) return false;
   const gk_plan *plan = g->plan;
   for (uint32_t i = plan->node_count - 1; i > 0; --i) {
-    if (gki_node_is_loop(plan->nodes[i].op)) g->holds_loop[i] = 1;
+    if (gki_op_is_loop(plan->nodes[i].op)) g->holds_loop[i] = 1;
     if (g->holds_loop[i]) g->holds_loop[plan->nodes[i].parent] = 1;
   }
   g->checkpoint = g->loop = GK_NONE;

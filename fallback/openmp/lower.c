@@ -1,7 +1,7 @@
 #include "base/error.h"
 #include "base/name.h"
+#include "base/op.h"
 #include "openmp/program.h"
-#include "plan/node.h"
 #include <math.h>
 #include <string.h>
 
@@ -29,7 +29,7 @@ static sizes measure(const gk_plan *plan) {
         s.walks += !straight;
       }
     }
-    if (!gki_node_is_task(node->op)) continue;
+    if (!gki_op_is_task(node->op)) continue;
     uint32_t sums = sum_count(node);
     ++s.ops;
     s.sums += sums > 0;
@@ -165,7 +165,7 @@ static void add_ops(lowering *low) {
     gk_op op = plan->nodes[at].op;
     if (op == GK_OP_PARALLEL) add_fork(low, at);
     else if (op == GK_OP_SECTION) begin_section(low, at);
-    else if (gki_node_is_task(op)) add_task(low, at);
+    else if (gki_op_is_task(op)) add_task(low, at);
   }
 }
 
@@ -208,7 +208,7 @@ static void visit_uses(gki_program *program, uint32_t *uses) {
   const gk_plan *plan = program->plan;
   for (uint32_t k = 0; k < program->op_count; ++k) {
     const gk_node *node = &plan->nodes[program->ops[k].node];
-    if (!gki_node_is_task(node->op)) continue;
+    if (!gki_op_is_task(node->op)) continue;
     for (uint32_t a = node->args; a < node->args + node->arg_count; ++a) {
       gki_span *span = &program->arg_uses[plan->args[a]];
       if (uses) uses[span->end] = a;

@@ -16,7 +16,7 @@ import tap
 
 BASE = {"common/base"}
 LIST = BASE | {"common/list"}
-SHARED = LIST | {"common/plan", "common/kernel", "common/lower"}
+SHARED = BASE | {"common/plan", "common/kernel", "common/lower"}
 # Folder: the folders that it may include and call, besides itself and include/.
 LAYERS = {
     "common/base": set(),
