@@ -1,0 +1,144 @@
+"""What tests/run.py runs: scripts, programs with arguments, and which of them runs where."""
+import os
+import re
+from pathlib import Path
+
+ROOT = Path(os.path.abspath(__file__)).parent.parent
+
+# What isn't a program: its name, its command, and whether each tree has its own (True), the first speaks for all
+# (False), or it needs the tree without sanitizers (PLAIN).
+PLAIN = "plain"
+SCRIPTS = [
+    ("mutations", ["tests/mutations.py"], False),
+    ("runner", ["tests/repo/runner.py"], False),
+    ("mutations runner", ["tests/mutations_runner.py"], False),
+    ("lint", ["tests/repo/lint.py"], False),
+    ("configured", ["tests/repo/configured.py"], False),
+    ("layers", ["tests/repo/layers.py"], False),
+    ("exports", ["tests/repo/exports.py"], True),
+    ("headers", ["tests/consumer/headers.py"], False),
+    ("installed", ["tests/consumer/installed.py"], True),
+    ("softbody", ["tests/softbody.py"], False),
+    ("docs", ["tests/repo/docs.py"], False),
+    ("conformance docs", ["tests/repo/conformance_docs.py"], False),
+    ("doxygen", ["tests/repo/doxygen.py"], False),
+    ("errors", ["tests/repo/errors.py"], False),
+    ("outside", ["tests/repo/outside.py"], False),
+    ("examples", ["tests/repo/examples.py"], False),
+    ("printed", ["tests/repo/printed.py"], False),
+    ("no device", ["tests/repo/no_device.py"], False),
+    ("gk-info", ["tests/info.py"], False),
+    ("aarch64", ["tests/repo/aarch64.py"], False),
+    ("bench", ["tests/bench.py"], PLAIN),
+    ("bench pages", ["tests/repo/bench_pages.py"], False),
+    ("bench compare", ["tests/repo/bench_compare.py"], False),
+    ("costs", ["tests/repo/costs.py"], False),
+    ("quoted figures", ["tests/repo/quoted.py"], False),
+    ("peers", ["tests/repo/peers.py"], PLAIN),
+    ("kernel compilers", ["tests/kernels/compilers.py", "tasks", "transfers", "functions", "language"], False),
+    ("kernel compilers, soft body", ["tests/kernels/compilers.py", "softbody"], False),
+    ("composed kernels on Vulkan", ["tests/kernels/vulkan.py"], False),
+    ("kernel flags", ["tests/kernels/flags.py"], False),
+    ("lowering", ["tests/lowering/compare.py"], False),
+    ("cuda images", ["tests/cuda/image.py"], False),
+    ("kernels compiled beforehand", ["tests/cuda/embed.py"], False),
+    ("CUDA's headers", ["tests/cuda/abi.py"], False),
+    ("probe", ["tests/cuda/probe.py"], PLAIN),
+    ("softbody on simulated CUDA", ["tests/softbody_cuda.py"], PLAIN),
+    ("gpu script", ["tests/repo/gpu_script.py"], PLAIN),
+    ("valgrind", ["tests/repo/valgrind.py"], PLAIN),
+]
+# Programs with arguments, all of them targets of ninja's rule `suite`: name, command, what --full appends to it,
+# and whether it runs under ThreadSanitizer, too.
+CONFORMANCE = "build/tests/conformance/conformance"
+RANDOM_LISTS = "build/tests/conformance/random_lists"
+
+
+def simulated(version, *command, no="", probes=True):
+    """On the simulated driver as it was in that version; a real one, if there is one, isn't found.
+
+    no: what it answers so to the probe. probes: else gk takes the driver at its word, which saves half of the time
+    where many devices are opened."""
+    return ["/usr/bin/env", "LD_LIBRARY_PATH=build/simgpu", "CUDA_HOME=build/simgpu", f"SIMGPU_VERSION={version}",
+            f"SIMGPU_NO={no}", *([] if probes else ["GK_CUDA_PROBE=0"]), *command, "--backend", "cuda"]
+
+
+SUITES = [
+    ("conformance on openmp", [CONFORMANCE, "--backend", "openmp"], [], True),
+    ("conformance on awkward", [CONFORMANCE, "--backend", "awkward"], [], True),
+    ("conformance on the fakes", [CONFORMANCE, "--backend", "fake_in_process", "--backend", "fake_native",
+                                  "--backend", "fake_batched"], [], False),
+    ("conformance without memory", [CONFORMANCE, "--backend", "openmp", "--sweep", "memory"], [], False),
+    ("conformance with calls that fail", [CONFORMANCE, "--backend", "awkward", "--sweep", "calls", "--most", "8"],
+     ["--most", "100000", "--every-way"], False),
+]
+FULL_SUITES = []
+VERSIONS = ("11.4", "12.2", "12.3", "12.4", "12.6", "12.8", "13.0")
+for version in VERSIONS:
+    (SUITES if version in ("11.4", "13.0") else FULL_SUITES).append(
+        (f"conformance on simulated CUDA {version}",
+         simulated(version, CONFORMANCE, "--expect", "tests/cuda/simulated.expect"), [], False))
+    (SUITES if version in ("11.4", "12.4", "13.0") else FULL_SUITES).append(
+        (f"random lists on simulated CUDA {version}",
+         simulated(version, RANDOM_LISTS, "--random", "120"), ["--random", "5000"], False))
+    if version >= "12.4":  # before, the host gates all lists
+        (SUITES if version == "13.0" else FULL_SUITES).extend([
+            (f"conformance on simulated CUDA {version}, host-gated",
+             simulated(version, CONFORMANCE, "--host-gated", "--expect", "tests/cuda/simulated.expect", probes=False),
+             [], False),
+            (f"random lists on simulated CUDA {version}, host-gated",
+             simulated(version, RANDOM_LISTS, "--host-gated", "--random", "120"), ["--random", "5000"], False)])
+# Calls of the driver that fail. A sample: of every case on the newest, of a few on the others.
+FEW = ["plain/copy_and_fill", "plain/library_call_recorded", "loops/nested_two", "sections/section_with_loop",
+       "checkpoint_loops/resume_this", "running/queued_launches_end_cancelled"]
+for version, most, few in (("11.4", "12", FEW), ("12.2", "3", FEW), ("12.3", "3", FEW), ("12.4", "6", FEW),
+                           ("13.0", "1", [])):
+    SUITES.append((f"conformance on CUDA {version} with calls that fail",
+                   simulated(version, CONFORMANCE, "--sweep", "calls", "--most", most, *few, probes=bool(few)), [],
+                   False))
+# All of them: on the oldest and the newest in every way, else in one by turns. A chapter at a time, as it takes hours.
+CHAPTERS = sorted(set(re.findall(r"^CASE\((\w+),", (ROOT / "tests/conformance/cases.def").read_text(), re.M)))
+for version in VERSIONS:
+    FULL_SUITES += [(f"conformance on CUDA {version} with each call failing, {chapter}",
+                     simulated(version, CONFORMANCE, "--sweep", "calls", f"{chapter}/*",
+                               *(["--every-way"] if version in (VERSIONS[0], VERSIONS[-1]) else [])), [], False)
+                    for chapter in CHAPTERS]
+SUITES += [("conformance on CUDA without memory",
+            simulated("13.0", CONFORMANCE, "--sweep", "memory", "--most", "1", probes=False), ["--most", "1000"],
+            False)]
+FULL_SUITES += [("conformance on CUDA without memory for the probe",
+                 simulated("13.0", CONFORMANCE, "--sweep", "memory", "--most", "1000", *FEW), [], False)]
+# Each "no" of the probe gates some lists otherwise, or has the host do it: the results stay. The last four gk doesn't
+# ask; the simulated driver can do so nevertheless.
+NOS = re.findall(r'^  X\(\w+, "(\w+)"', (ROOT / "cuda/caps.h").read_text(), re.M) + \
+    ["P2o", "P13", "overlap", "conditional"]
+PLAIN_NOS = "P1b2,P1c,P1d,P1e,P1k,P2o1,P2o2,P2o3,P2d,P2b,P4a,P6,P7"  # with all of them lists stay native
+SAMPLE = (("13.0", "P4e"), ("13.0", "P1k"), ("13.0", "P2o0"), ("12.4", PLAIN_NOS))
+for version, no in [(version, no) for version in ("12.4", "13.0") for no in [*NOS, PLAIN_NOS, f"{PLAIN_NOS},P4e,P9a"]]:
+    (SUITES if (version, no) in SAMPLE else FULL_SUITES).append(
+        (f"random lists on simulated CUDA {version}, {no} answered with no",
+         simulated(version, RANDOM_LISTS, "--random", "100", no=no), ["--random", "2000"], False))
+    FULL_SUITES.append((f"conformance on simulated CUDA {version}, {no} answered with no",
+                        simulated(version, CONFORMANCE, "--expect", "tests/cuda/simulated.expect", no=no), [], False))
+FULL_SUITES.append(("conformance on CUDA with plain gates and calls that fail",
+                    simulated("13.0", CONFORMANCE, "--sweep", "calls", no=PLAIN_NOS), ["--most", "1000"], False))
+# On the simulated driver, where the compiler of gk itself matters least: in the first tree alone, but for the newest.
+ONCE = [name for name, *_ in SUITES if "on simulated CUDA" in name and name != "conformance on simulated CUDA 13.0"]
+ONCE.append("unit/cuda/half_way_test")  # a sweep over calls that fail
+FULL_SCRIPTS = [("tidy", ["tests/repo/tidy.py"], False), ("analyzer", ["tests/repo/analyzer.py"], False),
+                ("coverage", ["tests/repo/coverage.py"], False),
+                ("all mutations", ["tests/mutations.py", "--all"], False)]
+
+# Tests of the CUDA backend, or with cases on it: skipped in a tree that is configured --without-cuda.
+OF_CUDA = re.compile(r"cuda|CUDA|simgpu|gpu script|unit/(base/secure|runtime/(facts|fork|thread_cancel)|check/check|"
+                     r"plan/(plan|gates))_test|(^|: )(exports|installed|examples|gk-info|no device|printed|probe|"
+                     r"kernels compiled beforehand|bench|peers|valgrind)$")
+
+# What runs in a tree for ThreadSanitizer: the tests in which several threads are at work.
+THREADED = [f"build/tests/unit/{name}_test"
+            for name in ("base/error", "runtime/worker", "runtime/worker_clock", "runtime/device", "runtime/launch",
+                         "runtime/graph", "runtime/threads", "openmp/few_threads", "openmp/backend", "openmp/team",
+                         "openmp/cores", "openmp/costs", "openmp/calls", "openmp/chunks", "openmp/sections",
+                         "openmp/split", "cuda/launch", "cuda/pool", "base/trace")]
+THREADED += [f"build/tests/simgpu/{name}_test" for name in ("stream", "capture", "memory", "condition", "fail")]
+THREADED += ["build/tests/conformance/random_lists"]
