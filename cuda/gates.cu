@@ -18,7 +18,7 @@ extern "C" __device__ void cudaGraphSetConditional(unsigned long long handle, un
 /* ---- control, prologue, epilogue --------------------------------------------------------------------------------- */
 
 GKI_ENTRY gki_control_plain(const gki_cuda_tables *t, uint32_t point, uint32_t guard) {
-  if (threadIdx.x == 0) gki_walk_plainly(t, point, guard);
+  if (threadIdx.x == 0) gki_walk_plain_chain(t, point, guard);
 }
 
 GKI_ENTRY gki_control(const gki_cuda_tables *t, uint32_t point, uint32_t guard) {
@@ -35,7 +35,7 @@ GKI_ENTRY gki_prologue(const gki_cuda_tables *t, uint32_t point, uint32_t target
   const gki_walk w = gki_begin_walk(t, t);
   w.control->target = target;
   w.control->reopens = w.number;
-  gki_aim(w, target, 0);
+  gki_set_target(w, target, 0);
 }
 
 /* 8 bytes of 1 or 0. For loops: it hit its bound. For checkpoints, which follow: it ran. */
@@ -70,15 +70,15 @@ GKI_INLINE uint64_t gki_status_word(const gki_cuda_tables *t, const gki_cuda_con
 GKI_ENTRY gki_epilogue(const gki_cuda_tables *t) {
   gki_cuda_control *const control = (gki_cuda_control *)t->control;
   const uint64_t number = GKI_LOOK(uint64_t, &control->number);
-  const uint64_t told = t->bits & GKI_CUDA_WITH_ARMING ? GKI_LOOK(uint64_t, &control->told) : number;
-  uint64_t *const status = (uint64_t *)(t->status + (told - 1) % GKI_LAUNCH_RING * t->status_bytes);
-  const uint32_t count = told ? 2 + t->loop_count + (t->loop_count + t->checkpoint_count + 7) / 8 : 0;
+  const uint64_t posts_as = t->bits & GKI_CUDA_WITH_ARMING ? GKI_LOOK(uint64_t, &control->posts_as) : number;
+  uint64_t *const status = (uint64_t *)(t->status + (posts_as - 1) % GKI_LAUNCH_RING * t->status_bytes);
+  const uint32_t count = posts_as ? 2 + t->loop_count + (t->loop_count + t->checkpoint_count + 7) / 8 : 0;
   GKI_SMALL
   for (uint32_t k = threadIdx.x; k < count; k += blockDim.x) status[1 + k] = gki_status_word(t, control, number, k);
   __syncthreads();
   if (threadIdx.x != 0) return;
   __threadfence_system(); /* for the writes of all threads before the barrier */
-  if (told) *(volatile uint64_t *)status = told;
+  if (posts_as) *(volatile uint64_t *)status = posts_as;
   if (control->target == GKI_CUDA_NONE) control->fresh = number;
   control->target = GKI_CUDA_NONE;
   control->number = number + 1;
@@ -96,7 +96,7 @@ GKI_ENTRY gki_arm(const gki_cuda_arming a) {
   for (uint32_t k = threadIdx.x; k < lines; k += blockDim.x) ((uint4 *)a.to)[k] = ((const uint4 *)a.from)[k];
   if (threadIdx.x != 0) return;
   control->armed = a.number;
-  control->told = is_new ? a.number : 0;
+  control->posts_as = is_new ? a.number : 0;
   control->target_sent = a.target;
 }
 

@@ -67,7 +67,7 @@ typedef struct gki_cuda_control {
   uint64_t number;     /* this and the next four as in gki_task_control; the epilogue advances `number` */
   uint64_t failed;
   uint64_t failures;
-  uint64_t told;
+  uint64_t posts_as;
   uint32_t arms;       /* 1: GKI_CUDA_WITH_ARMING; tasks have no tables to see it */
   uint32_t target;     /* the checkpoint at which the launch under way resumes, by number; GKI_CUDA_NONE: fresh */
   uint64_t fresh;      /* the last fresh launch before the one under way */

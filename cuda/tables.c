@@ -35,7 +35,7 @@ SAME(sizeof(gki_bad_count), 40);
 SAME(offsetof(gki_cuda_control, number), offsetof(gki_task_control, number));
 SAME(offsetof(gki_cuda_control, failed), offsetof(gki_task_control, failed));
 SAME(offsetof(gki_cuda_control, failures), offsetof(gki_task_control, failures));
-SAME(offsetof(gki_cuda_control, told), offsetof(gki_task_control, told));
+SAME(offsetof(gki_cuda_control, posts_as), offsetof(gki_task_control, posts_as));
 SAME(offsetof(gki_cuda_control, arms), offsetof(gki_task_control, arms));
 SAME(GKI_TASK_ARGS, GK_MAX_ARGS);
 SAME(sizeof(gki_cuda_arming), 40);

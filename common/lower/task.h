@@ -38,8 +38,8 @@ typedef struct gki_task_control {
   uint64_t number;   /* of the launch under way, from 1 */
   uint64_t failed;   /* the last launch with a bad count: its loops end */
   uint64_t failures; /* GKI_LAUNCH_RING times gki_bad_count, in the host's memory */
-  uint64_t told;     /* if `arms`: the number under which a launch posts; 0: it posts nothing */
-  uint32_t arms;     /* 1: launches post under `told`; 0: under `number` */
+  uint64_t posts_as; /* if `arms`: the number under which a launch posts; 0: it posts nothing */
+  uint32_t arms;     /* 1: launches post under `posts_as`; 0: under `number` */
 } gki_task_control;
 
 enum { GKI_LAUNCH_RING = 16 }; /* launches whose posts are kept: launch n posts to place (n - 1) % GKI_LAUNCH_RING */

@@ -227,11 +227,11 @@ TEST(test_posts_by_arming) {
   m.task.items[0] = ITEMS;
   m.slots[ITEMS] = UINT32_MAX;
   m.control.arms = 1;
-  m.control.told = 3;
+  m.control.posts_as = 3;
   assert_int_equal(copied(&m), 0);
   expect_post(&m, 3, UINT32_MAX);
   m.control.number += 1;
-  m.control.told = 0;
+  m.control.posts_as = 0;
   assert_int_equal(copied(&m), 0);
   assert_int_equal(m.control.failed, m.control.number);
   expect_none(&m);
