@@ -28,6 +28,8 @@ extern "C" {
 
 #define GK_BACKEND_ABI 1 /**< With the same number, entries and fields are only appended. */
 
+#define GK_NONE UINT32_MAX /**< No such index. */
+
 /* ---- the plan: a constant tree, which common makes once; it lives as long as the graph --------------------------- */
 
 /** A node of a plan: a task or a block. Slots are indices into gk_plan.slots; 0: none. */
@@ -39,7 +41,7 @@ typedef struct gk_node {
   uint32_t source;         /**< Index in the user's list: of the task, or of the LIST task that includes it. */
   uint32_t loop;           /**< DO_WHILE, WHILE: its number among the plan's loops. */
   uint32_t checkpoint;     /**< CHECKPOINT: its number among the plan's checkpoints. */
-  uint32_t run;            /**< The run that contains the whole task or block; UINT32_MAX: none. */
+  uint32_t run;            /**< The run that contains the whole task or block; GK_NONE: none. */
   uint32_t args;           /**< Index of its first argument's slot in gk_plan.args. */
   uint32_t arg_count;      /**< Number of arguments. */
   uint32_t items[3];       /**< Slots of its extents; 0: the extent is 1. The device reads the extent of a PTR slot from

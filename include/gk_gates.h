@@ -17,8 +17,6 @@ extern "C" {
 #pragma GCC visibility push(default)
 #endif
 
-#define GK_NONE UINT32_MAX /**< No such index. */
-
 /** Bits of gk_gates_make. */
 enum {
   GK_WITH_RESUME = 1, /**< Launches may start at any checkpoint. Without this bit they start at the top. */

@@ -19,7 +19,7 @@ typedef struct walk {
   gki_races races;
   uint32_t block;        /* line of the innermost open block; behind an ELSE, the ELSE */
   uint32_t depth;
-  uint32_t checkpoint;   /* the outermost open CHECKPOINT, GKI_NONE: none */
+  uint32_t checkpoint;   /* the outermost open CHECKPOINT, GK_NONE: none */
   uint32_t parallel;     /* the outermost open PARALLEL, likewise */
   uint32_t section;      /* the outermost open SECTION, likewise; a wrong list may have one without a PARALLEL */
   uint32_t next_inclusion;
@@ -28,7 +28,7 @@ typedef struct walk {
 
 static const gk_task *task_at(const walk *w, uint32_t line) { return w->checker.blocks->lines[line].task; }
 
-static gk_op op_at(const walk *w, uint32_t line) { return line == GKI_NONE ? GK_OP_NONE : task_at(w, line)->op; }
+static gk_op op_at(const walk *w, uint32_t line) { return line == GK_NONE ? GK_OP_NONE : task_at(w, line)->op; }
 
 static void leave_block(walk *w) {
   uint32_t line = w->block;
@@ -36,9 +36,9 @@ static void leave_block(walk *w) {
   w->block = w->checker.blocks->lines[line].parent;
   if (op != GK_OP_ELSE) --w->depth;
   if (op == GK_OP_PARALLEL) gki_races_leave(&w->races);
-  if (w->checkpoint == line) w->checkpoint = GKI_NONE;
-  if (w->parallel == line) w->parallel = GKI_NONE;
-  if (w->section == line) w->section = GKI_NONE;
+  if (w->checkpoint == line) w->checkpoint = GK_NONE;
+  if (w->parallel == line) w->parallel = GK_NONE;
+  if (w->section == line) w->section = GK_NONE;
 }
 
 static void enter_block(walk *w, uint32_t line) {
@@ -49,9 +49,9 @@ static void enter_block(walk *w, uint32_t line) {
   if (op == GK_OP_PARALLEL) gki_races_enter(&w->races, line);
   if (op == GK_OP_SECTION && op_at(w, w->checker.blocks->lines[line].parent) == GK_OP_PARALLEL)
     gki_races_section(&w->races, line);
-  if (op == GK_OP_CHECKPOINT && w->checkpoint == GKI_NONE) w->checkpoint = line;
-  if (op == GK_OP_PARALLEL && w->parallel == GKI_NONE) w->parallel = line;
-  if (op == GK_OP_SECTION && w->section == GKI_NONE) w->section = line;
+  if (op == GK_OP_CHECKPOINT && w->checkpoint == GK_NONE) w->checkpoint = line;
+  if (op == GK_OP_PARALLEL && w->parallel == GK_NONE) w->parallel = line;
+  if (op == GK_OP_SECTION && w->section == GK_NONE) w->section = line;
 }
 
 /* The only block that an op may be in, and the only op that a block may hold, with the problem otherwise. */
@@ -66,31 +66,31 @@ static const nesting_rule children[GK_OP_END + 1] = {
 };
 
 static void check_else(gki_checker *c, const gki_line *at, gk_op around) {
-  if (at->otherwise != GKI_NONE) return;
+  if (at->otherwise != GK_NONE) return;
   if (around == GK_OP_ELSE) gki_report(c, GKI_ELSE_TWICE, gki_format_line(c, at->parent), NULL);
   else gki_report(c, GKI_ELSE_WITHOUT_IF, NULL);
 }
 
 static void check_checkpoint(walk *w) {
   gki_checker *c = &w->checker;
-  if (w->checkpoint != GKI_NONE)
+  if (w->checkpoint != GK_NONE)
     gki_report(c, GKI_CHECKPOINT_IN_CHECKPOINT, gki_format_line(c, w->checkpoint), NULL);
-  const uint32_t section = w->parallel != GKI_NONE ? w->parallel : w->section;
-  if (section != GKI_NONE) gki_report(c, GKI_CHECKPOINT_IN_SECTION, gki_format_line(c, section), NULL);
+  const uint32_t section = w->parallel != GK_NONE ? w->parallel : w->section;
+  if (section != GK_NONE) gki_report(c, GKI_CHECKPOINT_IN_SECTION, gki_format_line(c, section), NULL);
 }
 
 static void check_place(walk *w, uint32_t line) {
   gki_checker *c = &w->checker;
   const gki_line *at = &c->blocks->lines[line];
   const gk_op op = at->task->op, around = op_at(w, at->parent);
-  if (op == GK_OP_END && at->mate == GKI_NONE) gki_report(c, GKI_END_WITHOUT_BLOCK, NULL);
+  if (op == GK_OP_END && at->mate == GK_NONE) gki_report(c, GKI_END_WITHOUT_BLOCK, NULL);
   if (op == GK_OP_ELSE) check_else(c, at, around);
   if (op == GK_OP_END || op == GK_OP_ELSE) return;
   if (op == GK_OP_NONE || !gki_op_name(op)) return; /* gki_check_task reports it */
   const nesting_rule parent = parents[op], child = children[around];
   if (parent.op && around != parent.op) gki_report(c, parent.problem, NULL);
   if (child.op && op != child.op) gki_report(c, child.problem, gki_format_line(c, at->parent), NULL);
-  if (gki_op_opens(op) && at->mate == GKI_NONE) gki_report(c, GKI_END_MISSING, NULL);
+  if (gki_op_opens(op) && at->mate == GK_NONE) gki_report(c, GKI_END_MISSING, NULL);
   if (op == GK_OP_CHECKPOINT) check_checkpoint(w);
 }
 
@@ -100,7 +100,7 @@ static void check_always(walk *w, uint32_t line) {
   gk_op op = at->task->op;
   if (!(at->task->bits & GK_ALWAYS) || op == GK_OP_NONE || !gki_op_name(op)) return;
   if (op > GK_OP_CALL) gki_report(c, GKI_ALWAYS_ON_BLOCK, gki_op_name(op), NULL);
-  else if (at->parent != GKI_NONE) gki_report(c, GKI_ALWAYS_IN_BLOCK, gki_format_line(c, at->parent), NULL);
+  else if (at->parent != GK_NONE) gki_report(c, GKI_ALWAYS_IN_BLOCK, gki_format_line(c, at->parent), NULL);
 }
 
 /* ---- labels ------------------------------------------------------------------------------------------------------ */
@@ -152,7 +152,7 @@ static gk_result check_inclusions(walk *w, uint32_t line) {
     uint32_t inclusion = w->next_inclusion;
     if (blocks->inclusions[inclusion].begin > line) break;
     const gki_inclusion *in = &blocks->inclusions[inclusion];
-    c->line = GKI_NONE;
+    c->line = GK_NONE;
     c->named = inclusion;
     c->inclusion = in->around;
     gki_check_task(c, in->at);
@@ -175,7 +175,7 @@ static gk_result check_line(walk *w, uint32_t line) {
   gki_check_task(c, at->task);
   result = check_label(w, line);
   if (!result && w->races.depth) result = check_races(w, line);
-  if (gki_op_opens(at->task->op) || at->otherwise != GKI_NONE) enter_block(w, line);
+  if (gki_op_opens(at->task->op) || at->otherwise != GK_NONE) enter_block(w, line);
   return result;
 }
 
@@ -187,11 +187,11 @@ static gk_result stopped_for_memory(void) {
 
 gk_result gki_check(const gki_blocks *blocks, const gk_backend *backend, gk_report report, void *user) {
   walk w = {
-      .checker = {.blocks = blocks, .backend = backend, .report = report, .user = user, .line = GKI_NONE},
-      .block = GKI_NONE,
-      .checkpoint = GKI_NONE,
-      .parallel = GKI_NONE,
-      .section = GKI_NONE,
+      .checker = {.blocks = blocks, .backend = backend, .report = report, .user = user, .line = GK_NONE},
+      .block = GK_NONE,
+      .checkpoint = GK_NONE,
+      .parallel = GK_NONE,
+      .section = GK_NONE,
       .next_inclusion = 1,
   };
   gk_result result = gki_check_slots(&w.checker, 0);
@@ -201,7 +201,7 @@ gk_result gki_check(const gki_blocks *blocks, const gk_backend *backend, gk_repo
   }
   for (uint32_t line = 0; line < blocks->line_count && !result && !gki_check_is_done(&w.checker); ++line)
     result = check_line(&w, line);
-  if (!result) result = check_inclusions(&w, GKI_NONE);
+  if (!result) result = check_inclusions(&w, blocks->line_count);
   gki_races_free(&w.races);
   gk_host_free(w.labels.entries);
   if (result == GK_ERROR_MEMORY && w.checker.problem_count) return stopped_for_memory();

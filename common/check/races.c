@@ -50,8 +50,8 @@ static bool push_state(gki_races *races, gki_touch touch, uint32_t task, uint32_
       .slot = touch.slot,
       .first = task,
       .first_section = section,
-      .mixed = GKI_NONE,
-      .other = GKI_NONE,
+      .mixed = GK_NONE,
+      .other = GK_NONE,
       .section = section,
       .kinds = (uint8_t)(1u << touch.kind),
       .first_kind = (uint8_t)touch.kind,
@@ -65,24 +65,24 @@ static bool push_state(gki_races *races, gki_touch touch, uint32_t task, uint32_
 static bool clashes_with(gki_race_state *state, gki_touch touch, uint32_t task, uint32_t section, gki_clash *clash) {
   if (state->reported) return false;
   bool same_kind = state->first_kind == touch.kind;
-  uint32_t against = GKI_NONE;
+  uint32_t against = GK_NONE;
   uint8_t kind = state->first_kind;
   if (section == state->first_section) {
     if (same_kind) return false;
     against = state->other;
-    if (against == GKI_NONE && state->mixed == GKI_NONE) {
+    if (against == GK_NONE && state->mixed == GK_NONE) {
       state->mixed = task;
       state->mixed_kind = (uint8_t)touch.kind;
     }
   } else if (!same_kind || touch.kind == GKI_WRITES) {
     against = state->first;
-  } else if (state->mixed != GKI_NONE) {
+  } else if (state->mixed != GK_NONE) {
     against = state->mixed;
     kind = state->mixed_kind;
-  } else if (state->other == GKI_NONE) {
+  } else if (state->other == GK_NONE) {
     state->other = task;
   }
-  if (against == GKI_NONE) return false;
+  if (against == GK_NONE) return false;
   state->reported = true;
   clash->task = against;
   clash->kind = (gki_touch_kind)kind;

@@ -12,8 +12,8 @@ typedef struct gki_race_state {
   uint32_t next;  /* in its level's list, or among the unused, from 1 */
   uint32_t slot;
   uint32_t first, first_section; /* the task that touched it first, and its section */
-  uint32_t mixed;                /* the first task in that section that touched it in another way; GKI_NONE: none */
-  uint32_t other;                /* the first task of another section; GKI_NONE: none */
+  uint32_t mixed;                /* the first task in that section that touched it in another way; GK_NONE: none */
+  uint32_t other;                /* the first task of another section; GK_NONE: none */
   uint32_t section;              /* of the last touch */
   uint8_t kinds;                 /* of touches in that section, as bits */
   uint8_t first_kind, mixed_kind;

@@ -11,7 +11,7 @@ typedef struct gki_checker {
   const gk_backend *backend;
   gk_report report;
   void *user;
-  uint32_t line;                  /* the line being checked; GKI_NONE: none */
+  uint32_t line;                  /* the line being checked; GK_NONE: none */
   uint32_t named;                 /* without a line: the inclusion whose task or table it is; 0: the user's table */
   uint32_t inclusion;             /* slot numbers are those of this inclusion's table */
   size_t problem_count;

@@ -67,7 +67,7 @@ gk_result gki_check_slots(gki_checker *c, uint32_t inclusion) {
   while (size < 2 * count) size *= 2;
   uint32_t *seen = gki_array(size, sizeof *seen, "checking the names of slots");
   if (!seen) return GK_ERROR_MEMORY;
-  c->line = GKI_NONE;
+  c->line = GK_NONE;
   c->named = c->inclusion = inclusion;
   for (size_t k = 0; k < count && !gki_check_is_done(c); ++k) {
     const gk_slot_desc *desc = &in->list->slots[k];

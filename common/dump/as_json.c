@@ -30,7 +30,7 @@ static void add_node(gki_text *text, const gk_plan *plan, uint32_t at) {
   add_number(text, "parent", node->parent);
   add_number(text, "end", node->end);
   if (at) add_number(text, "source", node->source);
-  if (node->run != UINT32_MAX) add_number(text, "run", node->run);
+  if (node->run != GK_NONE) add_number(text, "run", node->run);
   if (node->op == GK_OP_KERNEL || node->op == GK_OP_COPY || node->op == GK_OP_FILL)
     add_numbers(text, "items", node->items, 3);
   if (node->arg_count) add_numbers(text, "args", plan->args + node->args, node->arg_count);

@@ -22,7 +22,7 @@ static void add_node(gki_text *text, const gk_plan *plan, uint32_t at, uint32_t 
   if (node->max_iterations) gki_text_add(text, ", at most %" PRIu32 " passes", node->max_iterations);
   if (node->label) gki_text_add(text, ", label %" PRId32, node->label);
   if (node->always) gki_text_add(text, ", always");
-  if (node->run != UINT32_MAX) gki_text_add(text, ", run %" PRIu32, node->run);
+  if (node->run != GK_NONE) gki_text_add(text, ", run %" PRIu32, node->run);
   if (node->can_yield) gki_text_add(text, ", can yield");
   else if (node->has_target) gki_text_add(text, ", can be resumed at");
   gki_text_add(text, "\n");

@@ -106,7 +106,7 @@ static void add_else(gki_blocks *blocks, nest *open, uint32_t at) {
 
 static void add_line(gki_blocks *blocks, nest *open, const gk_task *task, uint32_t inclusion, uint32_t source) {
   uint32_t at = blocks->line_count++;
-  blocks->lines[at] = (gki_line){task, inclusion, source, open->block, GKI_NONE, GKI_NONE};
+  blocks->lines[at] = (gki_line){task, inclusion, source, open->block, GK_NONE, GK_NONE};
   if (task->op == GK_OP_END) {
     add_end(blocks, open, at);
   } else if (task->op == GK_OP_ELSE) {
@@ -152,9 +152,9 @@ static gk_result write_out(reader *read, const gk_list *list) {
   read->slot_next = m->slot_max + 1;
   read->inclusion_next = 1;
   blocks->inclusions[0] =
-      (gki_inclusion){.list = list, .name = "", .ranks = m->ranks, .slot_max = m->slot_max, .source = GKI_NONE};
+      (gki_inclusion){.list = list, .name = "", .ranks = m->ranks, .slot_max = m->slot_max, .source = GK_NONE};
   gk_result result = add_slots(read, 0);
-  if (!result) result = add_lines(read, 0, (nest){GKI_NONE, 0, 0});
+  if (!result) result = add_lines(read, 0, (nest){GK_NONE, 0, 0});
   blocks->inclusion_count = read->inclusion_next;
   blocks->slot_count = read->slot_next;
   return result;

@@ -1,6 +1,6 @@
 /* Stage 1: a list with its included lists expanded and its blocks matched. Check, plan and dump start from it, so none
  * of them reads the structure a second time. It accepts any list and leaves errors to the check (parent, mate or
- * otherwise is GKI_NONE; an included list that can't be read has no lines). */
+ * otherwise is GK_NONE; an included list that can't be read has no lines). */
 #ifndef GKI_LIST_BLOCKS_H
 #define GKI_LIST_BLOCKS_H
 #include "list/lines.h"

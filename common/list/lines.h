@@ -4,7 +4,6 @@
 #include "base/op.h"
 #include "list/problems.h"
 
-#define GKI_NONE UINT32_MAX
 enum {
   GKI_MAX_LINES = 1 << 24, /* of a list as composed; it holds for inclusions and composed slots as well */
   GKI_MAX_SLOT = 65535,
@@ -15,11 +14,11 @@ typedef struct gki_line {
   const gk_task *task;
   uint32_t inclusion; /* index of the inclusion that it comes from */
   uint32_t source;    /* index in the user's list: the line's own, or that of the LIST task at top level */
-  uint32_t parent;    /* line of the block around; GKI_NONE: top level. An ELSE is in its IF, and what follows it is in
+  uint32_t parent;    /* line of the block around; GK_NONE: top level. An ELSE is in its IF, and what follows it is in
                        * the ELSE; an END has the parent of what it closes */
   uint32_t mate;      /* of an opening line: its END. ELSE: the END it shares. END: the line it closes (of an IF with
-                       * ELSE: the IF). GKI_NONE: of any other line, or if it is missing */
-  uint32_t otherwise; /* IF: its ELSE. ELSE: its IF. GKI_NONE: none */
+                       * ELSE: the IF). GK_NONE: of any other line, or if it is missing */
+  uint32_t otherwise; /* IF: its ELSE. ELSE: its IF. GK_NONE: none */
 } gki_line;
 
 /* A list at one of the places where it is included; [0] is the user's own. */
@@ -32,7 +31,7 @@ typedef struct gki_inclusion {
   uint32_t slot_base;    /* slot_map[slot_base + place - 1]: the composed slot; 0: the argument for it is unknown */
   uint32_t arg_count;    /* the task gives that many of the table's first slots */
   uint32_t around;       /* the enclosing inclusion; itself for [0] */
-  uint32_t source;       /* as in gki_line; GKI_NONE for [0] */
+  uint32_t source;       /* as in gki_line; GK_NONE for [0] */
   uint32_t index;        /* of `at` in the enclosing list */
   uint32_t begin;        /* the line before which it begins */
   uint32_t first;        /* the first inclusion of the same list; it may be this one */

@@ -8,8 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define NO_RUN UINT32_MAX
-
 /* gk_node.run before number_runs: the node is a task, or a PARALLEL or SECTION of nothing but these. */
 enum { STRAIGHT = 0 };
 
@@ -72,7 +70,7 @@ static void count_filled(maker *make) {
   const gki_line *lines = make->blocks->lines;
   for (uint32_t k = make->blocks->line_count; k-- > 0;) {
     gk_op op = lines[k].task->op;
-    if (op == GK_OP_END || lines[k].parent == GKI_NONE) continue;
+    if (op == GK_OP_END || lines[k].parent == GK_NONE) continue;
     uint8_t *around = &make->filled[lines[k].parent];
     gk_op parent = lines[lines[k].parent].task->op;
     bool is_something = (op != GK_OP_SECTION && op != GK_OP_PARALLEL) || make->filled[k];
@@ -145,10 +143,10 @@ static void open_node(maker *make, gk_node *node, uint32_t at) {
   }
   bool straight = !gki_op_opens(node->op) && node->op != GK_OP_ELSE;
   straight |= (node->op == GK_OP_PARALLEL || node->op == GK_OP_SECTION) && !(plan->bits & GK_ISOLATE);
-  node->run = straight ? STRAIGHT : NO_RUN;
+  node->run = straight ? STRAIGHT : GK_NONE;
   if (!straight)
     for (uint32_t up = make->block; make->nodes[up].run == STRAIGHT; up = make->nodes[up].parent)
-      make->nodes[up].run = NO_RUN;
+      make->nodes[up].run = GK_NONE;
   if (gki_op_opens(node->op) || node->op == GK_OP_ELSE) make->block = at;
 }
 
@@ -186,7 +184,7 @@ static void write_nodes(maker *make) {
   gk_plan *plan = make->plan;
   plan->node_count = 1;
   plan->loop_count = plan->checkpoint_count = plan->always_count = 0;
-  make->nodes[0] = (gk_node){.op = GK_OP_SECTION, .run = NO_RUN, .name = plan->name};
+  make->nodes[0] = (gk_node){.op = GK_OP_SECTION, .run = GK_NONE, .name = plan->name};
   for (uint32_t k = 0; k < make->blocks->line_count; ++k) {
     const gki_line *line = &make->blocks->lines[k];
     if (line->task->op != GK_OP_END) {
@@ -205,8 +203,8 @@ static uint32_t number_runs(maker *make) {
   uint32_t count = 0, last = 0; /* last: the previous straight task or block */
   for (uint32_t at = 1; at < make->plan->node_count;) {
     gk_node *node = &nodes[at];
-    if (node->op == GK_OP_SECTION) node->run = NO_RUN; /* a SECTION within a run is skipped with its PARALLEL */
-    if (node->run == NO_RUN) {
+    if (node->op == GK_OP_SECTION) node->run = GK_NONE; /* a SECTION within a run is skipped with its PARALLEL */
+    if (node->run == GK_NONE) {
       ++at;
       continue;
     }
@@ -221,7 +219,7 @@ static uint32_t number_runs(maker *make) {
 static void write_runs(const maker *make, gk_plan_run *runs) {
   const gk_node *nodes = make->nodes;
   for (uint32_t at = make->plan->node_count; at-- > 1;) {
-    if (nodes[at].run == NO_RUN) continue;
+    if (nodes[at].run == GK_NONE) continue;
     gk_plan_run *run = &runs[nodes[at].run];
     run->begin = at;
     if (!run->end) run->end = at + 1; /* later nodes come first */

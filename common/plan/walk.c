@@ -241,13 +241,13 @@ static bool finish_block(gk_walk *walk, gk_step *step) {
   return false;
 }
 
-/* The run that fills the block of a checkpoint with a flag, if the backend takes both in one step; else UINT32_MAX. */
+/* The run that fills the block of a checkpoint with a flag, if the backend takes both in one step; else GK_NONE. */
 static uint32_t run_of_block(const gk_walk *walk, uint32_t checkpoint) {
   const gk_plan *plan = walk->plan;
   const gk_node *node = &plan->nodes[checkpoint];
-  if (!(walk->takes & 1u << GK_STEP_CHECKPOINT) || !node->flag || checkpoint + 1 == node->end) return UINT32_MAX;
+  if (!(walk->takes & 1u << GK_STEP_CHECKPOINT) || !node->flag || checkpoint + 1 == node->end) return GK_NONE;
   uint32_t run = plan->nodes[checkpoint + 1].run;
-  return run != UINT32_MAX && plan->runs[run].end == node->end ? run : UINT32_MAX;
+  return run != GK_NONE && plan->runs[run].end == node->end ? run : GK_NONE;
 }
 
 /* Enters the block at `at`. True: *step must be done first. */
@@ -265,7 +265,7 @@ static bool visit(gk_walk *walk, gk_step *step) {
   case GK_OP_IF:
   case GK_OP_SWITCH: *step = wait_for(walk, BRANCH, GK_STEP_FLAG, at); return true;
   case GK_OP_CHECKPOINT:
-    if ((run = run_of_block(walk, at)) == UINT32_MAX) break;
+    if ((run = run_of_block(walk, at)) == GK_NONE) break;
     walk->block = at;
     walk->phase = YIELD;
     *step = step_of(GK_STEP_CHECKPOINT, run, at);
@@ -305,7 +305,7 @@ static void go_to_target(gk_walk *walk) {
 /* The rest of the always-tasks after a stop, then the end. */
 static gk_step finish_walk(gk_walk *walk) {
   gk_step step;
-  if (walk->phase == EPILOGUE && next_always(walk, UINT32_MAX, &step)) return step;
+  if (walk->phase == EPILOGUE && next_always(walk, walk->plan->node_count, &step)) return step;
   if (!walk->root) {
     gk_launch_result *record = walk->record;
     record->state = record->yielded ? GK_YIELDED : walk->stopped ? GK_CANCELLED : GK_FINISHED;
@@ -351,7 +351,7 @@ gk_step gk_walk_next(gk_walk *walk, int64_t answer) {
     if (walk->phase == EPILOGUE || walk->phase == OVER) return finish_walk(walk);
     if (walk->phase != GO) due = answered(walk, answer, &step);
     else if (walk->at == plan->nodes[walk->block].end) due = finish_block(walk, &step);
-    else if (plan->nodes[walk->at].run == UINT32_MAX) due = visit(walk, &step);
+    else if (plan->nodes[walk->at].run == GK_NONE) due = visit(walk, &step);
     else return next_run(walk);
     if (due) return step;
   }

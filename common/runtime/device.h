@@ -5,14 +5,14 @@
 #include "base/table.h"
 #include "runtime/worker.h"
 
-typedef struct gki_block {
+typedef struct gki_memory_block {
   uintptr_t begin;
   size_t bytes;
   const void *owner; /* a graph, or NULL */
   uint64_t number;   /* from 1; unique, also among freed blocks of the same address */
   bool bound;        /* a slot was bound to it */
   bool lent;         /* a slot of a graph other than the owner was bound to it */
-} gki_block;
+} gki_memory_block;
 
 /* How many forks led to this process. It changes only before there is a second thread. */
 extern unsigned gki_forks;
@@ -24,7 +24,7 @@ struct gk_device {
   gk_device_info info;
   gki_worker worker;
   pthread_mutex_t lock;                                /* for the fields below, up to code_lock */
-  gki_block *blocks; size_t block_count, block_capacity; /* by address */
+  gki_memory_block *blocks; size_t block_count, block_capacity; /* by address */
   uint64_t block_number;                               /* of the last block */
   struct gk_graph *graphs;                             /* through their next_of_device */
   atomic_uint_fast64_t bound_freed;                    /* how many freed blocks had once been bound to a slot */

@@ -22,15 +22,15 @@ static size_t block_behind(const gk_device *device, uintptr_t address) {
 }
 
 /* The block that holds the address; NULL: none. A block of no bytes still holds its own address. */
-static gki_block *block_of(const gk_device *device, uintptr_t address) {
+static gki_memory_block *block_of(const gk_device *device, uintptr_t address) {
   size_t behind = block_behind(device, address);
-  gki_block *block = behind > 0 ? &device->blocks[behind - 1] : NULL;
+  gki_memory_block *block = behind > 0 ? &device->blocks[behind - 1] : NULL;
   return block && (address - block->begin < block->bytes || address == block->begin) ? block : NULL;
 }
 
 size_t gki_device_capacity(gk_device *device, const void *graph, const void *address, uint64_t *number) {
   pthread_mutex_lock(&device->lock);
-  gki_block *block = block_of(device, (uintptr_t)address);
+  gki_memory_block *block = block_of(device, (uintptr_t)address);
   size_t capacity = block ? block->bytes - ((uintptr_t)address - block->begin) : SIZE_MAX;
   *number = block ? block->number : 0;
   if (block) block->bound = true;
@@ -42,7 +42,7 @@ size_t gki_device_capacity(gk_device *device, const void *graph, const void *add
 bool gki_device_ends_block(gk_device *device, const void *address) {
   pthread_mutex_lock(&device->lock);
   const size_t behind = block_behind(device, (uintptr_t)address);
-  const gki_block *block = behind > 0 ? &device->blocks[behind - 1] : NULL;
+  const gki_memory_block *block = behind > 0 ? &device->blocks[behind - 1] : NULL;
   const bool ends = block && block->begin + block->bytes == (uintptr_t)address;
   pthread_mutex_unlock(&device->lock);
   return ends;
@@ -50,7 +50,7 @@ bool gki_device_ends_block(gk_device *device, const void *address) {
 
 bool gki_device_is_lent(gk_device *device, const void *memory) {
   pthread_mutex_lock(&device->lock);
-  const gki_block *block = block_of(device, (uintptr_t)memory);
+  const gki_memory_block *block = block_of(device, (uintptr_t)memory);
   const bool lent = block && block->lent;
   pthread_mutex_unlock(&device->lock);
   return lent;
@@ -63,8 +63,8 @@ static gk_result note_block(gk_device *device, void *memory, size_t bytes, const
   if (grown) {
     size_t at = block_behind(device, (uintptr_t)memory);
     memmove(&device->blocks[at + 1], &device->blocks[at], (device->block_count - at) * sizeof *device->blocks);
-    device->blocks[at] =
-        (gki_block){.begin = (uintptr_t)memory, .bytes = bytes, .owner = owner, .number = ++device->block_number};
+    device->blocks[at] = (gki_memory_block){
+        .begin = (uintptr_t)memory, .bytes = bytes, .owner = owner, .number = ++device->block_number};
     ++device->block_count;
   }
   pthread_mutex_unlock(&device->lock);
@@ -221,7 +221,7 @@ static gk_result check_range(gk_device *device, const char *call, const void *me
   uintptr_t address = (uintptr_t)memory;
   size_t left = SIZE_MAX, whole = 0;
   pthread_mutex_lock(&device->lock);
-  const gki_block *block = block_of(device, address);
+  const gki_memory_block *block = block_of(device, address);
   if (block) {
     left = block->bytes - (address - block->begin);
     whole = block->bytes;

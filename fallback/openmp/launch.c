@@ -169,7 +169,7 @@ static bool straight_body(const gki_program *program, uint32_t loop, gki_span *o
   *ops = (gki_span){0, 0};
   if (loop + 1 == plan->nodes[loop].end) return true;
   uint32_t run = plan->nodes[loop + 1].run;
-  if (run == UINT32_MAX || plan->runs[run].end != plan->nodes[loop].end) return false;
+  if (run == GK_NONE || plan->runs[run].end != plan->nodes[loop].end) return false;
   *ops = program->runs[run];
   return true;
 }

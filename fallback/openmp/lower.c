@@ -21,7 +21,7 @@ static sizes measure(const gk_plan *plan) {
   for (uint32_t k = 0; k < plan->node_count; ++k) {
     const gk_node *node = &plan->nodes[k];
     if (node->op == GK_OP_PARALLEL) {
-      bool straight = node->run != UINT32_MAX;
+      bool straight = node->run != GK_NONE;
       ++s.forks;
       s.ops += straight ? 2 : 0;
       for (uint32_t child = k + 1; child < node->end; child = plan->nodes[child].end) {
@@ -120,7 +120,7 @@ static void add_fork(lowering *low, uint32_t at) {
   const gk_node *nodes = program->plan->nodes;
   uint32_t number = program->fork_count++;
   gki_fork *fork = &program->forks[number];
-  *fork = (gki_fork){.node = at, .first = low->section_count, .straight = nodes[at].run != UINT32_MAX};
+  *fork = (gki_fork){.node = at, .first = low->section_count, .straight = nodes[at].run != GK_NONE};
   for (uint32_t child = at + 1; child < nodes[at].end; child = nodes[child].end) {
     gki_section *section = &program->sections[low->section_count++];
     section->node = child;

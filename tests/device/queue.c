@@ -117,7 +117,7 @@ static bool run_parallel(graph *g, uint32_t at) {
   for (uint32_t one = at + 1; one < nodes[at].end && g->late == GK_OK;) {
     uint32_t sections[SECTIONS], count = 0;
     for (; one < nodes[at].end && count < SECTIONS; one = nodes[one].end) sections[count++] = one;
-    stopped |= nodes[at].run != UINT32_MAX ? run_interleaved(g, sections, count) : run_shuffled(g, sections, count);
+    stopped |= nodes[at].run != GK_NONE ? run_interleaved(g, sections, count) : run_shuffled(g, sections, count);
   }
   return stopped;
 }

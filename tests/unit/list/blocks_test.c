@@ -164,7 +164,7 @@ WITH_TEARDOWN(an_included_list_is_closed_in_itself) {
   around[1] = around[3] = (gk_task){.op = GK_OP_LIST, .list = &part};
   assert_ok(gki_blocks_read(&blocks, &list));
   /* I  E ) W )  E  E ) W )  ) */
-  static const uint32_t mates[] = {10, GKI_NONE, GKI_NONE, 4, 3, 10, GKI_NONE, GKI_NONE, 9, 8, 0};
+  static const uint32_t mates[] = {10, GK_NONE, GK_NONE, 4, 3, 10, GK_NONE, GK_NONE, 9, 8, 0};
   assert_int_equal(blocks.line_count, GK_COUNT(mates));
   for (uint32_t k = 0; k < GK_COUNT(mates); ++k) assert_int_equal(blocks.lines[k].mate, mates[k]);
   assert_int_equal(blocks.lines[0].otherwise, 5);
@@ -177,8 +177,8 @@ WITH_TEARDOWN(an_open_end_does_not_leak) {
   gk_list part = list_of(inside, spell("WP", inside)), list = list_of(around, spell("KK)", around));
   around[0] = (gk_task){.op = GK_OP_LIST, .list = &part};
   assert_ok(gki_blocks_read(&blocks, &list));
-  assert_int_equal(blocks.lines[2].parent, GKI_NONE);
-  assert_int_equal(blocks.lines[3].mate, GKI_NONE);
+  assert_int_equal(blocks.lines[2].parent, GK_NONE);
+  assert_int_equal(blocks.lines[3].mate, GK_NONE);
   assert_int_equal(blocks.max_depth, 2);
 }
 

@@ -23,7 +23,7 @@ static void shape(const gk_plan *plan, uint32_t from, uint32_t end, char *text) 
       [GK_OP_CHECKPOINT] = {"c(", ")"}, [GK_OP_PARALLEL] = {"{", "}"}, [GK_OP_SECTION] = {"[", "]"}};
   for (uint32_t at = from; at < end; at = plan->nodes[at].end) {
     const gk_node *node = &plan->nodes[at];
-    bool first = node->run != UINT32_MAX && plan->runs[node->run].begin == at;
+    bool first = node->run != GK_NONE && plan->runs[node->run].begin == at;
     if (first) strcat(text, "<");
     if (node->op <= GK_OP_CALL) {
       strncat(text, node->name, 1);
@@ -32,7 +32,7 @@ static void shape(const gk_plan *plan, uint32_t from, uint32_t end, char *text) 
       shape(plan, at + 1, node->end, text);
       strcat(text, brackets[node->op][1]);
     }
-    if (node->run != UINT32_MAX && plan->runs[node->run].end == node->end && plan->nodes[node->parent].run != node->run)
+    if (node->run != GK_NONE && plan->runs[node->run].end == node->end && plan->nodes[node->parent].run != node->run)
       strcat(text, ">");
   }
 }
@@ -51,8 +51,8 @@ static void check_tree(const gk_plan *plan) {
     if (node->op == GK_OP_DO_WHILE || node->op == GK_OP_WHILE) assert_int_equal(plan->loops[node->loop], at), ++loops;
     if (node->op == GK_OP_CHECKPOINT) assert_int_equal(plan->checkpoints[node->checkpoint], at), ++checkpoints;
     if (node->always) assert_int_equal(plan->always[always++], at);
-    if (node->op <= GK_OP_CALL) assert_int_not_equal(node->run, UINT32_MAX);
-    if (node->run == UINT32_MAX) continue;
+    if (node->op <= GK_OP_CALL) assert_int_not_equal(node->run, GK_NONE);
+    if (node->run == GK_NONE) continue;
     assert_true(node->run == last_run || node->run == last_run + 1);
     last_run = node->run;
     assert_true(plan->runs[node->run].begin <= at && plan->runs[node->run].end >= node->end);
