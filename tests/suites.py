@@ -65,11 +65,11 @@ def simulated(version, *command, no="", probes=True):
 
 SUITES = [
     ("conformance on openmp", [CONFORMANCE, "--backend", "openmp"], [], True),
-    ("conformance on awkward", [CONFORMANCE, "--backend", "awkward"], [], True),
+    ("conformance on the test device", [CONFORMANCE, "--backend", "test_device"], [], True),
     ("conformance on the fakes", [CONFORMANCE, "--backend", "fake_in_process", "--backend", "fake_native",
                                   "--backend", "fake_batched"], [], False),
     ("conformance without memory", [CONFORMANCE, "--backend", "openmp", "--sweep", "memory"], [], False),
-    ("conformance with calls that fail", [CONFORMANCE, "--backend", "awkward", "--sweep", "calls", "--most", "8"],
+    ("conformance with calls that fail", [CONFORMANCE, "--backend", "test_device", "--sweep", "calls", "--most", "8"],
      ["--most", "100000", "--every-way"], False),
 ]
 FULL_SUITES = []

@@ -1,15 +1,15 @@
 /* The runner as gk's own tests have it: with the backends that watch common, and fail on request. */
 #include "own.h"
-#include "device/awkward.h"
+#include "device/test_device.h"
 #include "simgpu/simgpu.h"
 #include "unit/support/fake_backend.h"
 #include <dlfcn.h>
 #include <stddef.h>
 
-static void awkward_fails(unsigned long call, gk_result code, int way) {
-  static const awkward_how ways[] = {AWKWARD_AT_ONCE, AWKWARD_LATE, AWKWARD_LOST};
-  awkward_fail_how(ways[way]);
-  awkward_fail_at(call, code);
+static void test_device_fails(unsigned long call, gk_result code, int way) {
+  static const test_device_how ways[] = {TEST_DEVICE_AT_ONCE, TEST_DEVICE_LATE, TEST_DEVICE_LOST};
+  test_device_fail_how(ways[way]);
+  test_device_fail_at(call, code);
 }
 
 /* ---- CUDA on the simulated driver; on a real one nothing can be asked or made to fail ---------------------------- */
@@ -40,9 +40,9 @@ static void simgpu_fails(unsigned long call, gk_result code, int way) {
 #define FAKE(called) {.name = (called), .enter = fake_register, .broken = fake_broken, .leaks = fake_leaks}
 
 const own_backend own_backends[] = {
-  {.name = "awkward", .enter = awkward_register, .seed = awkward_seed, .broken = awkward_broken,
-   .leaks = awkward_leaks, .ways = {"at once", "late", "with the device lost"}, .fail_at = awkward_fails,
-   .calls = awkward_calls},
+  {.name = "test_device", .enter = test_device_register, .seed = test_device_seed, .broken = test_device_broken,
+   .leaks = test_device_leaks, .ways = {"at once", "late", "with the device lost"}, .fail_at = test_device_fails,
+   .calls = test_device_calls},
   {.name = "cuda", .enter = find_simgpu, .seed = simgpu_seed, .broken = simgpu_broken, .leaks = simgpu_leaks,
    .ways = {"at once", "late", "with the device lost"}, .fail_at = simgpu_fails, .calls = simgpu_calls},
   FAKE("fake_in_process"), FAKE("fake_native"), FAKE("fake_batched"), {0},

@@ -1,8 +1,8 @@
-/* The awkward backend: awkward.c has its entries and what they watch, queue.c the device's thread. */
-#ifndef AWKWARD_PARTS_H
-#define AWKWARD_PARTS_H
-#include "awkward.h"
-#include "far_tasks.h"
+/* The test device: test_device.c has the backend's entries and what they watch, queue.c the device's thread. */
+#ifndef TEST_DEVICE_PARTS_H
+#define TEST_DEVICE_PARTS_H
+#include "test_device.h"
+#include "tasks.h"
 #include <pthread.h>
 #include <stdatomic.h>
 
@@ -68,10 +68,10 @@ typedef struct graph {
   bool ended;
 } graph;
 
-void *awkward_here(void *device, const void *address, size_t bytes); /* takes the lock; NULL: nowhere */
-bool awkward_queue_open(device *d);
-void awkward_queue_close(device *d);
-/* Waits for room. The number is for awkward_wait. */
-uint64_t awkward_post(device *d, const command *c);
-void awkward_wait(device *d, uint64_t number); /* 0: for all there are */
+void *test_device_here(void *device, const void *address, size_t bytes); /* takes the lock; NULL: nowhere */
+bool test_device_queue_open(device *d);
+void test_device_queue_close(device *d);
+/* Waits for room. The number is for test_device_wait. */
+uint64_t test_device_post(device *d, const command *c);
+void test_device_wait(device *d, uint64_t number); /* 0: for all there are */
 #endif

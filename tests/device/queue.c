@@ -12,8 +12,8 @@
 
 static bool run_blocks(graph *g, uint32_t at, uint32_t end);
 
-static far_tasks tasks_of(graph *g) {
-  return (far_tasks){g->plan, g->values, g->capacity, awkward_here, g->device, &g->device->device_random};
+static device_tasks tasks_of(graph *g) {
+  return (device_tasks){g->plan, g->values, g->capacity, test_device_here, g->device, &g->device->device_random};
 }
 
 static void fail_late(graph *g, gk_result code) {
@@ -23,9 +23,9 @@ static void fail_late(graph *g, gk_result code) {
 
 /* An address that is nowhere reads as 0; the launch has failed then. */
 static int32_t flag_of(graph *g, uint32_t node) {
-  far_tasks tasks = tasks_of(g);
+  device_tasks tasks = tasks_of(g);
   int32_t flag = 0;
-  gk_result result = far_read_flag(&tasks, node, &flag);
+  gk_result result = device_read_flag(&tasks, node, &flag);
   if (result != GK_OK) fail_late(g, result);
   return flag;
 }
@@ -137,8 +137,8 @@ static bool run_block(graph *g, uint32_t at) {
   }
   default: break;
   }
-  far_tasks tasks = tasks_of(g);
-  gk_result result = far_run_node(&tasks, at);
+  device_tasks tasks = tasks_of(g);
+  gk_result result = device_run_node(&tasks, at);
   if (result != GK_OK) fail_late(g, result);
   return result != GK_OK;
 }
@@ -150,8 +150,8 @@ static bool run_blocks(graph *g, uint32_t at, uint32_t end) {
 }
 
 static void copy(device *d, const command *c) {
-  unsigned char *to = c->to ? awkward_here(d, c->to, c->bytes) : d->staging;
-  const unsigned char *from = c->from ? awkward_here(d, c->from, c->bytes) : d->staging;
+  unsigned char *to = c->to ? test_device_here(d, c->to, c->bytes) : d->staging;
+  const unsigned char *from = c->from ? test_device_here(d, c->from, c->bytes) : d->staging;
   d->copy_result = to && from ? GK_OK : GK_ERROR_DEVICE;
   if (d->copy_result != GK_OK) return;
   if (c->direction == GK_ZERO) memset(to, 0, c->bytes);
@@ -170,7 +170,7 @@ static void carry_out(device *d, const command *c) {
   case COMMAND_RUN: run_blocks(g, g->plan->runs[c->at].begin, g->plan->runs[c->at].end); break;
   case COMMAND_FLAG: g->flag = flag_of(g, c->at); break;
   case COMMAND_LOOP: run_loop(g, c->at, c->limit, c->deaf, true, &g->ended); break;
-  default: fail_late(g, gk_fail(c->code, "backend awkward: what was submitted failed on request"));
+  default: fail_late(g, gk_fail(c->code, "backend test_device: what was submitted failed on request"));
   }
 }
 
@@ -212,7 +212,7 @@ static void *serve(void *at) {
   return NULL;
 }
 
-bool awkward_queue_open(device *d) {
+bool test_device_queue_open(device *d) {
   pthread_cond_init(&d->posted, NULL);
   pthread_cond_init(&d->finished, NULL);
   if (pthread_create(&d->thread, NULL, serve, d) == 0) return true;
@@ -221,7 +221,7 @@ bool awkward_queue_open(device *d) {
   return false;
 }
 
-void awkward_queue_close(device *d) {
+void test_device_queue_close(device *d) {
   pthread_mutex_lock(&d->lock);
   d->ending = true;
   pthread_cond_broadcast(&d->posted);
@@ -245,7 +245,7 @@ static void wait_on(device *d) {
   else carry_out_batch(d);
 }
 
-uint64_t awkward_post(device *d, const command *c) {
+uint64_t test_device_post(device *d, const command *c) {
   pthread_mutex_lock(&d->lock);
   while (d->written - d->done == QUEUE) {
     flush(d);
@@ -258,7 +258,7 @@ uint64_t awkward_post(device *d, const command *c) {
   return number;
 }
 
-void awkward_wait(device *d, uint64_t number) {
+void test_device_wait(device *d, uint64_t number) {
   pthread_mutex_lock(&d->lock);
   flush(d);
   if (!number) number = d->written;

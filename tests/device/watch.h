@@ -2,7 +2,7 @@
  * run at once. Each file that includes this has a watch of its own. */
 #ifndef WATCH_H
 #define WATCH_H
-#include "far_tasks.h"
+#include "tasks.h"
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -29,7 +29,7 @@ static inline void broken_unless_zeroed(const void *state, size_t bytes, const c
 }
 
 static inline void broken_by_args(const gk_plan *plan, const gk_launch_args *args, uint64_t launched) {
-  const char *rule = far_bad_args(plan, args, launched);
+  const char *rule = device_bad_args(plan, args, launched);
   broken_if(rule, rule ? rule : "");
 }
 

@@ -18,7 +18,7 @@ FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-O1", "-Wall", "-Wextra", "-Wpedantic", "
 
 # Where CALLs are recorded and a kernel waits for the host.
 SIMULATED = dict(os.environ, LD_LIBRARY_PATH="build/simgpu", CUDA_HOME="build/simgpu")
-AWKWARD = [f"-I{tap.ROOT}/common", *sorted((tap.ROOT / "tests/device").glob("*.c"))]
+TEST_DEVICE = [f"-I{tap.ROOT}/common", *sorted((tap.ROOT / "tests/device").glob("*.c"))]
 
 
 def compile_text(text, folder, name, more=(), libgk="build/libgk.a"):
@@ -39,9 +39,9 @@ def main():
                 problem = f"--print {seed}: exit code {printed.returncode}"
             tap.case(f"the list of seed {seed} as a program", problem or tap.run(program, timeout=tap.HANGS))
             seen += printed.stdout
-        far = subprocess.run([PROGRAM, "--backend", "awkward", "--print", "2"], stdout=subprocess.PIPE, text=True)
-        program, problem = compile_text(far.stdout, folder, "far", AWKWARD)
-        tap.case("a list on the awkward backend as a program", problem or tap.run(program, timeout=tap.HANGS))
+        apart = subprocess.run([PROGRAM, "--backend", "test_device", "--print", "2"], stdout=subprocess.PIPE, text=True)
+        program, problem = compile_text(apart.stdout, folder, "apart", TEST_DEVICE)
+        tap.case("a list on the test device as a program", problem or tap.run(program, timeout=tap.HANGS))
         recorded = subprocess.run([PROGRAM, "--backend", "cuda", "--print", "31"], stdout=subprocess.PIPE, text=True,
                                   env=SIMULATED)
         program, problem = compile_text(recorded.stdout, folder, "recorded", tap.config("checked"),

@@ -1,7 +1,7 @@
 /* Random lists on a backend against the reference; TAP. Without arguments: as many as the tests want. It exits with 1
  * if something failed, else with 77 if a backend has no device here. */
 #include "random.h"
-#include "device/awkward.h"
+#include "device/test_device.h"
 #include "unit/support/libomp_leaks.h"
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 enum { NO_DEVICE = 77 };
 
 /* One device in eight has delays: they take long. */
-static void prepare(uint64_t seed) { awkward_seed(seed / RANDOM_DEVICE_LISTS % 8 ? 0 : seed + 1); }
+static void prepare(uint64_t seed) { test_device_seed(seed / RANDOM_DEVICE_LISTS % 8 ? 0 : seed + 1); }
 
 #if defined(__has_feature)
 #define HAS(feature) __has_feature(feature)
@@ -77,10 +77,10 @@ int main(int argc, char **argv) {
   }
   if (!backend_count) {
     backends[backend_count++] = "openmp";
-    backends[backend_count++] = "awkward";
+    backends[backend_count++] = "test_device";
   }
-  awkward_register();
-  random_watch(prepare, awkward_broken);
+  test_device_register();
+  random_watch(prepare, test_device_broken);
   if (prints) return random_print(backends[0], seed, stdout) ? 0 : 1;
   int failures = 0, absent = 0;
   for (int k = 0; k < backend_count; ++k) {

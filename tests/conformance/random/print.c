@@ -152,11 +152,11 @@ recorder *recorder_open(FILE *to, const story *s, const char *backend) {
   recorder *r = malloc(sizeof *r);
   if (!r) return NULL;
   *r = (recorder){to, backend};
-  bool awkward = strcmp(backend, "awkward") == 0;
+  bool on_test_device = strcmp(backend, "test_device") == 0;
   fprintf(to, "/* Random list of seed %llu: cc -D_GNU_SOURCE -Iinclude -Itests %sTHIS.c %sbuild/libgk.a "
               "-fopenmp -lm -ldl */\n#define SEED %lluu\n#include \"conformance/random/program.h\"\n",
-          (unsigned long long)s->seed, awkward ? "-Icommon " : "",
-          awkward ? "tests/device/awkward.c tests/device/far_tasks.c tests/device/queue.c " : "",
+          (unsigned long long)s->seed, on_test_device ? "-Icommon " : "",
+          on_test_device ? "tests/device/test_device.c tests/device/tasks.c tests/device/queue.c " : "",
           (unsigned long long)s->seed);
   for (uint32_t k = 0; k < s->list_count; ++k)
     if (includes(s, s->list_count - 1, k)) print_list(to, &s->lists[k].list);

@@ -25,13 +25,13 @@ static inline void must(gk_result result, const char *what) {
 }
 
 /* Of tests/device, where that is linked with the program; as main.c has it. */
-void awkward_register(void) __attribute__((weak));
-void awkward_seed(uint64_t seed) __attribute__((weak));
+void test_device_register(void) __attribute__((weak));
+void test_device_seed(uint64_t seed) __attribute__((weak));
 
 static inline void begin(const char *backend, const gk_list *list, uint32_t bits) {
-  if (awkward_register && awkward_seed) {
-    awkward_register();
-    awkward_seed(SEED / 250 % 8 ? 0 : (uint64_t)SEED + 1);
+  if (test_device_register && test_device_seed) {
+    test_device_register();
+    test_device_seed(SEED / 250 % 8 ? 0 : (uint64_t)SEED + 1);
   }
   must(gk_device_open(&(gk_device_desc){.backend = backend}, &device), "gk_device_open");
   must(gk_graph_create(device, list, bits, &graph), "gk_graph_create");

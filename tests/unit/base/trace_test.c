@@ -130,7 +130,7 @@ TEST_TOLD(ALL_BACKENDS, launching) {
   gk_graph *graph = GRAPH_ON(device, &straight, 0, {X, x});
   for (int k = 1; k < 3; ++k) {
     const bool native = is_of(device, "fake_native");
-    const bool batched = is_of(device, "fake_batched") || is_of(device, "awkward");
+    const bool batched = is_of(device, "fake_batched") || is_of(device, "test_device");
     char caller[200], worker[200];
     tool->forget();
     gki_trace_mark(0, "first"); /* this thread is number 0 */

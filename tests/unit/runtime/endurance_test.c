@@ -42,7 +42,7 @@ static size_t resident_bytes(void) {
 }
 
 static held what_is_held(void) {
-  held h = {.live = atomic_load(&own_memory.live), .leaks = awkward_leaks(), .resident = resident_bytes()};
+  held h = {.live = atomic_load(&own_memory.live), .leaks = test_device_leaks(), .resident = resident_bytes()};
 #if defined(__GLIBC__) && (__GLIBC__ > 2 || __GLIBC_MINOR__ >= 33)
   if (!SANITIZED) h.malloced = mallinfo2().uordblks;
 #endif
@@ -64,7 +64,7 @@ static void assert_no_growth(held before, const char *what) {
     fail_msg("the process grew from %zu to %zu bytes", before.resident, after.resident);
 }
 
-#define LASTING(test) DEVICE_TEST_ON("openmp awkward", test, setup_counted, teardown_counted)
+#define LASTING(test) DEVICE_TEST_ON("openmp test_device", test, setup_counted, teardown_counted)
 
 LASTING(a_million_launches) {
   int *x = int_on(device, 0), *y = int_on(device, 0);

@@ -75,7 +75,7 @@ static int wanted[GK_COUNT(uses)];
 
 static gk_result use_from_nothing(size_t which, gk_device *same, int *sum) {
   gk_device *device = same;
-  gk_result result = same ? GK_OK : gk_device_open(&(gk_device_desc){.backend = "awkward"}, &device);
+  gk_result result = same ? GK_OK : gk_device_open(&(gk_device_desc){.backend = "test_device"}, &device);
   if (result == GK_OK) result = uses[which](device, sum);
   if (!same) gk_device_close(device);
   return result;
@@ -84,22 +84,22 @@ static gk_result use_from_nothing(size_t which, gk_device *same, int *sum) {
 static const char *const ways[] = {"at once", "late", "lost"};
 
 /* Whether there was a kth call. */
-static bool fail_once(size_t which, awkward_how how, unsigned long k, gk_result code, gk_device *same) {
+static bool fail_once(size_t which, test_device_how how, unsigned long k, gk_result code, gk_device *same) {
   int sum = -1;
-  awkward_fail_how(how);
-  awkward_fail_at(k, code);
+  test_device_fail_how(how);
+  test_device_fail_at(k, code);
   gk_result result = use_from_nothing(which, same, &sum);
-  bool came = awkward_calls() >= k;
-  awkward_fail_at(0, GK_OK);
+  bool came = test_device_calls() >= k;
+  test_device_fail_at(0, GK_OK);
   char said[300];
   snprintf(said, sizeof said, "use %zu, call %lu, %s, %s: %s, %.150s", which, k, ways[how], gk_result_name(code),
            gk_result_name(result), gk_error());
   /* A failure while an object ends can't be reported. */
   if (result == GK_OK && sum != wanted[which]) fail_msg("%s, and the sum is %d", said, sum);
-  bool right = came && (result == code || result == GK_ERROR_MEMORY) && strstr(gk_error(), "awkward");
+  bool right = came && (result == code || result == GK_ERROR_MEMORY) && strstr(gk_error(), "test_device");
   if (result != GK_OK && !right) fail_msg("%s", said);
-  if (awkward_broken()[0]) fail_msg("%s; %s", said, awkward_broken());
-  if (!same && (awkward_leaks() || atomic_load(&own_memory.live))) fail_msg("%s: something is left", said);
+  if (test_device_broken()[0]) fail_msg("%s; %s", said, test_device_broken());
+  if (!same && (test_device_leaks() || atomic_load(&own_memory.live))) fail_msg("%s: something is left", said);
   result = use_from_nothing(which, same, &sum);
   if (result != GK_OK || sum != wanted[which]) fail_msg("after %s: %d, %s", said, sum, gk_error());
   return came;
@@ -125,45 +125,46 @@ COUNTED_TEST(every_call_fails) {
   unsigned long calls = 0;
   for (uint64_t seed = 0; seed < 3; ++seed)
     for (size_t which = 0; which < GK_COUNT(uses); ++which)
-      for (int how = AWKWARD_AT_ONCE; how <= AWKWARD_LOST; ++how) {
-        awkward_seed(seed);
+      for (int how = TEST_DEVICE_AT_ONCE; how <= TEST_DEVICE_LOST; ++how) {
+        test_device_seed(seed);
+        const bool lost = how == TEST_DEVICE_LOST;
         unsigned long k = 1;
-        while (fail_once(which, (awkward_how)how, k, how == AWKWARD_LOST ? GK_ERROR_DEVICE : codes[k % 2], NULL)) ++k;
+        while (fail_once(which, (test_device_how)how, k, lost ? GK_ERROR_DEVICE : codes[k % 2], NULL)) ++k;
         calls += k;
       }
   print_message("%lu calls failed\n", calls);
 }
 
 COUNTED_TEST(every_call_fails_and_the_device_goes_on) {
-  for (int how = AWKWARD_AT_ONCE; how <= AWKWARD_LATE; ++how)
+  for (int how = TEST_DEVICE_AT_ONCE; how <= TEST_DEVICE_LATE; ++how)
     for (size_t which = 0; which < GK_COUNT(uses); ++which) {
-      awkward_seed(7);
-      gk_device *device = open_named("awkward");
+      test_device_seed(7);
+      gk_device *device = open_named("test_device");
       int sum;
       assert_ok(uses[which](device, &sum)); /* kernels are ready then */
-      unsigned leaks = awkward_leaks();
-      for (unsigned long k = 1; fail_once(which, (awkward_how)how, k, GK_ERROR_MEMORY, device); ++k)
-        assert_int_equal(awkward_leaks(), leaks);
+      unsigned leaks = test_device_leaks();
+      for (unsigned long k = 1; fail_once(which, (test_device_how)how, k, GK_ERROR_MEMORY, device); ++k)
+        assert_int_equal(test_device_leaks(), leaks);
       gk_device_close(device);
-      assert_int_equal(awkward_leaks(), 0);
+      assert_int_equal(test_device_leaks(), 0);
     }
 }
 
 /* One of several launches fails before it took over the bound values: the launches behind it, already queued, have them
  * all the same. */
 COUNTED_TEST(launches_go_on_behind_a_failure) {
-  awkward_seed(3);
-  gk_device *device = open_named("awkward");
+  test_device_seed(3);
+  gk_device *device = open_named("test_device");
   for (unsigned long k = 1; k <= 3; ++k) {
     gk_graph *graph = graph_on(device, &straight, 0);
-    awkward_fail_how(AWKWARD_AT_ONCE);
-    awkward_fail_at(3 * (k - 1) + 1, GK_ERROR_MEMORY); /* each has a launch, a submit, and the wait at its end */
+    test_device_fail_how(TEST_DEVICE_AT_ONCE);
+    test_device_fail_at(3 * (k - 1) + 1, GK_ERROR_MEMORY); /* each has a launch, a submit, and the wait at its end */
     for (int n = 1; n <= 4; ++n) {
       if (n == 2) assert_ok(gk_bind_int(graph, A, 10));
       assert_ok(gk_launch(graph, 0));
     }
     assert_fails(GK_ERROR_MEMORY, "on request", gk_wait(graph, NULL));
-    awkward_fail_at(0, GK_OK);
+    test_device_fail_at(0, GK_OK);
     run_to_end(graph, 0);
     assert_int_equal(int_at(device, gk_bound(graph, SUM)), k == 1 ? 40 : 31); /* without the kth's 1 or 10 */
     gk_graph_destroy(graph);
@@ -173,8 +174,8 @@ COUNTED_TEST(launches_go_on_behind_a_failure) {
 
 /* Freed memory and the host's memory aren't touched: the launch fails and names the slot. */
 COUNTED_TEST(unknown_memory_is_reported) {
-  awkward_seed(3);
-  gk_device *device = open_named("awkward");
+  test_device_seed(3);
+  gk_device *device = open_named("test_device");
   int *x = int_on(device, 0), own = 0, *const bad[] = {x, &own, (int *)gk_alloc(device, 64, GK_DEVICE_MEMORY) + 64};
   gk_graph *graph = graph_on(device, &straight, 0);
   gk_free(device, x);
@@ -189,14 +190,14 @@ COUNTED_TEST(unknown_memory_is_reported) {
 }
 
 COUNTED_TEST(lost_device_answers_until_it_is_closed) {
-  gk_device *device = open_named("awkward"), *other = open_named("awkward");
+  gk_device *device = open_named("test_device"), *other = open_named("test_device");
   gk_graph *graph = graph_on(device, &straight, 0), *second;
   int *x = int_on(device, 0), sum = 0;
-  awkward_fail_how(AWKWARD_LOST);
-  awkward_fail_at(2, GK_ERROR_DEVICE);
+  test_device_fail_how(TEST_DEVICE_LOST);
+  test_device_fail_at(2, GK_ERROR_DEVICE);
   for (int k = 0; k < 5; ++k) assert_ok(gk_launch(graph, 0));
   assert_fails(GK_ERROR_DEVICE, "submit failed on request", gk_wait(graph, NULL));
-  awkward_fail_at(0, GK_OK);
+  test_device_fail_at(0, GK_OK);
   for (int k = 0; k < 3; ++k) {
     assert_fails(GK_ERROR_DEVICE, "the device is lost; close it", waited_for(graph, 0));
     assert_fails(GK_ERROR_DEVICE, "the device is lost", gk_upload(device, x, &k, sizeof k));
@@ -204,8 +205,8 @@ COUNTED_TEST(lost_device_answers_until_it_is_closed) {
     assert_gives_null("the device is lost", gk_alloc(device, 4, GK_DEVICE_MEMORY));
     assert_fails(GK_ERROR_DEVICE, "the device is lost", gk_graph_create(device, &straight, 0, &second));
   }
-  assert_fails(GK_ERROR_DEVICE, "gk_resize: slot 7 (SUM) with 5 elements: backend awkward: alloc: the device is lost",
-               gk_resize(graph, SUM, 5));
+  assert_fails(GK_ERROR_DEVICE, "gk_resize: slot 7 (SUM) with 5 elements: backend test_device: alloc: the device is "
+               "lost", gk_resize(graph, SUM, 5));
   gk_free(device, x);
   assert_ok(use_graph(other, &sum)); /* another device isn't concerned */
   gk_graph_destroy(graph);

@@ -148,7 +148,7 @@ static bool try_order(model start, const gk_list *list, const act *acts, size_t 
 
 static uint64_t power(uint64_t base, int exponent) { return exponent ? base * power(base, exponent - 1) : 1; }
 
-#define ON_BOTH(test) DEVICE_TEST_ON("openmp awkward", test, setup_counted, teardown_counted)
+#define ON_BOTH(test) DEVICE_TEST_ON("openmp test_device", test, setup_counted, teardown_counted)
 
 /* Shorter orders are how the longer ones begin. */
 ON_BOTH(every_order) {
@@ -157,7 +157,7 @@ ON_BOTH(every_order) {
   m.x = int_on(m.device, 0);
   const char *much = getenv("GK_TEST_SCALE");
   int length = much && atof(much) > 1 ? LENGTH + 1 : LENGTH;
-  unsigned leaks = awkward_leaks();
+  unsigned leaks = test_device_leaks();
   int live = atomic_load(&own_memory.live);
   for (uint64_t order = 0; order < power(ACTS, length); ++order) {
     act acts[LENGTH + 1];
@@ -168,11 +168,11 @@ ON_BOTH(every_order) {
     m.flag_set = kind & 2;
     try_order(m, kind >> 2 & 1 ? &pausing : &turning, acts, (size_t)length);
     if (order % 64 == 0) {
-      if (order) assert_int_equal(awkward_leaks(), leaks);
+      if (order) assert_int_equal(test_device_leaks(), leaks);
       if (order) assert_int_equal(atomic_load(&own_memory.live), live);
-      leaks = awkward_leaks(); /* what was made ready for the first graph stays with the device */
+      leaks = test_device_leaks(); /* what was made ready for the first graph stays with the device */
       live = atomic_load(&own_memory.live);
-      assert_string_equal(awkward_broken(), "");
+      assert_string_equal(test_device_broken(), "");
     }
   }
   gk_free(m.device, m.x);

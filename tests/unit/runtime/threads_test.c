@@ -196,7 +196,7 @@ TEST_ON(ALL_BACKENDS, cancel_races_with_everything) {
 
 /* It stops at the next loop end: the kernel at work ends in peace, and few begin after it. */
 TEST_ON(ALL_BACKENDS, cancel_waits_for_one_kernel) {
-  const bool far = is_of(device, "awkward"); /* may take some passes without looking */
+  const bool far = is_of(device, "test_device"); /* may take some passes without looking */
   gk_graph *graph = counted_graph_on(device, &turning, GK_CANCELLABLE);
   const gk_status *status;
   atomic_store(&sleeps, 3000);
@@ -359,7 +359,7 @@ static void *use_a_device(void *at) {
 }
 
 TEST(a_device_per_thread) {
-  owner owners[] = {{.backend = "awkward"}, {.backend = "openmp"}, {.backend = "awkward", .ordinal = 1},
+  owner owners[] = {{.backend = "test_device"}, {.backend = "openmp"}, {.backend = "test_device", .ordinal = 1},
                     {.backend = "openmp"}};
   begin_backends();
   RUN_THREADS(use_a_device, owners);

@@ -268,23 +268,23 @@ static void fake_unload(void *state, void *code) {
 
 static void *here_for(void *state, const void *address, size_t bytes) { return here(state, address, bytes); }
 
-static far_tasks tasks_of(graph *g, const gk_launch_args *launch) {
-  return (far_tasks){g->plan, launch->values, launch->capacity, here_for, g->device, NULL};
+static device_tasks tasks_of(graph *g, const gk_launch_args *launch) {
+  return (device_tasks){g->plan, launch->values, launch->capacity, here_for, g->device, NULL};
 }
 
 static gk_result run_run(graph *g, const gk_launch_args *launch, uint32_t run) {
   while_held();
-  far_tasks tasks = tasks_of(g, launch);
+  device_tasks tasks = tasks_of(g, launch);
   gk_result result = GK_OK;
   for (uint32_t k = g->plan->runs[run].begin; k < g->plan->runs[run].end && result == GK_OK; ++k)
-    result = far_run_node(&tasks, k);
+    result = device_run_node(&tasks, k);
   return result;
 }
 
 static int32_t flag_of(graph *g, const gk_launch_args *launch, uint32_t node) {
-  far_tasks tasks = tasks_of(g, launch);
+  device_tasks tasks = tasks_of(g, launch);
   int32_t flag = 0;
-  far_read_flag(&tasks, node, &flag);
+  device_read_flag(&tasks, node, &flag);
   return flag;
 }
 

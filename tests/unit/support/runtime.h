@@ -3,7 +3,7 @@
 #define RUNTIME_H
 #include "own_memory.h"
 #include <pthread.h>
-#include "device/awkward.h"
+#include "device/test_device.h"
 #include "fake_backend.h"
 #include "runtime/device.h"
 
@@ -24,8 +24,8 @@ static inline gk_device *open_fake(fake_mode mode) {
 static inline void assert_nothing_left(void) {
   assert_string_equal(fake_broken(), "");
   assert_int_equal(fake_leaks(), 0);
-  assert_string_equal(awkward_broken(), "");
-  assert_int_equal(awkward_leaks(), 0);
+  assert_string_equal(test_device_broken(), "");
+  assert_int_equal(test_device_leaks(), 0);
 }
 
 /* Closes it, and asserts that every rule was kept and nothing is left. */
@@ -47,10 +47,10 @@ static inline void end_fake(gk_device *device) {
 static inline void begin_backends(void) {
   fake_register();
   fake_reset();
-  awkward_register();
-  awkward_seed(1);
-  awkward_fail_at(0, GK_OK);
-  awkward_forgive();
+  test_device_register();
+  test_device_seed(1);
+  test_device_fail_at(0, GK_OK);
+  test_device_forgive();
 }
 
 /* The fixture of a test on a backend, which its initial state names. */
@@ -88,7 +88,7 @@ static inline bool is_fake(const gk_device *device) {
 }
 
 #define FAKE_BACKENDS "fake_in_process fake_native fake_batched"
-#define ALL_BACKENDS FAKE_BACKENDS " openmp awkward"
+#define ALL_BACKENDS FAKE_BACKENDS " openmp test_device"
 #define TEST_ON(backends, test) DEVICE_TEST_ON(backends, test, setup_device, teardown_device)
 
 static inline int *ints_on(gk_device *device, const int *from, size_t count) {

@@ -8,37 +8,37 @@ static const size_t apart_bytes = (size_t)1 << 34, most_bytes = (size_t)1 << 30;
 
 /* ---- what the tests ask for, and see ----------------------------------------------------------------------------- */
 
-static struct { uint64_t seed; unsigned long calls, fail_at; gk_result code; awkward_how how; } asked; /* watch.lock */
+static struct { uint64_t seed; unsigned long calls, fail_at; gk_result code; test_device_how how; } asked; /* locked */
 
-void awkward_seed(uint64_t seed) { LOCKED(asked.seed = seed); }
-void awkward_fail_at(unsigned long call, gk_result code) {
+void test_device_seed(uint64_t seed) { LOCKED(asked.seed = seed); }
+void test_device_fail_at(unsigned long call, gk_result code) {
   LOCKED(asked.calls = 0, asked.fail_at = call, asked.code = code);
 }
-void awkward_fail_how(awkward_how how) { LOCKED(asked.how = how); }
-unsigned long awkward_calls(void) {
+void test_device_fail_how(test_device_how how) { LOCKED(asked.how = how); }
+unsigned long test_device_calls(void) {
   unsigned long calls;
   LOCKED(calls = asked.calls);
   return calls;
 }
-unsigned awkward_leaks(void) { return leaks(); }
-const char *awkward_broken(void) { return watch.broken; }
-void awkward_forgive(void) { LOCKED(watch.broken[0] = 0); }
+unsigned test_device_leaks(void) { return leaks(); }
+const char *test_device_broken(void) { return watch.broken; }
+void test_device_forgive(void) { LOCKED(watch.broken[0] = 0); }
 
 /* An entry that can fail begins. late: where a failure may come later, and how it was asked for; else NULL. */
 static gk_result begin(device *d, const char *entry, gk_result *late) {
   bool fails, lost = false;
   gk_result code;
-  awkward_how how;
+  test_device_how how;
   LOCKED(fails = ++asked.calls == asked.fail_at, code = asked.code, how = asked.how);
   if (d->opened) {
     pthread_mutex_lock(&d->lock);
-    if (fails && how == AWKWARD_LOST) d->lost = true;
+    if (fails && how == TEST_DEVICE_LOST) d->lost = true;
     lost = d->lost && !fails;
     pthread_mutex_unlock(&d->lock);
   }
-  if (lost) return gk_fail(GK_ERROR_DEVICE, "backend awkward: %s: the device is lost; close it", entry);
+  if (lost) return gk_fail(GK_ERROR_DEVICE, "backend test_device: %s: the device is lost; close it", entry);
   if (!fails) return GK_OK;
-  if (!late || how != AWKWARD_LATE) return gk_fail(code, "backend awkward: %s failed on request", entry);
+  if (!late || how != TEST_DEVICE_LATE) return gk_fail(code, "backend test_device: %s failed on request", entry);
   *late = code;
   return GK_OK;
 }
@@ -49,16 +49,16 @@ static gk_result open_device(void *state, const gk_device_desc *desc) {
   device *d = state;
   gk_result result = begin(d, "open", NULL);
   if (result != GK_OK) return result;
-  broken_if(!desc->backend || strcmp(desc->backend, "awkward") != 0, "open: desc->backend is not its name");
+  broken_if(!desc->backend || strcmp(desc->backend, "test_device") != 0, "open: desc->backend is not its name");
   broken_unless_zeroed(d, sizeof *d, "open: the state isn't zeroed");
   if (desc->next)
-    return gk_fail(GK_ERROR_INVALID, "backend awkward: it knows no extension (number %u was given)",
+    return gk_fail(GK_ERROR_INVALID, "backend test_device: it knows no extension (number %u was given)",
                    (unsigned)desc->next->id);
-  if (desc->ordinal >= DEVICES) return gk_fail(GK_ERROR_NO_DEVICE, "backend awkward: there are %d devices", DEVICES);
+  if (desc->ordinal >= DEVICES) return gk_fail(GK_ERROR_NO_DEVICE, "backend test_device: it has %d devices", DEVICES);
   void *apart = mmap(NULL, apart_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   d->staging = gk_host_alloc(STAGING);
   if (apart != MAP_FAILED) d->begin = (uintptr_t)apart;
-  if (!d->begin || !d->staging) return gk_fail(GK_ERROR_MEMORY, "backend awkward: no memory for a device");
+  if (!d->begin || !d->staging) return gk_fail(GK_ERROR_MEMORY, "backend test_device: no memory for a device");
   d->ordinal = desc->ordinal;
   LOCKED(d->random = asked.seed);
   d->slow = d->random != 0;
@@ -67,10 +67,10 @@ static gk_result open_device(void *state, const gk_device_desc *desc) {
   pthread_mutex_init(&d->lock, NULL);
   pthread_mutex_init(&d->copy_lock, NULL);
   d->batch = 1;
-  if (!awkward_queue_open(d)) {
+  if (!test_device_queue_open(d)) {
     pthread_mutex_destroy(&d->copy_lock);
     pthread_mutex_destroy(&d->lock);
-    return gk_fail(GK_ERROR_MEMORY, "backend awkward: its thread could not be started for want of memory");
+    return gk_fail(GK_ERROR_MEMORY, "backend test_device: its thread could not be started for want of memory");
   }
   d->opened = true;
   leak(1);
@@ -80,7 +80,7 @@ static gk_result open_device(void *state, const gk_device_desc *desc) {
 static void close_device(void *state) {
   device *d = state;
   if (d->opened) {
-    awkward_queue_close(d);
+    test_device_queue_close(d);
     broken_if(d->done != d->written, "close: work is under way");
     broken_if(d->block_count != 0, "close: memory wasn't freed");
     broken_if(d->graphs != NULL, "close: a graph wasn't dropped");
@@ -108,8 +108,8 @@ static void describe(void *state, gk_device_info *info) {
     {"LAUNCH_ON", GK_REFUSED, "It has no streams."}};
   device *d = state;
   broken_if(!info->backend, "describe: info->backend is NULL");
-  info->name = d->ordinal == 0 ? "first awkward device" : "second awkward device";
-  info->driver = "awkward 1";
+  info->name = d->ordinal == 0 ? "first test device" : "second test device";
+  info->driver = "test_device 1";
   info->ordinal = d->ordinal;
   info->capability_count = GK_COUNT(capabilities);
   info->capabilities = capabilities;
@@ -128,7 +128,7 @@ static size_t block_at(const device *d, uintptr_t address) {
   return low;
 }
 
-void *awkward_here(void *state, const void *address, size_t bytes) {
+void *test_device_here(void *state, const void *address, size_t bytes) {
   device *d = state;
   uintptr_t at = (uintptr_t)address;
   unsigned char *here = NULL;
@@ -179,13 +179,13 @@ static gk_result alloc_memory(void *state, size_t bytes, gk_memory kind, void **
   block b = {.bytes = bytes, .kind = kind};
   void *at = NULL;
   if (bytes <= most_bytes && posix_memalign(&at, 256, bytes) == 0) b.at = at; /* no longer, so that ASan sees its end */
-  if (!b.at) return gk_fail(GK_ERROR_MEMORY, "backend awkward: out of memory: %zu bytes", bytes);
+  if (!b.at) return gk_fail(GK_ERROR_MEMORY, "backend test_device: out of memory: %zu bytes", bytes);
   memset(b.at, 0xA5, bytes);
   pthread_mutex_lock(&d->lock);
   if (insert(d, &b)) *memory = (void *)b.begin;
   else free(b.at);
   pthread_mutex_unlock(&d->lock);
-  if (!b.begin) return gk_fail(GK_ERROR_MEMORY, "backend awkward: out of memory: %zu bytes", bytes);
+  if (!b.begin) return gk_fail(GK_ERROR_MEMORY, "backend test_device: out of memory: %zu bytes", bytes);
   leak(1);
   return GK_OK;
 }
@@ -221,10 +221,10 @@ static void free_memory(void *state, void *memory) {
 
 static gk_result copy_part(device *d, const command *c) {
   d->copy_result = GK_ERROR_DEVICE; /* should the device be lost before */
-  awkward_wait(d, awkward_post(d, c));
+  test_device_wait(d, test_device_post(d, c));
   if (d->copy_result == GK_OK) return GK_OK;
-  const void *at = c->to && (!c->from || !awkward_here(d, c->to, c->bytes)) ? c->to : c->from;
-  return gk_fail(GK_ERROR_DEVICE, "backend awkward: copy: %zu bytes at %p are no memory of this device", c->bytes, at);
+  const void *at = c->to && (!c->from || !test_device_here(d, c->to, c->bytes)) ? c->to : c->from;
+  return gk_fail(GK_ERROR_DEVICE, "backend test_device: copy: %zu bytes at %p are none of this device", c->bytes, at);
 }
 
 static gk_result copy_memory(void *state, gk_direction direction, void *to, const void *from, size_t bytes) {
@@ -253,7 +253,7 @@ static void *host_address(void *state, void *memory) {
   size_t k = block_at(d, (uintptr_t)memory);
   bool reachable = k < d->block_count && d->blocks[k].kind == GK_HOST_MEMORY;
   pthread_mutex_unlock(&d->lock);
-  return reachable ? awkward_here(d, memory, 1) : NULL;
+  return reachable ? test_device_here(d, memory, 1) : NULL;
 }
 
 /* ---- kernels ----------------------------------------------------------------------------------------------------- */
@@ -266,7 +266,7 @@ static gk_result load(void *state, const gk_kernel *kernel, void **made) {
   gk_result result = begin(d, "load", NULL);
   if (result != GK_OK) return result;
   code *c = malloc(sizeof *c);
-  if (!c) return gk_fail(GK_ERROR_MEMORY, "backend awkward: no memory for a kernel");
+  if (!c) return gk_fail(GK_ERROR_MEMORY, "backend test_device: no memory for a kernel");
   *c = (code){kernel, d};
   *made = c;
   ++d->codes;
@@ -317,7 +317,7 @@ static gk_result lower(void *device_state, void *state, const gk_plan *plan, voi
   g->bytes = gk_host_alloc(bytes);
   g->entries = gk_host_alloc(plan->loop_count * sizeof *g->entries);
   if (!record_open(&g->record, plan) || !g->values || !g->bytes || !g->entries)
-    return gk_fail(GK_ERROR_MEMORY, "backend awkward: no memory for a graph");
+    return gk_fail(GK_ERROR_MEMORY, "backend test_device: no memory for a graph");
   unsigned char *at = g->bytes + (-(uintptr_t)g->bytes & (STRUCT_UNIT - 1));
   for (uint32_t k = 1; k < plan->slot_count; ++k) {
     if (plan->slots[k].type == GK_BYTES) g->values[k].ptr = at;
@@ -371,7 +371,7 @@ static gk_result launch(void *state, const gk_launch_args *args) {
   gk_result late = GK_OK;
   enter(&g->in_call);
   gk_result result = begin(d, "launch", &late);
-  const char *rule = far_bad_args(g->plan, args, ++g->launched);
+  const char *rule = device_bad_args(g->plan, args, ++g->launched);
   broken_if(rule, rule ? rule : "");
   broken_if(g->running, "launch: the one before wasn't waited for");
   if (rule || result != GK_OK) return leave(&g->in_call, result);
@@ -386,7 +386,7 @@ static gk_result launch(void *state, const gk_launch_args *args) {
   g->cancel = args->cancel;
   g->capacity = args->capacity;
   g->late = GK_OK;
-  if (late != GK_OK) awkward_post(d, &(command){.kind = COMMAND_FAIL, .graph = g, .code = late});
+  if (late != GK_OK) test_device_post(d, &(command){.kind = COMMAND_FAIL, .graph = g, .code = late});
   return leave(&g->in_call, GK_OK);
 }
 
@@ -398,7 +398,7 @@ static gk_result submit(void *state, uint32_t run) {
   broken_if(run >= g->plan->run_count, "submit: no such run");
   gk_result result = begin(g->device, "submit", &late);
   command c = {.kind = late == GK_OK ? COMMAND_RUN : COMMAND_FAIL, .graph = g, .at = run, .code = late};
-  if (result == GK_OK) awkward_post(g->device, &c);
+  if (result == GK_OK) test_device_post(g->device, &c);
   return leave(&g->in_call, result);
 }
 
@@ -407,7 +407,7 @@ static gk_result settled(graph *g, gk_result result) {
   pthread_mutex_lock(&g->device->lock);
   bool lost = g->device->lost;
   pthread_mutex_unlock(&g->device->lock);
-  if (lost) return gk_fail(GK_ERROR_DEVICE, "backend awkward: the device was lost meanwhile; close it");
+  if (lost) return gk_fail(GK_ERROR_DEVICE, "backend test_device: the device was lost meanwhile; close it");
   return g->late == GK_OK ? GK_OK : gk_fail(g->late, "%s", g->late_message);
 }
 
@@ -418,8 +418,8 @@ static gk_result read_flag(void *state, uint32_t node, int32_t *flag) {
   broken_if(node >= g->plan->node_count || (node && !g->plan->nodes[node].flag), "read_flag: that node has no flag");
   broken_if(!g->running, "read_flag: before launch");
   gk_result result = begin(d, "read_flag", NULL);
-  if (node) awkward_wait(d, awkward_post(d, &(command){.kind = COMMAND_FLAG, .graph = g, .at = node}));
-  else awkward_wait(d, 0);
+  if (node) test_device_wait(d, test_device_post(d, &(command){.kind = COMMAND_FLAG, .graph = g, .at = node}));
+  else test_device_wait(d, 0);
   result = settled(g, result);
   if (result == GK_OK && node) *flag = g->flag;
   pthread_mutex_lock(&d->lock);
@@ -462,7 +462,7 @@ static gk_result loop(void *state, uint32_t node, uint32_t limit, gk_launch_resu
   record_clear(own, plan);
   for (uint32_t k = 0; k < plan->loop_count; ++k) g->entries[k] = g->host_entries[k];
   g->ended = false;
-  awkward_wait(g->device, awkward_post(g->device, &c));
+  test_device_wait(g->device, test_device_post(g->device, &c));
   result = settled(g, GK_OK);
   if (result != GK_OK) return leave(&g->in_call, result);
   for (uint32_t k = 0; k < plan->loop_count; ++k) {
@@ -486,14 +486,14 @@ static char *dump(void *state, const char *format) {
   return text;
 }
 
-void awkward_register(void) {
-  static const gk_backend awkward = {
-    .abi = GK_BACKEND_ABI, .bytes = sizeof(gk_backend), .name = "awkward", .device_bytes = sizeof(device),
+void test_device_register(void) {
+  static const gk_backend backend = {
+    .abi = GK_BACKEND_ABI, .bytes = sizeof(gk_backend), .name = "test_device", .device_bytes = sizeof(device),
     .graph_bytes = sizeof(graph), .open = open_device, .close = close_device, .describe = describe,
     .alloc = alloc_memory, .free = free_memory, .copy = copy_memory, .host_address = host_address, .takes = takes,
     .load = load, .unload = unload, .lower = lower, .drop = drop, .launch = launch, .submit = submit,
     .read_flag = read_flag, .loop = loop, .dump = dump};
   for (size_t k = 0; gk_backend_at(k); ++k)
-    if (strcmp(gk_backend_at(k)->name, awkward.name) == 0) return;
-  if (gk_backend_register(&awkward) != GK_OK) abort();
+    if (strcmp(gk_backend_at(k)->name, backend.name) == 0) return;
+  if (gk_backend_register(&backend) != GK_OK) abort();
 }

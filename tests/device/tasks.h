@@ -1,22 +1,22 @@
 /* Shared by the tests' backends: they carry out a plan's tasks on memory that is elsewhere than its addresses say, and
  * check the rules of gk_backend.h at every launch. */
-#ifndef FAR_TASKS_H
-#define FAR_TASKS_H
+#ifndef DEVICE_TASKS_H
+#define DEVICE_TASKS_H
 #include "gk_backend.h"
 
-typedef struct far_tasks {
+typedef struct device_tasks {
   const gk_plan *plan;
   const gk_value *values;
   const size_t *capacity; /* as in gk_launch_args */
   void *(*here)(void *user, const void *address, size_t bytes); /* where it really is; NULL: nowhere */
   void *user;
   uint64_t *random; /* kernels are called for parts of their items, in any order; NULL: for halves, in order */
-} far_tasks;
+} device_tasks;
 
 /* A KERNEL, COPY, FILL or CALL; of other nodes nothing. An address that is nowhere is GK_ERROR_DEVICE. */
-gk_result far_run_node(const far_tasks *tasks, uint32_t node);
-gk_result far_read_flag(const far_tasks *tasks, uint32_t node, int32_t *flag);
+gk_result device_run_node(const device_tasks *tasks, uint32_t node);
+gk_result device_read_flag(const device_tasks *tasks, uint32_t node, int32_t *flag);
 
 /* The rule that a launch's arguments break; NULL: none. launched: the launch's number, as the backend counts. */
-const char *far_bad_args(const gk_plan *plan, const gk_launch_args *launch, uint64_t launched);
+const char *device_bad_args(const gk_plan *plan, const gk_launch_args *launch, uint64_t launched);
 #endif

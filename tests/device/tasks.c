@@ -1,13 +1,13 @@
-#include "far_tasks.h"
+#include "tasks.h"
 #include "unit/support/chance.h"
 #include <string.h>
 
-static gk_result nowhere(const far_tasks *t, const gk_node *node, uint32_t slot) {
+static gk_result nowhere(const device_tasks *t, const gk_node *node, uint32_t slot) {
   return gk_fail(GK_ERROR_DEVICE, "task %u (%s): slot %u (%s) points to what is no memory of this device any more",
                  (unsigned)node->source, node->name, (unsigned)slot, t->plan->slots[slot].name);
 }
 
-static gk_result read_int(const far_tasks *t, const gk_node *node, uint32_t slot, uint32_t offset, int32_t *value) {
+static gk_result read_int(const device_tasks *t, const gk_node *node, uint32_t slot, uint32_t offset, int32_t *value) {
   const unsigned char *at = (const unsigned char *)t->values[slot].ptr + offset;
   at = t->here(t->user, at, sizeof *value);
   if (!at) return nowhere(t, node, slot);
@@ -15,12 +15,12 @@ static gk_result read_int(const far_tasks *t, const gk_node *node, uint32_t slot
   return GK_OK;
 }
 
-gk_result far_read_flag(const far_tasks *t, uint32_t node, int32_t *flag) {
+gk_result device_read_flag(const device_tasks *t, uint32_t node, int32_t *flag) {
   const gk_node *n = &t->plan->nodes[node];
   return read_int(t, n, n->flag, n->offset, flag);
 }
 
-static gk_result read_extent(const far_tasks *t, const gk_node *node, uint32_t axis, int64_t *items) {
+static gk_result read_extent(const device_tasks *t, const gk_node *node, uint32_t axis, int64_t *items) {
   uint32_t slot = node->items[axis];
   int32_t number = 1;
   gk_result result = GK_OK;
@@ -37,7 +37,7 @@ static gk_result read_extent(const far_tasks *t, const gk_node *node, uint32_t a
   return result;
 }
 
-static gk_result read_extents(const far_tasks *t, uint32_t at, uint32_t extent[3], size_t *count) {
+static gk_result read_extents(const device_tasks *t, uint32_t at, uint32_t extent[3], size_t *count) {
   int64_t items[3];
   uint64_t all = 0;
   gk_result result = GK_OK;
@@ -50,7 +50,7 @@ static gk_result read_extents(const far_tasks *t, uint32_t at, uint32_t extent[3
   return result;
 }
 
-static gk_result translate(const far_tasks *t, const gk_node *node, gk_value *args) {
+static gk_result translate(const device_tasks *t, const gk_node *node, gk_value *args) {
   for (uint32_t k = 0; k < node->arg_count; ++k) {
     uint32_t slot = t->plan->args[node->args + k];
     args[k] = t->values[slot];
@@ -70,7 +70,7 @@ static void add_sum(const gk_param *param, void *to, const void *from) {
 
 /* In several calls, so that a kernel which forgets its range is found out. Sums are the same each time: their kernels
  * have two parts, in order. */
-static gk_result run_kernel(const far_tasks *t, const gk_node *node, const uint32_t extent[3], size_t count) {
+static gk_result run_kernel(const device_tasks *t, const gk_node *node, const uint32_t extent[3], size_t count) {
   enum { PARTS = 4 };
   const gk_kernel *kernel = node->kernel;
   gk_value args[GK_MAX_ARGS], own[GK_MAX_ARGS];
@@ -95,7 +95,7 @@ static gk_result run_kernel(const far_tasks *t, const gk_node *node, const uint3
   return GK_OK;
 }
 
-static gk_result run_call(const far_tasks *t, const gk_node *node) {
+static gk_result run_call(const device_tasks *t, const gk_node *node) {
   gk_value args[GK_MAX_ARGS];
   gk_result result = translate(t, node, args);
   if (result != GK_OK) return result;
@@ -105,7 +105,7 @@ static gk_result run_call(const far_tasks *t, const gk_node *node) {
                  gk_result_name(result));
 }
 
-static gk_result move(const far_tasks *t, const gk_node *node, size_t count) {
+static gk_result move(const device_tasks *t, const gk_node *node, size_t count) {
   uint32_t to = t->plan->args[node->args], from = node->op == GK_OP_COPY ? t->plan->args[node->args + 1] : 0;
   size_t bytes = count * (t->plan->slots[to].element_bytes ? t->plan->slots[to].element_bytes : 1);
   unsigned char *target = t->here(t->user, (unsigned char *)t->values[to].ptr + node->offset, bytes);
@@ -122,7 +122,7 @@ static gk_result move(const far_tasks *t, const gk_node *node, size_t count) {
   return GK_OK;
 }
 
-gk_result far_run_node(const far_tasks *t, uint32_t at) {
+gk_result device_run_node(const device_tasks *t, uint32_t at) {
   const gk_node *node = &t->plan->nodes[at];
   if (node->op == GK_OP_CALL) return run_call(t, node);
   if (node->op != GK_OP_KERNEL && node->op != GK_OP_COPY && node->op != GK_OP_FILL) return GK_OK;
@@ -133,7 +133,7 @@ gk_result far_run_node(const far_tasks *t, uint32_t at) {
   return node->op == GK_OP_KERNEL ? run_kernel(t, node, extent, count) : move(t, node, count);
 }
 
-const char *far_bad_args(const gk_plan *plan, const gk_launch_args *launch, uint64_t launched) {
+const char *device_bad_args(const gk_plan *plan, const gk_launch_args *launch, uint64_t launched) {
   if (launch->launch != launched) return "launch: its number isn't the next one";
   if (launch->launch == 1 && launch->changed_count + 1 != plan->slot_count)
     return "first launch: not all slots are changed";
