@@ -5,7 +5,7 @@
 #include "cuda/nodes.h"
 
 typedef struct builder {
-  gki_cuda_nodes nodes;
+  gki_cuda_frontier frontier;
   gki_cuda_graph *graph;
   gki_cuda_variant *variant;
   const gk_gates *gates;
@@ -23,13 +23,13 @@ static uint32_t node_of(const builder *b, uint32_t at) {
 
 static gk_result add_kernel(builder *b, CUgraph into, uint32_t at, size_t first, CUfunction function, unsigned threads,
                             void **parameters, CUgraphNode *added) {
-  return gki_cuda_add_kernel(&b->nodes, into, node_of(b, at), first, function, 1, threads, parameters, added);
+  return gki_cuda_add_kernel(&b->frontier, into, node_of(b, at), first, function, 1, threads, parameters, added);
 }
 
 static gk_result add_task(builder *b, CUgraph into, uint32_t at, size_t first) {
   const gk_gate_node *node = &b->gates->nodes[at];
   const bool guarded = node->guard != GK_NONE;
-  return gki_cuda_add_task(&b->nodes, into, node->node, first,
+  return gki_cuda_add_task(&b->frontier, into, node->node, first,
                            guarded ? b->variant->guards + node->guard * sizeof(uint64_t) : 0);
 }
 
@@ -64,9 +64,9 @@ static uint32_t count_children(const gk_gates *gates, uint32_t at) {
 }
 
 static gk_result add_body(builder *b, CUgraph into, uint32_t begin, uint32_t end) {
-  const size_t first = b->nodes.count;
+  const size_t first = b->frontier.count;
   gk_result result = add_nodes(b, into, begin, end, first);
-  b->nodes.count = first;
+  b->frontier.count = first;
   return result;
 }
 
@@ -80,13 +80,12 @@ static gk_result add_conditional(builder *b, CUgraph into, uint32_t at, size_t f
       .type = is_switch                     ? CU_GRAPH_COND_TYPE_SWITCH
               : node->kind == GK_GATE_WHILE ? CU_GRAPH_COND_TYPE_WHILE
                                             : CU_GRAPH_COND_TYPE_IF};
-  gki_cuda_nodes *n = &b->nodes;
+  gki_cuda_frontier *f = &b->frontier;
   CUgraphNode made;
-  CUresult answer = device->driver->cuGraphAddNode(&made, into, gki_cuda_nodes_from(n, first), NULL, n->count - first,
-                                                   &parameters);
-  gk_result result = answer == CUDA_SUCCESS
-                         ? gki_cuda_nodes_advance(n, first, made)
-                         : gki_cuda_nodes_result(n, answer, "cuGraphAddNode of a conditional node", node_of(b, at));
+  CUresult answer = device->driver->cuGraphAddNode(&made, into, gki_cuda_frontier_from(f, first), NULL,
+                                                   f->count - first, &parameters);
+  gk_result result = gki_cuda_frontier_result(f, answer, "cuGraphAddNode of a conditional node", node_of(b, at));
+  if (result == GK_OK) result = gki_cuda_frontier_advance(f, first, made);
   const CUgraph *bodies = parameters.conditional.phGraph_out;
   if (result == GK_OK && !is_switch) return add_body(b, bodies[0], at + 1, node->end);
   for (uint32_t child = at + 1, k = 0; result == GK_OK && child < node->end; child = b->gates->nodes[child].end, ++k)
@@ -100,28 +99,28 @@ static gk_result add_conditional(builder *b, CUgraph into, uint32_t at, size_t f
  * other branch starts at a copy of the frontier. */
 static gk_result add_branches(builder *b, CUgraph into, uint32_t at, size_t first) {
   const gk_gate_node *nodes = b->gates->nodes;
-  gki_cuda_nodes *n = &b->nodes;
+  gki_cuda_frontier *f = &b->frontier;
   const bool chains = (b->graph->device->caps.quirks & GKI_CUDA_CHAIN_BRANCHES) != 0;
   bool chained = false;
-  size_t begin, copy = n->count; /* the frontier is at `first`, the ends of branches follow it */
-  gk_result result = gki_cuda_nodes_fork(n, first, copy, &begin);
+  size_t begin, copy = f->count; /* the frontier is at `first`, the ends of branches follow it */
+  gk_result result = gki_cuda_frontier_fork(f, first, copy, &begin);
   for (uint32_t child = at + 1; result == GK_OK && child < nodes[at].end; child = nodes[child].end)
     if (chains && nodes[child].decides) {
       chained = true;
       result = add_nodes(b, into, child + 1, nodes[child].end, copy);
     }
-  if (!chained) n->count = copy;
+  if (!chained) f->count = copy;
   for (uint32_t child = at + 1; result == GK_OK && child < nodes[at].end; child = nodes[child].end) {
     if (chains && nodes[child].decides) continue;
-    result = gki_cuda_nodes_fork(n, first, copy, &begin);
+    result = gki_cuda_frontier_fork(f, first, copy, &begin);
     if (result == GK_OK) result = add_nodes(b, into, child + 1, nodes[child].end, begin);
   }
-  if (result == GK_OK) gki_cuda_nodes_join(n, first, copy);
+  if (result == GK_OK) gki_cuda_frontier_join(f, first, copy);
   return result;
 }
 
 static gk_result add_parallel(builder *b, CUgraph into, uint32_t at, size_t first) {
-  gk_result result = gki_cuda_nodes_narrow(&b->nodes, into, node_of(b, at), first);
+  gk_result result = gki_cuda_frontier_narrow(&b->frontier, into, node_of(b, at), first);
   return result == GK_OK ? add_branches(b, into, at, first) : result;
 }
 
@@ -144,9 +143,9 @@ static gk_result add_nodes(builder *b, CUgraph into, uint32_t begin, uint32_t en
   for (uint32_t at = begin; at < end && result == GK_OK; at = b->gates->nodes[at].end) {
     gki_cuda_place *place = &b->variant->places[at];
     place->in = into;
-    place->before = b->nodes.count > first ? b->nodes.frontier[first] : NULL;
+    place->before = b->frontier.count > first ? b->frontier.nodes[first] : NULL;
     result = add_one(b, into, at, first);
-    if (result == GK_OK && b->gates->nodes[at].kind != GK_GATE_PARALLEL) place->node = b->nodes.frontier[first];
+    if (result == GK_OK && b->gates->nodes[at].kind != GK_GATE_PARALLEL) place->node = b->frontier.nodes[first];
   }
   return result;
 }
@@ -158,15 +157,15 @@ static gk_result alloc_places(gki_cuda_variant *variant) {
 
 gk_result gki_cuda_build(gki_cuda_graph *graph, gki_cuda_variant *variant, const CUgraphConditionalHandle *handles) {
   gki_trace_begin(variant->gates->node_count, "build nodes");
-  builder b = {.nodes = {.device = graph->device, .slots = &graph->slots, .code = graph->code,
-                         .values = graph->calls.values, .parameters = &graph->parameters,
-                         .updates = &variant->updates, .whole = &variant->graph, .refused = graph->refused,
-                         .refused_bytes = sizeof graph->refused},
+  builder b = {.frontier = {.device = graph->device, .slots = &graph->slots, .code = graph->code,
+                            .values = graph->calls.values, .parameters = &graph->parameters,
+                            .updates = &variant->updates, .whole = &variant->graph, .refused = graph->refused,
+                            .refused_bytes = sizeof graph->refused},
                .graph = graph, .variant = variant, .gates = variant->gates, .handles = handles};
   gk_result result = alloc_places(variant);
-  if (result == GK_OK && !gki_cuda_nodes_grow(&b.nodes, 1)) result = GK_ERROR_MEMORY;
+  if (result == GK_OK && !gki_cuda_frontier_grow(&b.frontier, 1)) result = GK_ERROR_MEMORY;
   if (result == GK_OK) result = add_nodes(&b, variant->graph, 0, variant->gates->node_count, 0);
-  gk_host_free(b.nodes.frontier);
+  gk_host_free(b.frontier.nodes);
   gki_trace_end();
   return result;
 }
@@ -176,20 +175,20 @@ gk_result gki_cuda_build_into(gki_cuda_graph *graph, gki_cuda_variant *variant,
                               const CUgraphConditionalHandle *handles, gki_cuda_into *into) {
   const gk_gates *gates = variant->gates;
   gki_trace_begin(gates->node_count, "build nodes");
-  builder b = {.nodes = {.device = graph->device, .slots = &graph->slots, .code = graph->code,
-                         .values = graph->calls.values, .parameters = &graph->parameters,
-                         .updates = &variant->updates, .is_external = true},
+  builder b = {.frontier = {.device = graph->device, .slots = &graph->slots, .code = graph->code,
+                            .values = graph->calls.values, .parameters = &graph->parameters,
+                            .updates = &variant->updates, .is_external = true},
                .graph = graph, .variant = variant, .gates = gates, .handles = handles};
   const bool posts = gates->node_count && gates->nodes[gates->node_count - 1].kind == GK_GATE_EPILOGUE;
   void *parameters[] = {&variant->tables};
   gk_result result = alloc_places(variant);
-  if (result == GK_OK) result = gki_cuda_nodes_advance(&b.nodes, 0, graph->arming);
+  if (result == GK_OK) result = gki_cuda_frontier_advance(&b.frontier, 0, graph->arming);
   if (result == GK_OK) result = add_nodes(&b, into->graph, 0, gates->node_count, 0);
   if (result == GK_OK && !posts)
-    result = gki_cuda_add_kernel(&b.nodes, into->graph, 0, 0, graph->device->builtin.epilogue, 1, 128, parameters,
+    result = gki_cuda_add_kernel(&b.frontier, into->graph, 0, 0, graph->device->builtin.epilogue, 1, 128, parameters,
                                  NULL);
-  if (result == GK_OK) into->last = b.nodes.frontier[0];
-  gk_host_free(b.nodes.frontier);
+  if (result == GK_OK) into->last = b.frontier.nodes[0];
+  gk_host_free(b.frontier.nodes);
   gki_trace_end();
   return result;
 }

@@ -71,27 +71,27 @@ static gk_result finish(gki_cuda_gated *graph) {
 
 /* ---- runs -------------------------------------------------------------------------------------------------------- */
 
-static gk_result add_nodes(gki_cuda_nodes *nodes, CUgraph into, uint32_t begin, uint32_t end, size_t first);
+static gk_result add_nodes(gki_cuda_frontier *f, CUgraph into, uint32_t begin, uint32_t end, size_t first);
 
-static gk_result add_parallel(gki_cuda_nodes *nodes, CUgraph into, uint32_t at, size_t first) {
-  const gk_node *all = nodes->slots->plan->nodes;
+static gk_result add_parallel(gki_cuda_frontier *f, CUgraph into, uint32_t at, size_t first) {
+  const gk_node *all = f->slots->plan->nodes;
   size_t begin = 0;
-  gk_result result = gki_cuda_nodes_narrow(nodes, into, at, first);
-  const size_t copy = nodes->count;
+  gk_result result = gki_cuda_frontier_narrow(f, into, at, first);
+  const size_t copy = f->count;
   for (uint32_t section = at + 1; result == GK_OK && section < all[at].end; section = all[section].end) {
-    result = gki_cuda_nodes_fork(nodes, first, copy, &begin);
-    if (result == GK_OK) result = add_nodes(nodes, into, section + 1, all[section].end, begin);
+    result = gki_cuda_frontier_fork(f, first, copy, &begin);
+    if (result == GK_OK) result = add_nodes(f, into, section + 1, all[section].end, begin);
   }
-  if (result == GK_OK) gki_cuda_nodes_join(nodes, first, copy);
+  if (result == GK_OK) gki_cuda_frontier_join(f, first, copy);
   return result;
 }
 
-static gk_result add_nodes(gki_cuda_nodes *nodes, CUgraph into, uint32_t begin, uint32_t end, size_t first) {
-  const gk_node *all = nodes->slots->plan->nodes;
+static gk_result add_nodes(gki_cuda_frontier *f, CUgraph into, uint32_t begin, uint32_t end, size_t first) {
+  const gk_node *all = f->slots->plan->nodes;
   gk_result result = GK_OK;
   for (uint32_t at = begin; at < end && result == GK_OK; at = all[at].end)
-    result = all[at].op == GK_OP_PARALLEL ? add_parallel(nodes, into, at, first)
-                                          : gki_cuda_add_task(nodes, into, at, first, 0);
+    result = all[at].op == GK_OP_PARALLEL ? add_parallel(f, into, at, first)
+                                          : gki_cuda_add_task(f, into, at, first, 0);
   return result;
 }
 
@@ -110,19 +110,19 @@ static gk_result make_run(gki_cuda_gated *graph, uint32_t run) {
   const gki_cuda_driver *driver = graph->device->driver;
   const gk_plan_run *at = &graph->plan->runs[run];
   CUgraph made = NULL;
-  gki_cuda_nodes nodes = {.device = graph->device, .slots = &graph->slots, .code = graph->code,
-                          .values = graph->calls.values, .parameters = &graph->parameters,
-                          .updates = &graph->updates, .whole = &made};
-  if (!gki_cuda_nodes_grow(&nodes, 1)) return GK_ERROR_MEMORY;
+  gki_cuda_frontier frontier = {.device = graph->device, .slots = &graph->slots, .code = graph->code,
+                                .values = graph->calls.values, .parameters = &graph->parameters,
+                                .updates = &graph->updates, .whole = &made};
+  if (!gki_cuda_frontier_grow(&frontier, 1)) return GK_ERROR_MEMORY;
   gk_result result = run_result(graph, driver->cuGraphCreate(&made, 0), "cuGraphCreate", run);
   if (result == GK_OK) {
-    result = add_nodes(&nodes, made, at->begin, at->end, 0);
+    result = add_nodes(&frontier, made, at->begin, at->end, 0);
     if (result == GK_OK) result = instantiate(graph, run, made);
     if (result == GK_OK && graph->parameters.values.count) graph->runs[run].graph = made;
     else if (made) (void)driver->cuGraphDestroy(made);
   }
   gki_cuda_updates_belong(&graph->updates, &graph->parameters, at->begin, at->end, graph->runs[run].exec);
-  gk_host_free(nodes.frontier);
+  gk_host_free(frontier.nodes);
   return result;
 }
 

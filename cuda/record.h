@@ -1,7 +1,7 @@
-/* The nodes that library calls recorded into a graph. */
+/* Library calls: their work is recorded into a graph by capturing a stream; what they recorded is found there. */
 #ifndef GKI_CUDA_RECORD_H
 #define GKI_CUDA_RECORD_H
-#include "cuda/device.h"
+#include "cuda/frontier.h"
 
 /* The nodes that a node waits for. *nodes is to be freed by gk_host_free. In the device's context. */
 CUresult gki_cuda_nodes_before(const gki_cuda_driver *driver, CUgraphNode node, CUgraphNode **nodes, size_t *count);
@@ -20,4 +20,7 @@ CUresult gki_cuda_find_recorded(const gki_cuda_driver *driver, const CUgraphNode
 /* Finds the first node in `recorded` or its child graphs that a conditional node's body (`in_body`), or else a child
  * graph, must not hold by CUDA's guide. *what describes it ("a host function"); NULL: there is none. */
 CUresult gki_cuda_find_unfit(const gki_cuda_driver *driver, CUgraph recorded, bool in_body, const char **what);
+
+/* Adds the work of a CALL. With GK_ERROR_UNSUPPORTED `refused` of the frontier says why a body can't hold it. */
+gk_result gki_cuda_add_call(gki_cuda_frontier *f, CUgraph into, uint32_t task, size_t first);
 #endif
