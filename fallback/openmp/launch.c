@@ -249,7 +249,6 @@ static gki_outcome run_checkpoints(gki_runner *runner) {
     gki_op *op = &program->ops[runner->at];
     const bool single = runner->at + 1 == end;
     if (!single || !run_small(op, program->args, runner->break_even_ns)) {
-      runner->step = step;
       gki_outcome outcome = single ? run_op(runner, op) : run_ops(runner, end);
       if (outcome != GKI_DONE) return outcome;
     }
