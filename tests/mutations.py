@@ -72,7 +72,7 @@ FIRST = {
              "cuda/embedded_test", "cuda/gk_embed_test", "cuda/outline_test", "cuda/trace_test", "cuda/probe_test",
              "cuda/probe_fails_test", "cuda/probe_graphs_test", "cuda/arm_test", "cuda/gates_test",
              "cuda/cache_test", "cuda/half_way_test"],
-    "range": ["base/trace_test", "cuda/trace_test"],
+    "trace": ["base/trace_test", "cuda/trace_test"],
     "runtime": ["runtime/launch_test", "runtime/bind_test", "runtime/reach_test", "runtime/status_test",
                 "runtime/device_test", "runtime/graph_test", "base/registry_test", "runtime/lying_backend_test",
                 "base/error_test", "runtime/threads_test", "runtime/fork_test", "runtime/thread_cancel_test"],

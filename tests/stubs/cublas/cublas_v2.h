@@ -1,7 +1,7 @@
 /* cublas_v2.h for power_iteration.c where there is no GPU: of NVIDIA's names and types those that it uses. cublas.c has
  * what they do, on any driver that has NVRTC. */
-#ifndef USER_CUBLAS_V2_H
-#define USER_CUBLAS_V2_H
+#ifndef STUB_CUBLAS_H
+#define STUB_CUBLAS_H
 #include <stddef.h>
 
 typedef struct CUstream_st *cudaStream_t;

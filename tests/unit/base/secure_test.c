@@ -96,8 +96,8 @@ static void run_elsewhere(const char *program, const char *word, char *said, siz
 static void set_environment(void) {
   set_path("GK_MODULES", "module.so");
   set_path("CUDA_HOME", "../cuda/fake_nvrtc/home");
-  set_path("NVTX_INJECTION64_PATH", "range_tool.so");
-  set_path("OMP_TOOL_LIBRARIES", "range_tool.so");
+  set_path("NVTX_INJECTION64_PATH", "trace_tool.so");
+  set_path("OMP_TOOL_LIBRARIES", "trace_tool.so");
   setenv("FAKE_NVRTC_13", "13000 90", 1);
   setenv("GK_BACKEND", "nobody", 1);
   setenv("GK_CACHE", "/nowhere", 1);
@@ -123,7 +123,7 @@ TEST(test_user_loads_all) {
   if (strncmp(said, "no backend nobody; ", 19) != 0 || strstr(said, " 0 variables") || !strstr(said, " module.so"))
     fail_msg("it said: %s", said);
 #ifdef GK_NVTX
-  if (!strstr(said, " range_tool.so heard")) fail_msg("it said: %s", said);
+  if (!strstr(said, " trace_tool.so heard")) fail_msg("it said: %s", said);
 #endif
 }
 

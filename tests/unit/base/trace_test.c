@@ -2,7 +2,7 @@
  * tool there are none. */
 #include "unit/support/elsewhere.h"
 #include "unit/support/libomp_leaks.h"
-#include "unit/support/ranges.h"
+#include "unit/support/trace.h"
 #include "unit/support/runtime_kernels.h"
 
 enum { X = 1, A, N, FLAG, SUM };
@@ -52,8 +52,8 @@ TEST(nobody_is_no_trouble) {
       {NULL, {NULL}, "ask without", {none}},
       {NULL, {"NVTX_INJECTION64_PATH=/nowhere/tool.so"}, "ask", {none}},
       {NULL, {"NVTX_INJECTION64_PATH=libm.so.6"}, "ask", {none}}, /* no tool at all */
-      {NULL, {"RANGE_TOOL=refuses"}, "ask", {none}},
-      {NULL, {"RANGE_TOOL=deaf"}, "ask", {none}},
+      {NULL, {"TRACE_TOOL=refuses"}, "ask", {none}},
+      {NULL, {"TRACE_TOOL=deaf"}, "ask", {none}},
   };
   ELSEWHERE(cases);
 }
@@ -68,7 +68,7 @@ LIST(endless, GK_WHILE(FLAG), GK_RUN(add, GK_ONE, X, A), GK_END);
 
 static int setup(void **state) {
   const int code = setup_device(state);
-  find_range_tool();
+  find_trace_tool();
   tool->forget();
   return code;
 }
@@ -314,7 +314,7 @@ TEST_TOLD("openmp", facts) {
 int main(int count, char **arguments) {
   int code;
   if (elsewhere_is_here(count, arguments, words, GK_COUNT(words), &code)) return code;
-  with_range_tool();
+  with_trace_tool();
   return run_all_tests();
 }
 #else

@@ -111,15 +111,15 @@ TEST(each_unreadable_list_is_told) {
 }
 
 TEST(an_unknown_backend_is_told_with_the_list) {
-  judged all = {0};
+  problems all = {0};
   const gk_list list = list_of((const gk_task[]){{0}}, 1);
-  assert_int_equal(gk_check(&list, "abacus", judged_report, &all), GK_ERROR_INVALID);
+  assert_int_equal(gk_check(&list, "abacus", note_problem, &all), GK_ERROR_INVALID);
   assert_problem(&all, 0, "backend-unknown", SIZE_MAX, "there is no backend named \"abacus\"; take one of ");
   assert_problem(&all, 1, "task-forgotten", 0, "task 0 (NONE)");
   assert_int_equal(all.count, 2);
   assert_string_equal(gk_error(), all.at[0].message);
   all.count = 0;
-  assert_int_equal(gk_check(NULL, "vulkan", judged_report, &all), GK_ERROR_INVALID);
+  assert_int_equal(gk_check(NULL, "vulkan", note_problem, &all), GK_ERROR_INVALID);
   assert_problem(&all, 0, "backend-not-built", SIZE_MAX, "the backend \"vulkan\" is not in this build; take one of ");
   assert_problem(&all, 1, "list-null", SIZE_MAX, "the list is NULL");
 }
@@ -136,12 +136,12 @@ TEST(kernels_need_code_for_the_backend) {
   const gk_task tasks[] = {RUN(hosted_only, 0), RUN(portable, 0), RUN(for_hip, 0), RUN(hosted_only, 0)};
   const gk_list list = list_of(tasks, 4);
   assert_fine(&list);
-  judged all = judge_for(&list, &plain_one);
+  problems all = check_list_for(&list, &plain_one);
   assert_int_equal(all.count, 3);
   assert_problem(&all, 0, "kernel-no-code", 0, "the kernel hosted_only has no code for plain_one");
   assert_problem(&all, 1, "kernel-no-code", 2, "the kernel for_hip has no code for plain_one");
   assert_problem(&all, 2, "kernel-no-code", 3, "task 3 (hosted_only)");
-  all = judge_for(&list, &asked);
+  all = check_list_for(&list, &asked);
   assert_int_equal(all.count, 3);
   assert_problem(&all, 1, "kernel-no-code", 1, "the kernel portable has no code for asked");
 }
@@ -152,7 +152,7 @@ static const gk_code *code_for_cuda(const gk_kernel *kernel, const char **beyond
 }
 static bool takes_any(const gk_kernel *kernel) { return kernel->source || kernel->cuda; }
 
-TEST(code_by_hand_is_judged) {
+TEST(handwritten_code_is_checked) {
   static const gk_source source = {.file = "a.c", .text = "", .line = 1};
   static const gk_code code = {.text = "f"};
   static const gk_param params[] = {{"a", NULL, 4093, 8, GK_BYTES, GK_ACCESS_VALUE},
@@ -165,12 +165,12 @@ TEST(code_by_hand_is_judged) {
   static const gk_backend cuda = {.name = "cuda", .code = code_for_cuda}, hip = {.name = "hip", .takes = takes_any};
   const gk_task tasks[] = {RUN(fits, 1), RUN(larger, 1, 2), GK_RUN_2D(both, 2, 4, 0), GK_RUN_2D(both, 4, 2, 0)};
   const gk_list list = {GK_ABI, "list", tasks, GK_COUNT(tasks), own, GK_COUNT(own)};
-  judged all = judge_for(&list, &cuda);
+  problems all = check_list_for(&list, &cuda);
   assert_int_equal(all.count, 3);
   assert_problem(&all, 0, "kernel-code", 1, "the kernel larger has code by hand for cuda that has more than 4096");
   assert_problem(&all, 1, "items-by-hand", 2, "along y is read on the device, from slot 4 (4)");
   assert_problem(&all, 2, "items-by-hand", 3, "along x is read on the device");
-  all = judge_for(&list, &hip); /* which runs the portable text */
+  all = check_list_for(&list, &hip); /* which runs the portable text */
   assert_int_equal(all.count, 1);
 }
 
@@ -211,7 +211,7 @@ static const struct { const char *code; size_t task; } broken_problems[] = {
 
 /* Twenty mistakes of different kinds in one list, and more: all are told, in the order of the tasks. */
 TEST(all_problems_are_reported) {
-  judged all = judge(&broken);
+  problems all = check_list(&broken);
   size_t kinds = 0;
   for (size_t k = 0; k < GK_COUNT(broken_problems); ++k) {
     assert_problem(&all, k, broken_problems[k].code, broken_problems[k].task, "");

@@ -1,7 +1,7 @@
 /* Sections that touch the same memory, by the list and by what is bound: against cases, and against a comparison of all
  * pairs. */
 #include "check/overlap.h"
-#include "judged.h"
+#include "problems.h"
 #include "plan/plan.h"
 #include "unit/support/chance.h"
 
@@ -122,7 +122,7 @@ TEST(many_sections_are_searched_in_linear_time) {
   gk_list list = list_of(tasks, count);
   assert_fine(&list);
   for (int k = 1; k < SECTIONS; k += 2) tasks[3 * k + 2] = (gk_task)DO(mixes, A, B);
-  judged all = judge(&list);
+  problems all = check_list(&list);
   assert_int_equal(all.count, 1);
   assert_problem(&all, 0, "race", 5, "slot 1 (A), which task 2 (counts) changes atomically");
   free(tasks);
@@ -225,7 +225,7 @@ TEST(races_are_those_of_all_pairs) {
     size_t wanted = 0;
     for (size_t k = 0; k < MAX_LINES; ++k)
       for (size_t s = 0; s <= SLOTS; ++s) wanted += clash[k][s];
-    judged all = judge(&list);
+    problems all = check_list(&list);
     for (size_t k = 0; k < all.count; ++k) {
       const char *slot = strstr(all.at[k].message, "slot "), *fork = strstr(all.at[k].message, "section of task ");
       assert_string_equal(all.at[k].code, "race");
@@ -277,7 +277,7 @@ static const overlap overlaps[] = {
             GK_SECTION, DO(writes, B), GK_END, GK_END),
 };
 
-TEST(overlapping_memory_is_judged) {
+TEST(overlapping_memory_is_checked) {
   for (size_t k = 0; k < GK_COUNT(overlaps); ++k) {
     gk_list list = list_of(overlaps[k].tasks, overlaps[k].count);
     gki_blocks blocks;

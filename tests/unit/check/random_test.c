@@ -1,6 +1,6 @@
 /* Lists of arbitrary bytes (their pointers NULL or good): check answers, says the same each time, and never touches
  * missing memory. Later stages take lists it finds right without another look. And every allocation fails in turn. */
-#include "judged.h"
+#include "problems.h"
 #include "plan/plan.h"
 #include "unit/support/chance.h"
 
@@ -86,21 +86,21 @@ static void make_world(world *w, uint64_t seed) {
   }
 }
 
-TEST(garbage_is_judged) {
+TEST(garbage_is_checked) {
   static world w;
-  static judged first, again;
+  static problems first, again;
   size_t refused = 0;
   for (uint64_t seed = first_seed(), end = seed + scaled(20000); seed < end; ++seed) {
     make_world(&w, seed);
-    first = again = (judged){0};
-    gk_result result = gk_check(&w.lists[LISTS - 1], NULL, judged_report, &first);
+    first = again = (problems){0};
+    gk_result result = gk_check(&w.lists[LISTS - 1], NULL, note_problem, &first);
     assert_int_equal(result, first.count ? GK_ERROR_INVALID : GK_OK);
     assert_int_equal(gk_check(&w.lists[LISTS - 1], NULL, NULL, NULL), result);
     if (seed % 16 == 0) {
-      gk_check(&w.lists[LISTS - 1], NULL, judged_report, &again);
+      gk_check(&w.lists[LISTS - 1], NULL, note_problem, &again);
       assert_memory_equal(&first, &again, sizeof first);
     }
-    for (size_t k = 0; k < first.count && k < MAX_JUDGED; ++k) {
+    for (size_t k = 0; k < first.count && k < MAX_PROBLEMS; ++k) {
       assert_true(first.at[k].task == SIZE_MAX || first.at[k].task < w.lists[LISTS - 1].task_count);
       assert_true(*first.at[k].message);
       if (k && first.at[k - 1].task != SIZE_MAX) assert_true(first.at[k].task >= first.at[k - 1].task);
@@ -165,9 +165,9 @@ COUNTED(memory_may_run_out_anywhere) {
     w.lists[LISTS - 1].task_count = TASKS;
     gk_result wanted = gk_check(&w.lists[LISTS - 1], NULL, NULL, NULL), result = GK_ERROR_MEMORY;
     for (int at = 1; result == GK_ERROR_MEMORY; ++at, ++tried) {
-      judged all = {0};
+      problems all = {0};
       fail_own_memory(at);
-      result = gk_check(&w.lists[LISTS - 1], NULL, judged_report, &all);
+      result = gk_check(&w.lists[LISTS - 1], NULL, note_problem, &all);
       fail_own_memory(0);
       assert_int_equal(atomic_load(&own_memory.live), 0);
       if (result == GK_ERROR_MEMORY && !all.count) assert_says("out of host memory");

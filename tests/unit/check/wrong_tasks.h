@@ -1,7 +1,7 @@
 /* A wrong task for each problem that a task can have, and the kernels, slots and lists that they are wrong with. */
 #ifndef WRONG_TASKS_H
 #define WRONG_TASKS_H
-#include "judged.h"
+#include "problems.h"
 
 typedef struct body { float mass, drag, size[2]; } body;
 

@@ -1,7 +1,7 @@
 /* Lists in graphs of a program's own: they run where the program put them, as often as it launches. The status is that
  * of the arming. Arming, launching and asking may come in any order. */
 #include "unit/support/chance.h"
-#include "added.h"
+#include "direct_list.h"
 
 /* In any order: the last arming before a launch is what runs, and the status tells how that arming ended. */
 TEST_ON_HAND(test_any_order) {

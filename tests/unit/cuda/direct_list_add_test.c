@@ -1,5 +1,5 @@
 /* Adding lists to graphs of a program's own: what is refused, failures of the driver, early ends, captures. */
-#include "added.h"
+#include "direct_list.h"
 
 /* ---- what is refused --------------------------------------------------------------------------------------------- */
 

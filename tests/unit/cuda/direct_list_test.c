@@ -2,7 +2,7 @@
 #include "cuda/backend.h"
 #include "runtime/graph.h"
 #include "cuda/launch.h"
-#include "added.h"
+#include "direct_list.h"
 
 TEST_ON_HAND(test_between_others) {
   world w = world_of(device);

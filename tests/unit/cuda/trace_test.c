@@ -2,7 +2,7 @@
  * gates, and each task by itself. Each range ends, also when a call of the driver fails. */
 #include "graphs.h"
 #include "hand.h"
-#include "unit/support/ranges.h"
+#include "unit/support/trace.h"
 #include "unit/support/runtime_kernels.h"
 
 #ifdef GK_NVTX
@@ -20,7 +20,7 @@ static void begin_tracing(gk_device *device) {
   x = int_on(device, 0);
   n = int_on(device, 2);
   flag = int_on(device, 1);
-  find_range_tool();
+  find_trace_tool();
   tool->forget();
 }
 
@@ -157,6 +157,6 @@ TEST_ON_CUDA(test_compiling_fails) {
 #endif
 
 int main(UNUSED int count, char **words) {
-  with_range_tool();
+  with_trace_tool();
   return run_on_simgpu(words);
 }

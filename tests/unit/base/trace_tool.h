@@ -1,13 +1,13 @@
 /* A tool as NVTX loads them, for tests: writes down the ranges and marks that it is told, thread by thread. How a test
  * gets at it, once gk has loaded it from $NVTX_INJECTION64_PATH:
- *   const range_tool *tool = dlsym(dlopen(path, RTLD_NOW | RTLD_NOLOAD), "range_tool_control");
- * With $RANGE_TOOL set to "refuses" it answers NVTX that it can't start, with "deaf" it hears nothing. */
-#ifndef RANGE_TOOL_H
-#define RANGE_TOOL_H
+ *   const trace_tool *tool = dlsym(dlopen(path, RTLD_NOW | RTLD_NOLOAD), "trace_tool_control");
+ * With $TRACE_TOOL set to "refuses" it answers NVTX that it can't start, with "deaf" it hears nothing. */
+#ifndef TRACE_TOOL_H
+#define TRACE_TOOL_H
 
-enum { RANGE_TOOL_THREADS = 32 };
+enum { TRACE_TOOL_THREADS = 32 };
 
-typedef struct range_tool {
+typedef struct trace_tool {
   void (*forget)(void); /* what was told so far; ranges that are open stay so */
   /* What a thread told since then: "create list{check and plan{}lower{}}", marks as "!cancel list;", a number as
    * "upload[4]{}"; of what is very long, the end. Threads are counted from 0 in the order in which they first said
@@ -16,5 +16,5 @@ typedef struct range_tool {
   unsigned (*open)(void);      /* ranges of all threads that didn't end */
   const char *(*wrong)(void);  /* the first thing that a tool can't understand; "" */
   const char *(*domain)(void); /* the one that was asked for; "" */
-} range_tool;
+} trace_tool;
 #endif

@@ -1,6 +1,6 @@
 /* For tests of lists in graphs of a program's own: the driver, the lists, and a graph that holds one of them. */
-#ifndef CUDA_ADDED_H
-#define CUDA_ADDED_H
+#ifndef CUDA_DIRECT_LIST_H
+#define CUDA_DIRECT_LIST_H
 #include "hand.h"
 #include "lists.h"
 

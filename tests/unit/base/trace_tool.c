@@ -1,4 +1,4 @@
-#include "range_tool.h"
+#include "trace_tool.h"
 #include <stdio.h>
 
 /* What LLVM's OpenMP runtime asks of a tool that it loads. */
@@ -21,7 +21,7 @@ __attribute__((visibility("default"))) void *ompt_start_tool(unsigned version, c
 enum { TEXT = 1 << 16 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static char texts[RANGE_TOOL_THREADS][TEXT], wrong[200], domain[64];
+static char texts[TRACE_TOOL_THREADS][TEXT], wrong[200], domain[64];
 static unsigned epoch = 1, threads, open_ranges; /* threads: that said something since the last forget */
 static _Thread_local unsigned depth, seen, number; /* of this thread: its open ranges, in which epoch it has a number */
 
@@ -32,9 +32,9 @@ static void complain(const char *what) {
 __attribute__((format(printf, 1, 2))) static void write_down(const char *format, ...) {
   if (seen != epoch) {
     seen = epoch;
-    number = threads < RANGE_TOOL_THREADS ? threads++ : threads;
+    number = threads < TRACE_TOOL_THREADS ? threads++ : threads;
   }
-  if (number >= RANGE_TOOL_THREADS) {
+  if (number >= TRACE_TOOL_THREADS) {
     complain("too many threads");
     return;
   }
@@ -101,7 +101,7 @@ static void mark(nvtxDomainHandle_t given, const nvtxEventAttributes_t *event) {
 
 __attribute__((visibility("default"))) int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t get);
 int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t get) {
-  const char *way = getenv("RANGE_TOOL");
+  const char *way = getenv("TRACE_TOOL");
   const NvtxExportTableCallbacks *callbacks = get(NVTX_ETID_CALLBACKS);
   NvtxFunctionTable table;
   unsigned size;
@@ -124,7 +124,7 @@ static void forget(void) {
   pthread_mutex_unlock(&lock);
 }
 
-static const char *said(unsigned thread) { return thread < RANGE_TOOL_THREADS ? texts[thread] : ""; }
+static const char *said(unsigned thread) { return thread < TRACE_TOOL_THREADS ? texts[thread] : ""; }
 
 static unsigned count_open(void) {
   pthread_mutex_lock(&lock);
@@ -136,10 +136,10 @@ static unsigned count_open(void) {
 static const char *first_wrong(void) { return wrong; }
 static const char *domain_asked_for(void) { return domain; }
 
-extern const range_tool range_tool_control;
-__attribute__((visibility("default"))) const range_tool range_tool_control = {forget, said, count_open, first_wrong,
+extern const trace_tool trace_tool_control;
+__attribute__((visibility("default"))) const trace_tool trace_tool_control = {forget, said, count_open, first_wrong,
                                                                               domain_asked_for};
 #else
-extern const int range_tool_without_nvtx;
-const int range_tool_without_nvtx = 1;
+extern const int trace_tool_without_nvtx;
+const int trace_tool_without_nvtx = 1;
 #endif

@@ -1,21 +1,21 @@
-/* What gk_check said about a list, kept for asserts. */
-#ifndef JUDGED_H
-#define JUDGED_H
+/* The problems that gk_check finds in a list, kept for asserts. */
+#ifndef CHECK_PROBLEMS_H
+#define CHECK_PROBLEMS_H
 #include "unit/support/runtime.h"
 #include "check/check.h"
 
-enum { MAX_JUDGED = 64 };
+enum { MAX_PROBLEMS = 64 };
 
-typedef struct judged {
-  size_t count; /* of all; the first MAX_JUDGED are kept */
-  struct { const char *code; size_t task; char message[700]; } at[MAX_JUDGED];
-} judged;
+typedef struct problems {
+  size_t count; /* of all; the first MAX_PROBLEMS are kept */
+  struct { const char *code; size_t task; char message[700]; } at[MAX_PROBLEMS];
+} problems;
 
 static bool code_was_seen[GKI_PROBLEM_COUNT];
 
-static inline void judged_report(void *user, const gk_problem *problem) {
-  judged *all = user;
-  if (all->count++ >= MAX_JUDGED) return;
+static inline void note_problem(void *user, const gk_problem *problem) {
+  problems *all = user;
+  if (all->count++ >= MAX_PROBLEMS) return;
   all->at[all->count - 1].code = problem->code;
   all->at[all->count - 1].task = problem->task;
   snprintf(all->at[all->count - 1].message, sizeof all->at[0].message, "%s", problem->message);
@@ -23,18 +23,18 @@ static inline void judged_report(void *user, const gk_problem *problem) {
     if (problem->code == gki_problem_code((gki_problem)k)) code_was_seen[k] = true;
 }
 
-static inline void judged_print(const judged *all) {
-  for (size_t k = 0; k < all->count && k < MAX_JUDGED; ++k)
+static inline void print_problems(const problems *all) {
+  for (size_t k = 0; k < all->count && k < MAX_PROBLEMS; ++k)
     print_error("  %s at %zd: %s\n", all->at[k].code, (ssize_t)all->at[k].task, all->at[k].message);
 }
 
-/* Judges for a backend, whose kernels are asked for; NULL: any. */
-static inline judged judge_for(const gk_list *list, const gk_backend *backend) {
-  judged all = {0};
+/* Checks for a backend, which may lack kernels; NULL: for any. */
+static inline problems check_list_for(const gk_list *list, const gk_backend *backend) {
+  problems all = {0};
   gki_blocks blocks;
   gk_set_log(GK_LOG_NONE, NULL, NULL);
   if (!backend) {
-    gk_result result = gk_check(list, NULL, judged_report, &all);
+    gk_result result = gk_check(list, NULL, note_problem, &all);
     assert_int_equal(result, all.count ? GK_ERROR_INVALID : GK_OK);
     if (all.count) assert_string_equal(gk_error(), all.at[0].message);
     assert_int_equal(gk_check(list, NULL, NULL, NULL), result); /* the answer alone is the same, and so its message */
@@ -42,38 +42,38 @@ static inline judged judge_for(const gk_list *list, const gk_backend *backend) {
     return all;
   }
   assert_ok(gki_blocks_read(&blocks, list));
-  gk_result result = gki_check(&blocks, backend, judged_report, &all);
+  gk_result result = gki_check(&blocks, backend, note_problem, &all);
   gki_blocks_free(&blocks);
   assert_int_equal(result, all.count ? GK_ERROR_INVALID : GK_OK);
   return all;
 }
 
-static inline judged judge(const gk_list *list) { return judge_for(list, NULL); }
+static inline problems check_list(const gk_list *list) { return check_list_for(list, NULL); }
 
 static inline void assert_fine(const gk_list *list) {
-  judged all = judge(list);
+  problems all = check_list(list);
   if (!all.count) return;
-  judged_print(&all);
+  print_problems(&all);
   fail_msg("%s should be fine", list->name);
 }
 
 /* Problem k has that code, is of that task, and says so and these words. */
-static inline void assert_problem(const judged *all, size_t k, const char *code, size_t task, const char *words) {
+static inline void assert_problem(const problems *all, size_t k, const char *code, size_t task, const char *words) {
   char prefix[40] = "";
   if (task != SIZE_MAX) snprintf(prefix, sizeof prefix, "task %zu (", task);
   if (k < all->count && strcmp(all->at[k].code, code) == 0 && all->at[k].task == task &&
       strncmp(all->at[k].message, prefix, strlen(prefix)) == 0 && strstr(all->at[k].message, words) &&
       strstr(all->at[k].message, "; ") && !strchr(all->at[k].message, '{'))
     return;
-  judged_print(all);
+  print_problems(all);
   fail_msg("problem %zu should be %s at task %zd, with \"%s\"", k, code, (ssize_t)task, words);
 }
 
 /* Nothing but this is wrong. */
 static inline void assert_only(const gk_list *list, const char *code, size_t task, const char *words) {
-  judged all = judge(list);
+  problems all = check_list(list);
   assert_problem(&all, 0, code, task, words);
-  if (all.count > 1) judged_print(&all);
+  if (all.count > 1) print_problems(&all);
   assert_int_equal(all.count, 1);
 }
 #endif
