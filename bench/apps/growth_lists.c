@@ -304,7 +304,7 @@ static void ask(const char *id, int tries, growth_axis *axis, const growth_quest
   for (int k = 0; k < axis->count; ++k) {
     growth_list *list = &axis->lists[k];
     table.variants[k] = (bench_variant){list->name, asked->run, list, .x = list->x,
-                                .missing = asked->missing ? asked->missing(list) : NULL};
+                                        .missing = asked->missing ? asked->missing(list) : NULL};
   }
   if (asked->of_kept) keep(axis, true);
   bench_measure(&table);

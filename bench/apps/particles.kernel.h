@@ -132,7 +132,7 @@ GK_KERNEL(bench_find_neighbours, (out(int, count), out(int, neighbour), out(vec,
   listed[i] = here;
   if (found > room) gk_atomic_max(&wanted[0], found);
 }
-GK_KERNEL(bench_judge_room, (out(int, overflow), out(int, stale), inout(int, searches), in(int, wanted))) {
+GK_KERNEL(bench_check_room, (out(int, overflow), out(int, stale), inout(int, searches), in(int, wanted))) {
   overflow[0] = wanted[0] > 0 ? 1 : 0;
   stale[0] = overflow[0];
   searches[0] += 1 - overflow[0];

@@ -34,7 +34,7 @@ static const gk_task tasks[] = {
       GK_CHECKPOINT(LONGER, OVERFLOW),
         GK_FILL(WANTED, GK_ONE, 0),
         GK_RUN(bench_find_neighbours, N, COUNT, NEIGHBOUR, LISTED, WANTED, X, CELL_FIRST, MEMBER, ROOM, SETTING),
-        GK_RUN(bench_judge_room, GK_ONE, OVERFLOW, STALE, SEARCHES, WANTED),
+        GK_RUN(bench_check_room, GK_ONE, OVERFLOW, STALE, SEARCHES, WANTED),
       GK_END,
     GK_END,
     GK_RUN(bench_push, N, FORCE, V, X, COUNT, NEIGHBOUR, ROOM, SETTING),
@@ -63,12 +63,12 @@ static const gk_task search_tasks[] = {
   GK_RUN(bench_sort_cell, CELLS, MEMBER, CELL_FIRST),
   GK_FILL(WANTED, GK_ONE, 0),
   GK_RUN(bench_find_neighbours, N, COUNT, NEIGHBOUR, LISTED, WANTED, X, CELL_FIRST, MEMBER, ROOM, SETTING),
-  GK_RUN(bench_judge_room, GK_ONE, OVERFLOW, STALE, SEARCHES, WANTED),
+  GK_RUN(bench_check_room, GK_ONE, OVERFLOW, STALE, SEARCHES, WANTED),
 };
 static const gk_task again_tasks[] = {
   GK_FILL(WANTED, GK_ONE, 0),
   GK_RUN(bench_find_neighbours, N, COUNT, NEIGHBOUR, LISTED, WANTED, X, CELL_FIRST, MEMBER, ROOM, SETTING),
-  GK_RUN(bench_judge_room, GK_ONE, OVERFLOW, STALE, SEARCHES, WANTED),
+  GK_RUN(bench_check_room, GK_ONE, OVERFLOW, STALE, SEARCHES, WANTED),
 };
 static const gk_task last_tasks[] = {
   GK_RUN(bench_push, N, FORCE, V, X, COUNT, NEIGHBOUR, ROOM, SETTING),

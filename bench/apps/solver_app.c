@@ -40,7 +40,7 @@ GK_KERNEL(advance, (inout(double, u), inout(double, r), sum(double, rr), in(doub
   r[i] = rest;
   rr[0] += rest * rest;
 }
-GK_KERNEL(judge, (inout(course, c), inout(double, rr), out(double, pq), out(int, again))) {
+GK_KERNEL(end_pass, (inout(course, c), inout(double, rr), out(double, pq), out(int, again))) {
   c[0].beta = rr[0] / c[0].rr;
   c[0].rr = rr[0];
   again[0] = rr[0] > 1e-12 * c[0].first ? 1 : 0;
@@ -61,7 +61,7 @@ static const gk_task tasks[] = {
     GK_RUN(direct, ITEMS, P, R, COURSE),
     GK_RUN(multiply, ITEMS, Q, PQ, P, SIDE),
     GK_RUN(advance, ITEMS, U, R, RR, P, Q, PQ, COURSE),
-    GK_RUN(judge, GK_ONE, COURSE, RR, PQ, AGAIN),
+    GK_RUN(end_pass, GK_ONE, COURSE, RR, PQ, AGAIN),
   GK_END};
 enum { BEFORE = 3, PASS_AT /* behind the DO_WHILE */, PASS = 4 };
 const gk_list bench_solver_list = GK_LIST(solver, tasks, slots);

@@ -157,7 +157,7 @@ static void search(const char *name, void (*make)(bfs_graph *, const int *), con
   bfs_graph *g = bench_shared(sizeof *g);
   make(g, size);
   hand_variant with[HANDS] = {{.g = g, .search = bench_bfs_hand_loops}, {.g = g, .search = bench_bfs_hand_region},
-                          {.g = g, .search = bench_bfs_hand_region}};
+                              {.g = g, .search = bench_bfs_hand_region}};
   bench_apart by_hand[HANDS];
   for (int k = 0; k < HANDS; ++k) by_hand[k] = bench_start_apart(run_hand, &with[k]);
   begin_gk(&by_gk, g);
@@ -172,12 +172,12 @@ static void search(const char *name, void (*make)(bfs_graph *, const int *), con
              *again = "by hand, one region, once more",
              *queue = "one thread, a queue", *host = "gk, the same tasks in a loop of the host's";
   bench_measure(&(bench_table){.id = "F3", .what = what, .question = question, .unit = "ms", .tries = tries,
-    .variants = {{.name = "gk", .run = run_gk, .with = &by_gk, .settle_ms = BENCH_SETTLE_MS},
-                 {.name = loops, .run = bench_run_apart, .with = &by_hand[0], .settle_ms = BENCH_SETTLE_MS},
-                 {.name = region, .run = bench_run_apart, .with = &by_hand[1], .settle_ms = BENCH_SETTLE_MS},
-                 {.name = again, .run = bench_run_apart, .with = &by_hand[2], .settle_ms = BENCH_SETTLE_MS},
+    .variants = {{.name = "gk", .run = run_gk, .with = &by_gk, .idle_ms = BENCH_IDLE_MS},
+                 {.name = loops, .run = bench_run_apart, .with = &by_hand[0], .idle_ms = BENCH_IDLE_MS},
+                 {.name = region, .run = bench_run_apart, .with = &by_hand[1], .idle_ms = BENCH_IDLE_MS},
+                 {.name = again, .run = bench_run_apart, .with = &by_hand[2], .idle_ms = BENCH_IDLE_MS},
                  {.name = queue, .run = run_queue, .with = &alone},
-                 {.name = host, .run = run_host, .with = &by_gk, .settle_ms = BENCH_SETTLE_MS}},
+                 {.name = host, .run = run_host, .with = &by_gk, .idle_ms = BENCH_IDLE_MS}},
     .ratios = {{.what = "gk against the better by hand", .of = "gk", .against = {loops, region, queue}, .goal = 1.02},
                {.what = "by hand once more against itself", .of = again, .against = {region}},
                {.what = "by hand once more against the better by hand", .of = again, .against = {loops, region, queue}},

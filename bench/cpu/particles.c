@@ -110,7 +110,7 @@ static void measure_spheres(int along, int lead, int steps, int tries) {
   begin_moment(&s->before, (size_t)s->s.n);
   begin_moment(&s->after, (size_t)s->s.n);
   hand_variant with[HANDS] = {{.s = s, .style = SPHERES_LOOPS}, {.s = s, .style = SPHERES_REGION},
-                          {.s = s, .style = SPHERES_REGION}};
+                              {.s = s, .style = SPHERES_REGION}};
   bench_apart by_hand[HANDS];
   for (int k = 0; k < HANDS; ++k) by_hand[k] = bench_start_apart(run_hand, &with[k]);
   gk_device *device = begin_scene(s, lead);
@@ -121,10 +121,10 @@ static void measure_spheres(int along, int lead, int steps, int tries) {
   const char *loops = "by hand, a region per loop", *region = "by hand, one region for all",
              *again = "by hand, one region, once more";
   bench_measure(&(bench_table){.id = "F3", .what = what, .question = question, .unit = "ms", .tries = tries,
-    .variants = {{.name = "gk", .run = run_gk, .with = s, .settle_ms = BENCH_SETTLE_MS},
-                 {.name = loops, .run = bench_run_apart, .with = &by_hand[0], .settle_ms = BENCH_SETTLE_MS},
-                 {.name = region, .run = bench_run_apart, .with = &by_hand[1], .settle_ms = BENCH_SETTLE_MS},
-                 {.name = again, .run = bench_run_apart, .with = &by_hand[2], .settle_ms = BENCH_SETTLE_MS}},
+    .variants = {{.name = "gk", .run = run_gk, .with = s, .idle_ms = BENCH_IDLE_MS},
+                 {.name = loops, .run = bench_run_apart, .with = &by_hand[0], .idle_ms = BENCH_IDLE_MS},
+                 {.name = region, .run = bench_run_apart, .with = &by_hand[1], .idle_ms = BENCH_IDLE_MS},
+                 {.name = again, .run = bench_run_apart, .with = &by_hand[2], .idle_ms = BENCH_IDLE_MS}},
     .ratios = {{.what = "gk against the better by hand", .of = "gk", .against = {loops, region}, .goal = 1.02},
                {.what = "by hand once more against itself", .of = again, .against = {region}},
                {.what = "by hand once more against the better by hand", .of = again, .against = {loops, region}}}});

@@ -118,7 +118,7 @@ static void measure_fall(const fall *f) {
   scene *s = bench_shared(sizeof *s);
   if (!begin_body(s, f)) bench_fail("out of memory");
   hand_variant with[HANDS] = {{.s = s, .style = HAND_LOOPS}, {.s = s, .style = HAND_REGION},
-                          {.s = s, .style = HAND_REGION}};
+                              {.s = s, .style = HAND_REGION}};
   bench_apart by_hand[HANDS];
   for (int k = 0; k < HANDS; ++k) by_hand[k] = bench_start_apart(run_hand, &with[k]);
   begin_scene(s, f->drop, f->lead);
@@ -135,10 +135,10 @@ static void measure_fall(const fall *f) {
              *again = "by hand, one region, once more";
   const bench_table table = {
     .id = "F3", .what = f->what, .question = question, .unit = "ms", .tries = f->tries, .turns = f->turns,
-    .variants = {{.name = "gk", .run = run_gk, .with = s, .most = 1, .settle_ms = BENCH_SETTLE_MS},
-                 {.name = loops, .run = bench_run_apart, .with = &by_hand[0], .most = 1, .settle_ms = BENCH_SETTLE_MS},
-                 {.name = region, .run = bench_run_apart, .with = &by_hand[1], .most = 1, .settle_ms = BENCH_SETTLE_MS},
-                 {.name = again, .run = bench_run_apart, .with = &by_hand[2], .most = 1, .settle_ms = BENCH_SETTLE_MS}},
+    .variants = {{.name = "gk", .run = run_gk, .with = s, .most = 1, .idle_ms = BENCH_IDLE_MS},
+                 {.name = loops, .run = bench_run_apart, .with = &by_hand[0], .most = 1, .idle_ms = BENCH_IDLE_MS},
+                 {.name = region, .run = bench_run_apart, .with = &by_hand[1], .most = 1, .idle_ms = BENCH_IDLE_MS},
+                 {.name = again, .run = bench_run_apart, .with = &by_hand[2], .most = 1, .idle_ms = BENCH_IDLE_MS}},
     .ratios = {{.what = "gk against the better by hand", .of = "gk", .against = {loops, region}, .goal = 1.02},
                {.what = "by hand once more against itself", .of = again, .against = {region}},
                {.what = "by hand once more against the better by hand", .of = again, .against = {loops, region}}},

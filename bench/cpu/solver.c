@@ -230,18 +230,18 @@ static void solve(int side, int tries) {
   const char *loops = "by hand, a region per loop", *region = "by hand, one region for all",
              *again = "by hand, one region, once more";
   bench_measure(&(bench_table){.id = "F3", .what = what, .question = question, .unit = "ms", .tries = tries,
-    .variants = {{.name = "gk", .run = run_gk, .with = &by_gk, .settle_ms = BENCH_SETTLE_MS},
-                 {.name = loops, .run = bench_run_apart, .with = &by_hand[LOOPS], .settle_ms = BENCH_SETTLE_MS},
-                 {.name = region, .run = bench_run_apart, .with = &by_hand[REGION], .settle_ms = BENCH_SETTLE_MS},
-                 {.name = again, .run = bench_run_apart, .with = &by_hand[AGAIN_REGION], .settle_ms = BENCH_SETTLE_MS}},
+    .variants = {{.name = "gk", .run = run_gk, .with = &by_gk, .idle_ms = BENCH_IDLE_MS},
+                 {.name = loops, .run = bench_run_apart, .with = &by_hand[LOOPS], .idle_ms = BENCH_IDLE_MS},
+                 {.name = region, .run = bench_run_apart, .with = &by_hand[REGION], .idle_ms = BENCH_IDLE_MS},
+                 {.name = again, .run = bench_run_apart, .with = &by_hand[AGAIN_REGION], .idle_ms = BENCH_IDLE_MS}},
     .ratios = {{.what = "gk against the better by hand", .of = "gk", .against = {loops, region}, .goal = 1.02},
                {.what = "by hand once more against itself", .of = again, .against = {region}},
                {.what = "by hand once more against the better by hand", .of = again, .against = {loops, region}}}});
   snprintf(what, sizeof what, "only what is before the loop, %d unknowns", c->items);
   bench_measure(&(bench_table){.id = "F3", .what = what, .question = "what does a launch add to it?", .unit = "ms",
     .tries = tries,
-    .variants = {{.name = "gk", .run = begin_by_gk, .with = &by_gk, .settle_ms = BENCH_SETTLE_MS},
-                 {.name = region, .run = bench_run_apart, .with = &by_hand[BEGIN], .settle_ms = BENCH_SETTLE_MS}},
+    .variants = {{.name = "gk", .run = begin_by_gk, .with = &by_gk, .idle_ms = BENCH_IDLE_MS},
+                 {.name = region, .run = bench_run_apart, .with = &by_hand[BEGIN], .idle_ms = BENCH_IDLE_MS}},
     .ratios = {{.what = "gk against by hand", .of = "gk", .against = {region}}}});
   end_gk(&by_gk);
   for (int k = 0; k < HANDS; ++k) bench_end_apart(&by_hand[k]);

@@ -153,7 +153,7 @@ static bool arithmetic(void *with, uint64_t times, bench_took *took) {
 static void machine(void) {
   bench_measure(&(bench_table){"M", "two cores at once", "do two cores do as much each as one does alone?", "ns",
     .variants = {{"one thread", arithmetic, &(int){1}},
-                 {"two threads, each as much", bench_run_apart, &apart_two, 0, BENCH_SETTLE_MS}},
+                 {"two threads, each as much", bench_run_apart, &apart_two, 0, BENCH_IDLE_MS}},
     .ratios = {{"two threads against one", "two threads, each as much", {"one thread"}, 0}}});
 }
 
@@ -231,15 +231,15 @@ static void tasks_of(const char *id, int n, size_t count) {
   bench_table table = {id, what, question, "ns",
     .variants = {{"gk", more_tasks, &m},
                  {"serial C through a function pointer", serial, &m},
-                 {"one team, a barrier per task", bench_run_apart, &apart_team, 0, BENCH_SETTLE_MS},
-                 {"a parallel for per task", bench_run_apart, &apart_for, 0, BENCH_SETTLE_MS}},
+                 {"one team, a barrier per task", bench_run_apart, &apart_team, 0, BENCH_IDLE_MS},
+                 {"a parallel for per task", bench_run_apart, &apart_for, 0, BENCH_IDLE_MS}},
     .ratios = {{"gk against the better of serial C and a team", "gk",
                 {"serial C through a function pointer", "one team, a barrier per task"}, n > 1 && !large ? 1.5 : 0},
                {"gk against a parallel for per task", "gk", {"a parallel for per task"}, large ? 1.02 : 0}},
     .floor = floor_of(n)};
   if (large) { /* shows the precision */
     const char *again = "a parallel for, once more";
-    table.variants[4] = (bench_variant){again, bench_run_apart, &apart_again, 0, BENCH_SETTLE_MS};
+    table.variants[4] = (bench_variant){again, bench_run_apart, &apart_again, 0, BENCH_IDLE_MS};
     table.ratios[2] = (bench_ratio){"by hand once more against itself", again, {"a parallel for per task"}, 0};
   }
   bench_measure(&table);
@@ -324,7 +324,7 @@ static void pairs(int n, size_t count) {
     .variants = {{"gk, one chain", one_chain, list},
                  {"gk, two sections", two_sections, list},
                  {"a list by hand, one thread", one_thread, list},
-                 {"a list by hand, two threads", bench_run_apart, &apart_sections, 0, BENCH_SETTLE_MS}},
+                 {"a list by hand, two threads", bench_run_apart, &apart_sections, 0, BENCH_IDLE_MS}},
     .ratios = {{"gk, two sections against one chain", "gk, two sections", {"gk, one chain"}, 0.6},
                {"by hand, two threads against one (what the machine gives)", "a list by hand, two threads",
                 {"a list by hand, one thread"}, 0}}};

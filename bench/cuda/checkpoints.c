@@ -9,10 +9,10 @@
 
 GK_SOURCE(bench_cuda_checkpoints)
 GK_KERNEL(one_more, (inout(int, x))) { x[i] += 1; }
-GK_KERNEL(asks, (inout(int, count), out(int, flag), out(int, told))) {
+GK_KERNEL(asks, (inout(int, count), out(int, flag), out(int, posted))) {
   count[0] += 1;
   flag[0] = count[0] & 1;
-  told[0] = count[0];
+  posted[0] = count[0];
 }
 GK_SOURCE_END
 
@@ -20,13 +20,13 @@ static const gk_code more_code = {.text = bench_hand_text, .block = {1}};
 static const gk_param more_params[] = {{"x", "int", sizeof(int), _Alignof(int), GK_PTR, GK_ACCESS_INOUT}};
 static const gk_kernel more = {.name = "more", .params = more_params, .param_count = 1, .cuda = &more_code};
 
-enum { X = 1, FLAG, COUNT, TOLD };
+enum { X = 1, FLAG, COUNT, POSTED };
 enum { CHECKPOINTS = 100, TASKS = 1000, SEVERAL = 10 /* checkpoints with tasks after them */, ROOM = 4 * TASKS };
 static const gk_slot_desc slots[] = {GK_BUFFER(X, int), GK_BUFFER(FLAG, int), GK_BUFFER(COUNT, int),
-                                     GK_BUFFER(TOLD, int)};
+                                     GK_BUFFER(POSTED, int)};
 static gk_device *device;
-static int *x, *flag, *count, *yielded, *told_at, *copied_at;
-static volatile int *told, *copied;
+static int *x, *flag, *count, *yielded, *posted_at, *copied_at;
+static volatile int *posted, *copied;
 static int checkpoints, plain_tasks; /* CHECKPOINTS, TASKS, or fewer */
 static gk_task tasks[ROOM];
 
@@ -49,7 +49,7 @@ static gk_graph *graph_of(const gk_task *end) {
   bench_must(gk_bind(made, X, x));
   bench_must(gk_bind(made, FLAG, flag));
   bench_must(gk_bind(made, COUNT, count));
-  bench_must(gk_bind(made, TOLD, (const void *)(uintptr_t)told));
+  bench_must(gk_bind(made, POSTED, (const void *)(uintptr_t)posted));
   return made;
 }
 
@@ -191,8 +191,8 @@ typedef struct trip {
   bool ends_when_known;
 } trip;
 
-static double when_told(int number) {
-  while (*told != number) {}
+static double when_posted(int number) {
+  while (*posted != number) {}
   return bench_now();
 }
 
@@ -201,12 +201,12 @@ static double when_told(int number) {
 static bool trip_by_gk(const trip *t, double *known, double *begun) {
   const gk_status *status;
   bench_must(gk_launch(t->gk, 0));
-  const double begin = when_told(1);
+  const double begin = when_posted(1);
   bench_must(gk_wait(t->gk, &status));
   const bool right = status->state == GK_YIELDED && status->yielded == GO;
   *known = bench_now() - begin;
   bench_must(gk_launch(t->gk, GO));
-  *begun = when_told(2) - begin;
+  *begun = when_posted(2) - begin;
   bench_must(gk_wait(t->gk, &status));
   return right && status->state == GK_FINISHED;
 }
@@ -220,14 +220,14 @@ static bool resume_by_hand(const trip *t, double begin, double *known, double *b
   const bool right = *copied == 1;
   *known = bench_now() - begin;
   bench_hand_launch(t->second);
-  *begun = when_told(2) - begin;
+  *begun = when_posted(2) - begin;
   bench_hand_wait();
   return right;
 }
 
 static bool trip_by_hand(const trip *t, double *known, double *begun) {
   bench_hand_launch(t->first);
-  const double begin = when_told(1);
+  const double begin = when_posted(1);
   bench_hand_wait();
   fetch_flag();
   bench_hand_wait();
@@ -237,7 +237,7 @@ static bool trip_by_hand(const trip *t, double *known, double *begun) {
 static bool trip_with_copy(const trip *t, double *known, double *begun) {
   bench_hand_launch(t->first);
   fetch_flag();
-  const double begin = when_told(1);
+  const double begin = when_posted(1);
   bench_hand_wait();
   return resume_by_hand(t, begin, known, begun);
 }
@@ -248,7 +248,7 @@ static bool round_trip(void *with, uint64_t times, bench_took *took) {
   bench_hand_put(x, 0);
   for (uint64_t k = 0; k < times; ++k) {
     double known = 0, begun = 0;
-    *told = 0;
+    *posted = 0;
     *copied = 0;
     bench_hand_put(count, 0);
     right = t->run(t, &known, &begun) && right;
@@ -258,7 +258,7 @@ static bool round_trip(void *with, uint64_t times, bench_took *took) {
 }
 
 static gk_graph *gk_yields(void) {
-  const gk_task list[] = {GK_CHECKPOINT(GO, FLAG), GK_RUN(asks, GK_ONE, COUNT, FLAG, TOLD), GK_END,
+  const gk_task list[] = {GK_CHECKPOINT(GO, FLAG), GK_RUN(asks, GK_ONE, COUNT, FLAG, POSTED), GK_END,
                           GK_RUN(one_more, GK_ONE, X)};
   memcpy(tasks, list, sizeof list);
   return graph_of(tasks + GK_COUNT(list));
@@ -268,7 +268,7 @@ static CUgraphExec hand_yields(void) {
   const CUgraph whole = bench_hand_graph();
   CUgraph body;
   CUgraphConditionalHandle handle = bench_hand_handle(whole, 0);
-  CUgraphNode last = bench_hand_kernel(whole, NULL, "ask", 1, 1, (void *[]){&count, &flag, &told_at});
+  CUgraphNode last = bench_hand_kernel(whole, NULL, "ask", 1, 1, (void *[]){&count, &flag, &posted_at});
   last = bench_hand_kernel(whole, last, "gate", 1, 1, (void *[]){&flag, &handle});
   bench_hand_conditional(whole, last, CU_GRAPH_COND_TYPE_IF, handle, &body);
   add_more(body, NULL);
@@ -316,13 +316,13 @@ int main(int argc, char **argv) {
   plain_tasks = bench_is_quick() ? 2 * SEVERAL : TASKS;
   int *const numbers[] = {x = bench_hand_ints(device, 1), flag = bench_hand_ints(device, 1),
                           count = bench_hand_ints(device, 1), yielded = bench_hand_ints(device, 1)};
-  told = bench_hand_pinned(device, &told_at);
+  posted = bench_hand_pinned(device, &posted_at);
   copied = bench_hand_pinned(device, &copied_at);
   silence();
   tasks_behind();
   yields();
   for (size_t k = 0; k < GK_COUNT(numbers); ++k) gk_free(device, numbers[k]);
-  gk_free(device, (void *)(uintptr_t)told);
+  gk_free(device, (void *)(uintptr_t)posted);
   gk_free(device, (void *)(uintptr_t)copied);
   bench_hand_close(device);
   return bench_end();

@@ -9,8 +9,8 @@
 enum { GROUPS = 40 /* of the longer of two graphs */, COPIES = 200, CHOICES = 4 /* of a table, two variants each */ };
 
 static gk_device *device;
-static int *x, *guard, *told_at;
-static volatile int *told;
+static int *x, *guard, *posted_at;
+static volatile int *posted;
 
 typedef struct choice {
   int kernels, groups, threads, blocks, open;
@@ -143,22 +143,22 @@ static void small_copies(void) {
 /* A kernel that runs until the waiting thread sleeps, and then writes. */
 static bool until_known(uint64_t times, bench_took *took, CUevent sleeps) {
   int rounds = bench_is_quick() ? 3 : 20000, *room = bench_hand_ints(device, 32);
-  const CUfunction mix = bench_hand_function("mix"), tell = bench_hand_function("tell");
+  const CUfunction mix = bench_hand_function("mix"), post = bench_hand_function("post");
   bool right = true;
   for (uint64_t k = 0; k < times; ++k) {
-    *told = -1;
+    *posted = -1;
     bench_hand_put(guard, 7);
     const double begin = bench_now();
     bench_hand_run(mix, 1, 32, (void *[]){&room, &rounds});
-    bench_hand_run(tell, 1, 1, (void *[]){&guard, &told_at});
+    bench_hand_run(post, 1, 1, (void *[]){&guard, &posted_at});
     if (sleeps) {
       HAND(bench_hand_driver->cuEventRecord(sleeps, bench_hand_stream));
       HAND(bench_hand_driver->cuEventSynchronize(sleeps));
     } else {
-      while (*told == -1) {}
+      while (*posted == -1) {}
     }
     took->all += bench_now() - begin;
-    right = *told == 7 && right;
+    right = *posted == 7 && right;
     bench_hand_wait();
   }
   gk_free(device, room);
@@ -197,7 +197,7 @@ int main(int argc, char **argv) {
   if (!device) return bench_missing(why);
   x = bench_hand_ints(device, 1);
   guard = bench_hand_ints(device, 1);
-  told = bench_hand_pinned(device, &told_at);
+  posted = bench_hand_pinned(device, &posted_at);
   for (int open = 1; open >= 0; --open) {
     gates(open, few);
     gates(open, many);
@@ -206,7 +206,7 @@ int main(int argc, char **argv) {
   waits();
   gk_free(device, x);
   gk_free(device, guard);
-  gk_free(device, (void *)(uintptr_t)told);
+  gk_free(device, (void *)(uintptr_t)posted);
   bench_hand_close(device);
   return bench_end();
 }

@@ -18,7 +18,7 @@ const char bench_hand_text[] =
   "extern \"C\" __global__ void less_and_decide(int *left, unsigned long long handle) {\n"
   "  cudaGraphSetConditional(handle, (*left -= 1) != 0);\n"
   "}\n"
-  "extern \"C\" __global__ void tell(const int *left, volatile int *host) { *host = *left; }\n"
+  "extern \"C\" __global__ void post(const int *left, volatile int *host) { *host = *left; }\n"
   "extern \"C\" __global__ void more_unless(int *x, const int *left) { if (*left != 0) *x += 1; }\n"
   "extern \"C\" __global__ void less_unless(int *left) { if (*left != 0) *left -= 1; }\n"
   "extern \"C\" __global__ void copy(int4 *to, const int4 *from, unsigned n) {\n"
@@ -44,21 +44,21 @@ const char bench_hand_text[] =
   "  for (int k = 0; k < rounds; ++k) { v ^= v << 13; v ^= v >> 17; v ^= v << 5; }\n"
   "  x[at] = (int)v;\n"
   "}\n"
-  /* A grid that stays: its blocks meet after each kernel, by counting in met[0]. met[1] and met[2] say in turns whether
-   * there is another pass, so that no block overwrites a value that another block has yet to read. */
-  "extern \"C\" __global__ void stay(int *left, int *x, int kernels, volatile unsigned *met) {\n"
+  /* A grid that stays: its blocks wait for each other after each kernel, by counting in barrier[0]. barrier[1] and
+   * barrier[2] hold by turns whether there is another pass: no block overwrites a value that another has yet to read. */
+  "extern \"C\" __global__ void stay(int *left, int *x, int kernels, volatile unsigned *barrier) {\n"
   "  __shared__ unsigned again;\n"
-  "  unsigned meetings = 0;\n"
+  "  unsigned barriers = 0;\n"
   "  for (int turn = 1;; turn = 3 - turn) {\n"
   "    for (int k = 0; k < kernels; ++k) {\n"
   "      if (threadIdx.x == 0) {\n"
   "        if (blockIdx.x == 0 && k + 1 < kernels) *x += 1;\n"
-  "        if (blockIdx.x == 0 && k + 1 == kernels) met[turn] = (*left -= 1) != 0;\n"
+  "        if (blockIdx.x == 0 && k + 1 == kernels) barrier[turn] = (*left -= 1) != 0;\n"
   "        __threadfence();\n"
-  "        atomicAdd((unsigned *)met, 1u);\n"
-  "        for (++meetings; met[0] < meetings * gridDim.x;) {}\n"
+  "        atomicAdd((unsigned *)barrier, 1u);\n"
+  "        for (++barriers; barrier[0] < barriers * gridDim.x;) {}\n"
   "        __threadfence();\n"
-  "        again = met[turn];\n"
+  "        again = barrier[turn];\n"
   "      }\n"
   "      __syncthreads();\n"
   "    }\n"
@@ -257,22 +257,22 @@ static const char *open_nvml(CUdevice device) {
   return "NVML doesn't know the device";
 }
 
-static void say_device(CUdevice device) {
+static void report_device(CUdevice device) {
   char text[200], release[80] = "";
   nvml.missing = open_nvml(device);
   const bool known = !nvml.missing && nvml.version(release, sizeof release) == 0;
-  bench_says("gpu", gk_device_describe(opened)->name);
+  bench_fact("gpu", gk_device_describe(opened)->name);
   snprintf(text, sizeof text, "CUDA %d.%d, release %s", bench_hand_driver->version / 1000,
            bench_hand_driver->version % 1000 / 10, known ? release : "unknown");
-  bench_says("driver", text);
+  bench_fact("driver", text);
   gki_cuda_compiler_describe(&compiler, text, sizeof text);
-  bench_says("toolkit", text);
+  bench_fact("toolkit", text);
   snprintf(text, sizeof text, "%d", bench_hand_multiprocessors);
-  bench_says("multiprocessors", text);
+  bench_fact("multiprocessors", text);
 }
 
 /* Reads the clocks while the device is busy, since they fall when it is idle. */
-static void say_clocks(const char *when) {
+static void report_clocks(const char *when) {
   unsigned now[2], most[2];
   char text[200];
   int rounds = bench_is_quick() ? 1 : 4000000, *room = bench_hand_ints(opened, 256);
@@ -288,7 +288,7 @@ static void say_clocks(const char *when) {
              most[1]);
   bench_hand_wait();
   gk_free(opened, room);
-  bench_says(when, text);
+  bench_fact(when, text);
 }
 
 /* ---- the floor --------------------------------------------------------------------------------------------------- */
@@ -296,7 +296,7 @@ static void say_clocks(const char *when) {
 enum { EDGES = 1000, SEEN = 7, QUEUED = 64 /* launches; few enough for any queue */ };
 
 typedef struct edges { CUgraphExec longer, shorter; } edges;
-typedef struct trip { CUfunction tell; int *value, *at; volatile int *here; } trip;
+typedef struct trip { CUfunction post; int *value, *at; volatile int *here; } trip;
 typedef struct room { CUfunction copy; int *from, *to; unsigned quads; } room;
 
 static CUgraphExec chain_of(int kernels) {
@@ -340,7 +340,7 @@ static bool a_round_trip(void *with, uint64_t times, bench_took *took) {
   const double begin = bench_now();
   for (uint64_t k = 0; k < times; ++k) {
     *t->here = -1;
-    bench_hand_run(t->tell, 1, 1, (void *[]){&t->value, &t->at});
+    bench_hand_run(t->post, 1, 1, (void *[]){&t->value, &t->at});
     while (*t->here == -1) {}
   }
   took->all += bench_now() - begin;
@@ -364,7 +364,7 @@ static bool a_mebibyte(void *with, uint64_t times, bench_took *took) {
 static void measure_floor(void) {
   edges e = {chain_of(2 * EDGES), chain_of(EDGES)};
   const CUgraphExec one = chain_of(1);
-  trip t = {.tell = bench_hand_function("tell"), .value = bench_hand_ints(opened, 1)};
+  trip t = {.post = bench_hand_function("post"), .value = bench_hand_ints(opened, 1)};
   t.here = bench_hand_pinned(opened, &t.at);
   room r = {.copy = bench_hand_function("copy"), .quads = bench_is_quick() ? 1 << 10 : 1 << 24};
   r.from = bench_hand_ints(opened, 4 * (size_t)r.quads);
@@ -404,14 +404,14 @@ gk_device *bench_hand_open(const char **why) {
   CUdevice at;
   HAND(bench_hand_driver->cuCtxGetDevice(&at));
   load(at);
-  say_device(at);
+  report_device(at);
   measure_floor();
-  say_clocks("clocks before");
+  report_clocks("clocks before");
   return opened;
 }
 
 void bench_hand_close(gk_device *device) {
-  say_clocks("clocks after");
+  report_clocks("clocks after");
   if (!nvml.missing) nvml.shutdown();
   HAND(bench_hand_driver->cuModuleUnload(module));
   HAND(bench_hand_driver->cuCtxPopCurrent(NULL));

@@ -429,11 +429,11 @@ static bool rebind(void *with, uint64_t times, bench_took *took) {
 }
 
 static void rebindings(void) {
-  enum { TABLE, NODES, REPLAY, ANEW, UPDATES, ARMS };
-  static const char *const names[ARMS] = {"gk: gk_bind, gk_launch", "gk: the same, tasks with code by hand",
+  enum { TABLE, NODES, REPLAY, ANEW, UPDATES, VARIANTS };
+  static const char *const names[VARIANTS] = {"gk: gk_bind, gk_launch", "gk: the same, tasks with code by hand",
                                           "gk: gk_launch, nothing bound", "by hand: built anew, launched",
                                           "by hand: each node updated, launched"};
-  static rebinding r[ARMS] = {{.replay = bind_anew}, {.replay = bind_anew}, {.replay = launch_again, .stays = true},
+  static rebinding r[VARIANTS] = {{.replay = bind_anew}, {.replay = bind_anew}, {.replay = launch_again, .stays = true},
                               {.replay = build_anew}, {.replay = update_nodes}};
   const int tasks = bench_is_quick() ? 20 : REBOUND;
   char what[60];
@@ -445,7 +445,7 @@ static void rebindings(void) {
     .floor = {HAND_LAUNCH, 1}};
   snprintf(what, sizeof what, "one slot of %d tasks bound anew", tasks);
   if (!bench_wants("C10", what)) return;
-  for (int k = 0; k < ARMS; ++k) {
+  for (int k = 0; k < VARIANTS; ++k) {
     r[k].tasks = tasks;
     if (k <= REPLAY) {
       r[k].graph = gk_row(k == NODES ? (gk_task)GK_RUN(more, GK_ONE, X) : (gk_task)GK_RUN(one_more, GK_ONE, X),
@@ -457,7 +457,7 @@ static void rebindings(void) {
   r[UPDATES].whole = hand_row(&x, (size_t)tasks, r[UPDATES].nodes);
   r[UPDATES].exec = bench_hand_instantiate(r[UPDATES].whole);
   bench_measure(&table);
-  for (int k = 0; k < ARMS; ++k) {
+  for (int k = 0; k < VARIANTS; ++k) {
     gk_graph_destroy(r[k].graph);
     drop(&r[k]);
   }

@@ -15,8 +15,8 @@ GK_SOURCE_END
 enum { X = 1, LEFT, SLOTS, KERNELS = 32, TOGETHER = 8 };
 static const gk_slot_desc slots[] = {GK_BUFFER(X, int), GK_BUFFER(LEFT, int)};
 static gk_device *device;
-static int *x, *left, *met, *told_at;
-static volatile int *told;
+static int *x, *left, *barrier, *posted_at;
+static volatile int *posted;
 static int passes; /* of the longer of two loops; the other has half of them */
 
 /* ---- loops of each kind ------------------------------------------------------------------------------------------ */
@@ -85,22 +85,22 @@ static CUgraphExec gk_while(int kernels, int count) {
 }
 
 /* The graph that a loop of the host's launches again and again. */
-static CUgraphExec one_pass(int kernels, bool tells) {
+static CUgraphExec one_pass(int kernels, bool posts) {
   const CUgraph whole = bench_hand_graph();
   CUgraphNode last = bench_hand_kernel(whole, add_kernels(whole, NULL, kernels), "less", 1, 1, (void *[]){&left});
-  if (tells) bench_hand_kernel(whole, last, "tell", 1, 1, (void *[]){&left, &told_at});
+  if (posts) bench_hand_kernel(whole, last, "post", 1, 1, (void *[]){&left, &posted_at});
   return bench_hand_exec(whole);
 }
 
 /* Passes that do nothing after the counter has become 0. */
-static CUgraphExec several_passes(int kernels, int count, bool tells) {
+static CUgraphExec several_passes(int kernels, int count, bool posts) {
   const CUgraph whole = bench_hand_graph();
   CUgraphNode last = NULL;
   for (int pass = 0; pass < count; ++pass) {
     for (int k = 1; k < kernels; ++k) last = bench_hand_kernel(whole, last, "more_unless", 1, 1, (void *[]){&x, &left});
     last = bench_hand_kernel(whole, last, "less_unless", 1, 1, (void *[]){&left});
   }
-  if (tells) bench_hand_kernel(whole, last, "tell", 1, 1, (void *[]){&left, &told_at});
+  if (posts) bench_hand_kernel(whole, last, "post", 1, 1, (void *[]){&left, &posted_at});
   return bench_hand_exec(whole);
 }
 
@@ -117,22 +117,22 @@ static void by_graph(const loop *l) {
 }
 
 static void by_copy(const loop *l) {
-  int *here = (int *)(uintptr_t)told;
+  int *here = (int *)(uintptr_t)posted;
   bench_hand_put(left, l->passes);
   do {
     bench_hand_launch(l->exec);
     HAND(bench_hand_driver->cuMemcpyDtoHAsync(here, (CUdeviceptr)(uintptr_t)left, sizeof *left, bench_hand_stream));
     bench_hand_wait();
-  } while (*told);
+  } while (*posted);
 }
 
 static void by_polling(const loop *l) {
   bench_hand_put(left, l->passes);
   do {
-    *told = -1;
+    *posted = -1;
     bench_hand_launch(l->exec);
-    while (*told == -1) {}
-  } while (*told);
+    while (*posted == -1) {}
+  } while (*posted);
   bench_hand_wait();
 }
 
@@ -144,9 +144,9 @@ static void flat(const loop *l) {
 
 static void by_staying(const loop *l) {
   int kernels = l->kernels;
-  bench_hand_put(met, 0);
+  bench_hand_put(barrier, 0);
   bench_hand_put(left, l->passes);
-  bench_hand_run_cooperative(l->stay, 32, (void *[]){&left, &x, &kernels, &met});
+  bench_hand_run_cooperative(l->stay, 32, (void *[]){&left, &x, &kernels, &barrier});
   bench_hand_wait();
 }
 
@@ -280,13 +280,13 @@ int main(int argc, char **argv) {
   passes = bench_is_quick() ? 4 : 2000;
   x = bench_hand_ints(device, 1);
   left = bench_hand_ints(device, 1);
-  met = bench_hand_ints(device, 3);
-  told = bench_hand_pinned(device, &told_at);
+  barrier = bench_hand_ints(device, 3);
+  posted = bench_hand_pinned(device, &posted_at);
   loops();
   gk_free(device, x);
   gk_free(device, left);
-  gk_free(device, met);
-  gk_free(device, (void *)(uintptr_t)told);
+  gk_free(device, barrier);
+  gk_free(device, (void *)(uintptr_t)posted);
   bench_hand_close(device);
   return bench_end();
 }

@@ -26,10 +26,10 @@ void *bench_large(size_t bytes) {
   return memory;
 }
 
-static _Noreturn void serve(bool (*run)(void *, uint64_t, bench_took *), void *with, int orders, int answers) {
+static _Noreturn void serve(bool (*run)(void *, uint64_t, bench_took *), void *with, int requests, int answers) {
   uint64_t times;
   /* Processes that start later hold the other end, too. So an end of file doesn't show that the parent is gone. */
-  while (read(orders, &times, sizeof times) == (ssize_t)sizeof times && times > 0) {
+  while (read(requests, &times, sizeof times) == (ssize_t)sizeof times && times > 0) {
     answer a = {0};
     a.right = run(with, times, &a.took);
     if (write(answers, &a, sizeof a) != (ssize_t)sizeof a) break;
@@ -38,20 +38,20 @@ static _Noreturn void serve(bool (*run)(void *, uint64_t, bench_took *), void *w
 }
 
 bench_apart bench_start_apart(bool (*run)(void *with, uint64_t times, bench_took *took), void *with) {
-  int orders[2], answers[2];
+  int requests[2], answers[2];
   fflush(NULL);
-  if (pipe(orders) != 0 || pipe(answers) != 0) bench_fail("a process for a variant can't be started");
+  if (pipe(requests) != 0 || pipe(answers) != 0) bench_fail("a process for a variant can't be started");
   pid_t process = fork();
   if (process < 0) bench_fail("a process for a variant can't be started");
   if (process == 0) {
-    close(orders[1]);
+    close(requests[1]);
     close(answers[0]);
-    serve(run, with, orders[0], answers[1]);
+    serve(run, with, requests[0], answers[1]);
   }
-  close(orders[0]);
+  close(requests[0]);
   close(answers[1]);
   signal(SIGPIPE, SIG_IGN); /* write() returns the error, and the message names the process */
-  return (bench_apart){process, orders[1], answers[0]};
+  return (bench_apart){process, requests[1], answers[0]};
 }
 
 bool bench_run_apart(void *apart, uint64_t times, bench_took *took) {

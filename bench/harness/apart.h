@@ -5,8 +5,8 @@
 #include "bench/harness/harness.h"
 #include <sys/types.h>
 
-/* The settle_ms of a variant with a team: libgomp's threads spin for some milliseconds after their work. */
-enum { BENCH_SETTLE_MS = 12 };
+/* The idle_ms of a variant with a team: libgomp's threads spin for some milliseconds after their work. */
+enum { BENCH_IDLE_MS = 12 };
 
 typedef struct bench_apart {
   pid_t process;

@@ -36,9 +36,9 @@ static bool a_call(void *with, uint64_t times, bench_took *took) {
   return called == before + 1;
 }
 
-static bool meetings(void *with, uint64_t times, bench_took *took) {
+static bool barriers(void *with, uint64_t times, bench_took *took) {
   (void)with;
-  int met = 0;
+  int passed = 0;
   const double begin = bench_now();
 #pragma omp parallel num_threads(2)
   {
@@ -46,10 +46,10 @@ static bool meetings(void *with, uint64_t times, bench_took *took) {
 #pragma omp barrier
     }
 #pragma omp atomic
-    ++met;
+    ++passed;
   }
   took->all += bench_now() - begin;
-  return met == 2 || bench_cpu_threads() == 1;
+  return passed == 2 || bench_cpu_threads() == 1;
 }
 
 /* with: the items of the array. From 1 MiB on, a thread adds to its share of the array. */
@@ -64,7 +64,7 @@ static bool additions(void *with, uint64_t times, bench_took *took) {
 }
 
 void bench_cpu_floor(void) {
-  bench_apart meeting = bench_start_apart(meetings, NULL);
+  bench_apart barrier = bench_start_apart(barriers, NULL);
   /* Not from malloc: a large free() changes its thresholds, so gk would run with another malloc. */
   char *room = mmap(NULL, BYTES + PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (room == MAP_FAILED) bench_fail("out of memory");
@@ -72,9 +72,9 @@ void bench_cpu_floor(void) {
   (void)madvise(x, BYTES, MADV_HUGEPAGE);
   memset(x, 0, BYTES);
   bench_floor(&(bench_table){"floor", "what the machine takes", "what can no task be faster than?", "ns",
-    .variants = {{CPU_CALL, a_call}, {CPU_MEETING, bench_run_apart, &meeting, .settle_ms = BENCH_SETTLE_MS},
+    .variants = {{CPU_CALL, a_call}, {CPU_BARRIER, bench_run_apart, &barrier, .idle_ms = BENCH_IDLE_MS},
                  {CPU_SMALL, additions, &(int){1024}}, {CPU_LARGE, additions, &(int){1 << 20}},
                  {CPU_LARGEST, additions, &(int){ITEMS}}}});
-  bench_end_apart(&meeting);
+  bench_end_apart(&barrier);
   munmap(room, BYTES + PAGE);
 }

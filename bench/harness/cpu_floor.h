@@ -5,7 +5,7 @@
 #define BENCH_CPU_FLOOR_H
 
 #define CPU_CALL "a call through a pointer"
-#define CPU_MEETING "two threads that meet"
+#define CPU_BARRIER "two threads that meet"
 #define CPU_SMALL "one thread, a mebibyte of 4 KiB added to"
 #define CPU_LARGE "one thread, a mebibyte of its share of 4 MiB added to"
 #define CPU_LARGEST "one thread, a mebibyte of its share of 16 MiB added to"

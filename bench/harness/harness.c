@@ -22,7 +22,7 @@ static double clock_ns(clockid_t clock) {
 double bench_now(void) { return clock_ns(CLOCK_MONOTONIC); }
 double bench_thread_now(void) { return clock_ns(CLOCK_THREAD_CPUTIME_ID); }
 
-static void settle(double ms) {
+static void idle(double ms) {
   if (ms > 0 && !bench_run.quick) nanosleep(&(struct timespec){.tv_nsec = (long)(ms * 1e6)}, NULL);
 }
 
@@ -118,7 +118,7 @@ static void take_turn(bench_measured *m, int variant) {
     if (try == 0 || took.less < least.less) least.less = took.less;
   }
   m->took[variant][m->turns] = (least.all - least.less) / (double)m->times[variant];
-  settle(at->settle_ms);
+  idle(at->idle_ms);
 }
 
 /* Finds the repetitions that make a call long enough. These calls warm up caches and threads, too. */
@@ -139,7 +139,7 @@ static void choose_times(bench_measured *m, int variant) {
     uint64_t next = (uint64_t)((double)m->times[variant] * (factor > 10 ? 10 : factor < 1.3 ? 1.3 : factor)) + 1;
     m->times[variant] = next < most ? next : most;
   }
-  settle(at->settle_ms);
+  idle(at->idle_ms);
 }
 
 static void take_turns(bench_measured *m) {
@@ -181,7 +181,7 @@ static double ratio_of(const bench_measured *m, int ratio, int of, int turn) {
   return growth(one_more(m, base, of, turn), one_more(m, first, base, turn));
 }
 
-static void judge(bench_measured *m) {
+static void compute(bench_measured *m) {
   for (int k = 0; k < m->variants; ++k)
     m->variant[k] = bench_is_missing(m, k) ? no_figures : figures_of(m->took[k], m->turns);
   for (int k = 0; k < m->ratios; ++k) {
@@ -208,7 +208,7 @@ static void measure(bench_measured *m, const bench_table *table) {
   while (m->variants < BENCH_VARIANTS && table->variants[m->variants].name) ++m->variants;
   while (m->ratios < BENCH_RATIOS && table->ratios[m->ratios].what) ++m->ratios;
   take_turns(m);
-  judge(m);
+  compute(m);
   bench_print_table(m);
   for (int k = 0; k < m->variants; ++k) bench_run.wrong += !m->right[k];
 }
@@ -235,10 +235,10 @@ void bench_floor(const bench_table *table) {
 
 /* ---- the machine ------------------------------------------------------------------------------------------------- */
 
-void bench_says(const char *name, const char *text) {
-  if (bench_run.said_count == BENCH_SAID) bench_fail("too much is said about the device");
-  snprintf(bench_run.said[bench_run.said_count].name, sizeof bench_run.said->name, "%s", name);
-  snprintf(bench_run.said[bench_run.said_count++].text, sizeof bench_run.said->text, "%s", text);
+void bench_fact(const char *name, const char *text) {
+  if (bench_run.fact_count == BENCH_FACTS) bench_fail("too many facts about the device");
+  snprintf(bench_run.facts[bench_run.fact_count].name, sizeof bench_run.facts->name, "%s", name);
+  snprintf(bench_run.facts[bench_run.fact_count++].text, sizeof bench_run.facts->text, "%s", text);
   printf("%s: %s\n", name, text);
 }
 

@@ -20,7 +20,7 @@ typedef struct bench_variant {
   bool (*run)(void *with, uint64_t times, bench_took *took);
   void *with;
   uint64_t most;    /* repetitions per call at most; 0: as many as make a call long enough */
-  double settle_ms; /* idle time after a turn: threads that go on spinning would disturb the next variant */
+  double idle_ms; /* idle time after a turn: threads that go on spinning would disturb the next variant */
   double x;         /* the variant's place on the curve, such as its number of tasks; 0: no curve is drawn */
   const char *missing; /* the reason why it can't be measured here, shown in the table; NULL: it can */
 } bench_variant;
@@ -68,7 +68,7 @@ void bench_measure(const bench_table *table);
  * beneath each later table, and the JSON has them once. */
 void bench_floor(const bench_table *table);
 /* Adds a fact about the device, such as "gpu" or "driver", to the JSON, and prints it. */
-void bench_says(const char *name, const char *text);
+void bench_fact(const char *name, const char *text);
 /* In place of all tables: writes the reason into the JSON. @return The program's exit code: 0 */
 int bench_missing(const char *why);
 /* Writes the JSON. @return The program's exit code: 0 if every result was right */

@@ -13,8 +13,8 @@ void bench_host_begin(host_loop *loop, gk_device *device, host_way way) {
     if (way != HOST_GRAPHS) bench_fail("this way is CUDA's alone");
     return;
   }
-  loop->told = bench_hand_pinned(device, &loop->told_at);
-  loop->tell = bench_hand_function("tell");
+  loop->posted = bench_hand_pinned(device, &loop->posted_at);
+  loop->post = bench_hand_function("post");
   bench_hand_find("cuGraphKernelNodeGetParams", 10000, &node_parameters);
 }
 
@@ -26,7 +26,7 @@ static void end_stretch(host_stretch *s) {
 void bench_host_end(host_loop *loop) {
   bench_host_wait(loop);
   for (int k = 0; k < loop->count; ++k) end_stretch(&loop->stretches[k]);
-  gk_free(loop->device, (void *)(uintptr_t)loop->told);
+  gk_free(loop->device, (void *)(uintptr_t)loop->posted);
 }
 
 /* ---- stretches --------------------------------------------------------------------------------------------------- */
@@ -141,25 +141,25 @@ void bench_host_run(host_loop *loop, int stretch) {
 }
 
 void bench_host_wait(host_loop *loop) {
-  for (int k = 0; k < loop->count && !loop->told; ++k) wait_for(&loop->stretches[k]);
-  if (loop->told) bench_hand_wait();
+  for (int k = 0; k < loop->count && !loop->posted; ++k) wait_for(&loop->stretches[k]);
+  if (loop->posted) bench_hand_wait();
 }
 
 static int watch(host_loop *loop, const void *flag) {
-  *loop->told = INT_MIN;
-  bench_hand_run(loop->tell, 1, 1, (void *[]){&flag, &loop->told_at});
-  while (*loop->told == INT_MIN) {}
-  return *loop->told;
+  *loop->posted = INT_MIN;
+  bench_hand_run(loop->post, 1, 1, (void *[]){&flag, &loop->posted_at});
+  while (*loop->posted == INT_MIN) {}
+  return *loop->posted;
 }
 
 int bench_host_read(host_loop *loop, const void *flag) {
   if (loop->way == HOST_POLLED) return watch(loop, flag);
-  if (!loop->told) {
+  if (!loop->posted) {
     bench_host_wait(loop);
     return *(const int *)flag;
   }
-  HAND(bench_hand_driver->cuMemcpyDtoHAsync((void *)(uintptr_t)loop->told, (CUdeviceptr)(uintptr_t)flag, sizeof(int),
+  HAND(bench_hand_driver->cuMemcpyDtoHAsync((void *)(uintptr_t)loop->posted, (CUdeviceptr)(uintptr_t)flag, sizeof(int),
                                             bench_hand_stream));
   bench_hand_wait();
-  return *loop->told;
+  return *loop->posted;
 }

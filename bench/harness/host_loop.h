@@ -33,9 +33,9 @@ typedef struct host_loop {
   int count;
   const gk_slot_desc *slots; /* of all stretches */
   size_t slot_count;
-  volatile int *told; /* page-locked; CUDA only */
-  int *told_at;       /* the same on the device */
-  CUfunction tell;    /* writes a flag's value there */
+  volatile int *posted; /* page-locked; CUDA only */
+  int *posted_at;       /* the same on the device */
+  CUfunction post;    /* writes a flag's value there */
 } host_loop;
 
 /* device: from bench_hand_open, or of another backend. */

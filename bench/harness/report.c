@@ -177,11 +177,11 @@ static double stolen_percent(void) {
 }
 
 static void put_device(FILE *out) {
-  if (!bench_run.said_count) return;
+  if (!bench_run.fact_count) return;
   fputs(" \"device\": {", out);
-  for (int k = 0; k < bench_run.said_count; ++k) {
+  for (int k = 0; k < bench_run.fact_count; ++k) {
     fputs(k ? ", " : "", out);
-    put_text(out, bench_run.said[k].name, bench_run.said[k].text);
+    put_text(out, bench_run.facts[k].name, bench_run.facts[k].text);
   }
   fputs("},\n", out);
 }

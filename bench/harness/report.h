@@ -4,7 +4,7 @@
 #include "bench/harness/harness.h"
 #include <stdio.h>
 
-enum { BENCH_TURNS = 101 /* at most; odd: the median is one of them */, BENCH_SAID = 16, BENCH_TEXT = 200 };
+enum { BENCH_TURNS = 101 /* at most; odd: the median is one of them */, BENCH_FACTS = 16, BENCH_TEXT = 200 };
 
 typedef struct bench_figures { double median, p5, p25, p75, p95; } bench_figures;
 
@@ -33,8 +33,8 @@ extern struct bench_run {
   struct { const char *name; bench_figures took; } floor[BENCH_FLOOR];
   int floors;
   const char *floor_unit;
-  struct { char name[40], text[BENCH_TEXT]; } said[BENCH_SAID]; /* about the device */
-  int said_count;
+  struct { char name[40], text[BENCH_TEXT]; } facts[BENCH_FACTS]; /* about the device */
+  int fact_count;
   char clocks[BENCH_TEXT]; /* of the cores, before anything is measured */
   double ticks, stolen;    /* until then, see bench_machine_ticks */
 } bench_run;

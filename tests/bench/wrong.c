@@ -33,7 +33,7 @@ static bool never(void *with, uint64_t times, bench_took *took) {
 int main(int argc, char **argv) {
   double two = 2, three = 3, six = 6, less = -2;
   bench_begin(argc, argv, "wrong");
-  bench_says("gpu", "one that \"isn't\" there");
+  bench_fact("gpu", "one that \"isn't\" there");
   bench_floor(&(bench_table){"floor", "what anything takes", "what is the least?", "us",
     .variants = {{"two of them", steady, &two, 1}, {"three", steady, &three, 1}}});
   bench_measure(&(bench_table){"T1", "known figures", "is \"arithmetic\" right?", "units",
