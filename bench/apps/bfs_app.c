@@ -3,7 +3,6 @@
 #include "bench/harness/must.h"
 #include "gk_kernel.h"
 #include <stddef.h>
-#include <stdlib.h>
 
 GK_SOURCE(bench_bfs)
 #define PIECE 64  /* edges */

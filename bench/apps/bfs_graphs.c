@@ -15,12 +15,6 @@ static uint64_t draw(void) { /* splitmix64 */
   return z ^ z >> 31;
 }
 
-static void *room_for(size_t bytes) {
-  void *room = malloc(bytes ? bytes : 1);
-  if (!room) bench_fail("out of memory");
-  return room;
-}
-
 /* ---- rows -------------------------------------------------------------------------------------------------------- */
 
 static void add_up(int *first, int n) {
@@ -34,7 +28,7 @@ static int *rows_of(const edge *edges, size_t count, int n, int *first) {
     ++first[edges[k].to + 1];
   }
   add_up(first, n);
-  int *to = room_for((size_t)first[n] * sizeof *to), *at = room_for((size_t)n * sizeof *at);
+  int *to = bench_alloc((size_t)first[n], sizeof *to), *at = bench_alloc((size_t)n, sizeof *at);
   memcpy(at, first, (size_t)n * sizeof *at);
   for (size_t k = 0; k < count; ++k) {
     to[at[edges[k].from]++] = edges[k].to;
@@ -46,7 +40,7 @@ static int *rows_of(const edge *edges, size_t count, int n, int *first) {
 
 /* Rows are symmetric, so appending v, in order, to the rows of its neighbours sorts all rows. */
 static int *sorted(const int *first, const int *to, int n) {
-  int *by_name = room_for((size_t)first[n] * sizeof *to), *at = room_for((size_t)n * sizeof *at);
+  int *by_name = bench_alloc((size_t)first[n], sizeof *to), *at = bench_alloc((size_t)n, sizeof *at);
   memcpy(at, first, (size_t)n * sizeof *at);
   for (int v = 0; v < n; ++v)
     for (int e = first[v]; e < first[v + 1]; ++e) by_name[at[to[e]]++] = v;
@@ -55,8 +49,7 @@ static int *sorted(const int *first, const int *to, int n) {
 }
 
 static void build(bfs_graph *g, const edge *edges, size_t count, int n) {
-  int *first = calloc((size_t)n + 1, sizeof *first);
-  if (!first) bench_fail("out of memory");
+  int *first = bench_alloc((size_t)n + 1, sizeof *first);
   int *raw = rows_of(edges, count, n, first), *to = sorted(first, raw, n), kept = 0;
   free(raw);
   g->vertices = n;
@@ -101,7 +94,7 @@ static bool is_new(const bfs_graph *g, int k) {
 /* Sources that reach a good part of the graph. */
 static void choose_sources(bfs_graph *g) {
   const size_t n = (size_t)g->vertices;
-  int *queue = room_for(n * sizeof *queue);
+  int *queue = bench_alloc(n, sizeof *queue);
   for (int k = 0; k < BFS_SOURCES; ++k) {
     g->distances[k] = bench_shared(n * sizeof *g->distances[k]);
     int reached = 0;
@@ -132,8 +125,8 @@ static edge throw_edge(int scale) {
 void bench_bfs_make_rmat(bfs_graph *g, int scale) {
   const int n = 1 << scale;
   const size_t count = 16 * (size_t)n;
-  edge *edges = room_for(count * sizeof *edges);
-  int *names = room_for((size_t)n * sizeof *names);
+  edge *edges = bench_alloc(count, sizeof *edges);
+  int *names = bench_alloc((size_t)n, sizeof *names);
   state = 1;
   for (int v = 0; v < n; ++v) {
     const int at = (int)(draw() % (uint64_t)(v + 1));
@@ -152,7 +145,7 @@ void bench_bfs_make_rmat(bfs_graph *g, int scale) {
 
 void bench_bfs_make_mesh(bfs_graph *g, int x, int y, int z) {
   const int n = x * y * z, steps[] = {1, x, x * y};
-  edge *edges = room_for(3 * (size_t)n * sizeof *edges);
+  edge *edges = bench_alloc(3 * (size_t)n, sizeof *edges);
   size_t count = 0;
   state = 1;
   for (int v = 0; v < n; ++v) {

@@ -1,7 +1,6 @@
 #include "bench/apps/bfs_hand.h"
 #include "bench/harness/apart.h"
 #include <omp.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { PIECE = BFS_PIECE, HELD = 1024, CHUNK = 256 /* pieces or words at a time */ };
@@ -19,21 +18,19 @@ struct bfs_hand {
   sums turns[3]; /* of this level, the previous one and the next one, whose sums are 0 */
 };
 
-bool bench_bfs_copy(const bfs_graph *g, bfs_graph *to) {
+void bench_bfs_copy(const bfs_graph *g, bfs_graph *to) {
   const size_t rows = ((size_t)g->vertices + 1) * sizeof *g->first, edges = (size_t)g->edges * sizeof *g->to;
   *to = *g;
   to->first = bench_large(rows);
   to->to = bench_large(edges);
-  if (!to->first || !to->to) return false;
   memcpy(to->first, g->first, rows);
   memcpy(to->to, g->to, edges);
-  return true;
 }
 
 bfs_hand *bench_bfs_hand_begin(const bfs_graph *g) {
   const size_t n = (size_t)g->vertices, words = (n + 31) / 32;
-  bfs_hand *h = calloc(1, sizeof *h);
-  if (!h || !bench_bfs_copy(g, &h->copy)) return NULL;
+  bfs_hand *h = bench_alloc(1, sizeof *h);
+  bench_bfs_copy(g, &h->copy);
   h->g = &h->copy;
   h->words = (int)words;
   h->dist = bench_large(n * sizeof *h->dist);
@@ -41,7 +38,7 @@ bfs_hand *bench_bfs_hand_begin(const bfs_graph *g) {
   h->front = bench_large(words * sizeof *h->front);
   h->pieces = bench_large((n + (size_t)g->edges / PIECE) * sizeof *h->pieces);
   h->more = bench_large((n + (size_t)g->edges / PIECE) * sizeof *h->more);
-  return h->dist && h->queue && h->front && h->pieces && h->more ? h : NULL;
+  return h;
 }
 
 /* ---- shares ------------------------------------------------------------------------------------------------------ */

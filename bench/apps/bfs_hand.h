@@ -6,11 +6,11 @@
 /* The limits of the decisions, the same here and in bfs_app.c. */
 enum { BFS_PIECE = 64, BFS_ALPHA = 14, BFS_BETA = 24, BFS_GAMMA = 2048, BFS_FEW = 100 /* vertices of a level */ };
 
-/* Copies the graph into memory like gk's. @return false: out of memory */
-bool bench_bfs_copy(const bfs_graph *g, bfs_graph *to);
+/* Copies the graph into memory like gk's. */
+void bench_bfs_copy(const bfs_graph *g, bfs_graph *to);
 
 typedef struct bfs_hand bfs_hand;
-/* Makes a copy of the graph. @return NULL: out of memory */
+/* Makes a copy of the graph. */
 bfs_hand *bench_bfs_hand_begin(const bfs_graph *g);
 /* The stages of bfs_app.c, with a parallel region for each and dynamic chunks. Here and below one thread does the
  * levels of fewer than BFS_FEW vertices, with a queue.

@@ -1,6 +1,6 @@
 #include "bench/apps/particles_app.h"
 #include "bench/apps/particles.kernel.h"
-#include "bench/harness/harness.h"
+#include "bench/harness/apart.h"
 #include "bench/harness/must.h"
 #include <stdlib.h>
 
@@ -88,7 +88,7 @@ setting bench_particles_setting(int along, bool by_rank) {
                    .n = along * along * along, .cells = (int)(side / reach), .by_rank = by_rank};
 }
 
-void bench_particles_place(const setting *s, vec *x, vec *v) {
+static void place(const setting *s, vec *x, vec *v) {
   const double pi = 3.14159265358979323846, wave = 8.0, speed = 1.5, shaken = 0.2;
   const int along = (int)s->side;
   uint32_t random = 1;
@@ -120,7 +120,7 @@ void bench_particles_bind(gk_graph *graph, const setting *s) {
   bench_must(gk_bind_int(graph, BLOCKS, blocks_of(s)));
 }
 
-void bench_particles_start(particles *p, gk_device *device, const setting *s) {
+static void start(particles *p, gk_device *device, const setting *s) {
   *p = (particles){.device = device, .s = *s};
   const int n = s->n, cells = cells_of(s);
   const struct { gk_slot slot; int count; } buffers[] = {
@@ -192,12 +192,6 @@ particles_moment bench_particles_look(const particles *p) {
 
 typedef struct grid { int *head, *next; } grid; /* a chain of spheres per cell */
 
-static void *taken(size_t count, size_t bytes) {
-  void *memory = calloc(count, bytes);
-  if (!memory) bench_fail("out of memory");
-  return memory;
-}
-
 static int cell_at(vec a, const setting *s, int dx, int dy, int dz) {
   const int m = s->cells;
   const int cx = (bench_cell_along(a.x, *s) + dx + m) % m, cy = (bench_cell_along(a.y, *s) + dy + m) % m;
@@ -229,11 +223,11 @@ static void kick(const setting *s, vec *v, const vec *force) {
                  v[i].z + 0.5 * s->step * force[i].z};
 }
 
-double bench_particles_error(const setting *s, const particles_moment *before, const particles_moment *after,
-                             int steps) {
+/* Simulates the steps without lists. @return The largest distance of a sphere from its place in `after` */
+static double error_of(const setting *s, const particles_moment *before, const particles_moment *after, int steps) {
   const size_t n = (size_t)s->n, cells = (size_t)s->cells;
-  vec *x = taken(n, sizeof *x), *v = taken(n, sizeof *v), *force = taken(n, sizeof *force);
-  const grid g = {taken(cells * cells * cells, sizeof(int)), taken(n, sizeof(int))};
+  vec *x = bench_alloc(n, sizeof *x), *v = bench_alloc(n, sizeof *v), *force = bench_alloc(n, sizeof *force);
+  const grid g = {bench_alloc(cells * cells * cells, sizeof(int)), bench_alloc(n, sizeof(int))};
   memcpy(x, before->x, n * sizeof *x);
   memcpy(v, before->v, n * sizeof *v);
   memcpy(force, before->force, n * sizeof *force);
@@ -249,6 +243,38 @@ double bench_particles_error(const setting *s, const particles_moment *before, c
   for (size_t i = 0; i < n; ++i) error = fmax(error, sqrt(bench_square(bench_vec_apart(x[i], after->x[i], s->side))));
   free(x), free(v), free(force), free(g.head), free(g.next);
   return error;
+}
+
+void bench_particles_moment(particles_moment *m, const setting *s) {
+  const size_t n = (size_t)s->n;
+  m->x = bench_shared(n * sizeof *m->x);
+  m->v = bench_shared(n * sizeof *m->v);
+  m->force = bench_shared(n * sizeof *m->force);
+}
+
+static void save(const particles *p, particles_moment *to) {
+  const size_t bytes = (size_t)p->s.n * sizeof(vec);
+  const particles_moment got = bench_particles_look(p);
+  bench_must(gk_download(p->device, to->x, got.x, bytes));
+  bench_must(gk_download(p->device, to->v, got.v, bytes));
+  bench_must(gk_download(p->device, to->force, got.force, bytes));
+  *to = (particles_moment){to->x, to->v, to->force, got.room, got.searches, got.yields, got.energy, got.momentum};
+}
+
+void bench_particles_prepare(particles *p, gk_device *device, const setting *s, int lead, int steps,
+                             particles_moment *before, particles_moment *after) {
+  start(p, device, s);
+  place(s, before->x, before->v);
+  before->room = 1;
+  bench_particles_restore(p, before);
+  bench_particles_run(p, lead);
+  save(p, before);
+  bench_particles_restore(p, before);
+  bench_particles_run(p, steps);
+  save(p, after);
+  if (after->yields == 0) bench_fail("no list was too short, so nothing would be measured of yields");
+  if (!(error_of(s, before, after, steps) < 1e-11))
+    bench_fail("the spheres aren't where they are on the host and without lists of neighbours");
 }
 
 bool bench_particles_kept(const setting *s, const particles_moment *before, const particles_moment *after) {

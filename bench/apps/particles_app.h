@@ -66,16 +66,20 @@ extern const gk_list bench_particles_stretches[PARTICLES_STRETCHES];
 
 /* `along` spheres along a side, on a randomly disturbed lattice, in waves that run into each other. */
 setting bench_particles_setting(int along, bool by_rank);
-void bench_particles_place(const setting *s, vec *x, vec *v);
 
-/* An error ends the program. The caller closes the device. */
-void bench_particles_start(particles *p, gk_device *device, const setting *s);
 void bench_particles_end(particles *p);
 /* Binds all numbers but ROOM and STEPS. */
 void bench_particles_bind(gk_graph *graph, const setting *s);
 void bench_particles_restore(particles *p, const particles_moment *from);
 /* Launches once, and once more for each yield. */
 void bench_particles_run(particles *p, int steps);
+/* Memory for a moment, shared with processes that start later. */
+void bench_particles_moment(particles_moment *m, const setting *s);
+/* Makes the graph and simulates two moments: `before`, after `lead` steps, at which all variants start, and `after`,
+ * the expected end, `steps` later. Ends the program if no list was too short, or if the spheres aren't where they are
+ * without lists. The caller closes the device. */
+void bench_particles_prepare(particles *p, gk_device *device, const setting *s, int lead, int steps,
+                             particles_moment *before, particles_moment *after);
 /* Makes room after a yield for lists of up to `wanted` neighbours. */
 void bench_particles_grow(particles *p, int wanted);
 /* The results of a run; x, v and force are on the device. */
@@ -83,9 +87,6 @@ particles_moment bench_particles_look(const particles *p);
 
 /* That room: an eighth more than `wanted`. */
 int bench_particles_room(int wanted);
-/* Simulates the steps without lists. @return The largest distance of a sphere from its place in `after` */
-double bench_particles_error(const setting *s, const particles_moment *before, const particles_moment *after,
-                             int steps);
 /* Whether energy and momentum are kept, as exactly as steps of this length allow. */
 bool bench_particles_kept(const setting *s, const particles_moment *before, const particles_moment *after);
 #endif

@@ -13,7 +13,6 @@ struct spheres {
   setting s;
   spheres_style style;
   int threads, cells, room, stale, wanted, searches, yields;
-  bool no_memory;
   vec *x, *v, *force, *listed;
   int *cell, *cell_count, *cell_first, *member, *count, *neighbour;
   int (*totals)[APART]; /* by thread, like the next one */
@@ -105,7 +104,6 @@ static void set_room(spheres *h, int room) {
   h->room = room;
   free(h->neighbour);
   h->neighbour = bench_large((size_t)h->s.n * (size_t)room * sizeof *h->neighbour);
-  h->no_memory = !h->neighbour;
 }
 
 static void search(spheres *h, int me) {
@@ -133,7 +131,6 @@ static void search(spheres *h, int me) {
       ++h->yields;
     }
     barrier(h);
-    if (h->no_memory) return;
     each(h, me, n, find_neighbours_all); /* each thread needs only the lists that it made */
   }
   if (me == 0) {
@@ -148,14 +145,13 @@ static void run(spheres *h, int me, int steps) {
     each(h, me, n, advance_all);
     barrier(h);
     if (h->stale) search(h, me);
-    if (h->no_memory) return;
     each(h, me, n, push_all);
     barrier(h);
   }
   each(h, me, n, measure_all);
 }
 
-bool bench_spheres_run(spheres *h, int steps) {
+void bench_spheres_run(spheres *h, int steps) {
   h->stale = 1;
   h->searches = h->yields = 0;
   if (h->style == SPHERES_LOOPS) {
@@ -168,51 +164,31 @@ bool bench_spheres_run(spheres *h, int steps) {
     h->kept[k] = 0.0;
     for (int part = 0; part < h->threads; ++part) h->kept[k] += h->sums[part][k];
   }
-  return !h->no_memory;
 }
 
 /* ---- begin and end ----------------------------------------------------------------------------------------------- */
 
-void bench_spheres_end(spheres *h) {
-  if (!h) return;
-  void *const memory[] = {h->x, h->v, h->force, h->listed, h->cell, h->cell_count, h->cell_first, h->member, h->count,
-                          h->neighbour, h->totals, h->sums};
-  for (size_t k = 0; k < sizeof memory / sizeof *memory; ++k) free(memory[k]);
-  free(h);
-}
-
-static void *zeros(spheres *h, size_t count, size_t bytes) {
-  void *memory = bench_large(count * bytes);
-  if (memory) memset(memory, 0, count * bytes);
-  else h->no_memory = true;
-  return memory;
-}
-
 spheres *bench_spheres_start(const setting *s, int threads, spheres_style style) {
-  spheres *h = calloc(1, sizeof *h);
-  if (!h) return NULL;
+  spheres *h = bench_alloc(1, sizeof *h);
   const size_t n = (size_t)s->n, cells = (size_t)s->cells * (size_t)s->cells * (size_t)s->cells;
   *h = (spheres){.s = *s, .style = style, .threads = threads, .cells = (int)cells};
   vec **vectors[] = {&h->x, &h->v, &h->force, &h->listed};
-  for (size_t k = 0; k < sizeof vectors / sizeof *vectors; ++k) *vectors[k] = zeros(h, n, sizeof(vec));
+  for (size_t k = 0; k < sizeof vectors / sizeof *vectors; ++k) *vectors[k] = bench_large_zeros(n * sizeof(vec));
   int **numbers[] = {&h->cell, &h->member, &h->count};
-  for (size_t k = 0; k < sizeof numbers / sizeof *numbers; ++k) *numbers[k] = zeros(h, n, sizeof(int));
-  h->cell_count = zeros(h, cells, sizeof(int));
-  h->cell_first = zeros(h, cells + 1, sizeof(int));
-  h->totals = zeros(h, (size_t)threads, sizeof *h->totals);
-  h->sums = zeros(h, (size_t)threads, sizeof *h->sums);
-  if (!h->no_memory) return h;
-  bench_spheres_end(h);
-  return NULL;
+  for (size_t k = 0; k < sizeof numbers / sizeof *numbers; ++k) *numbers[k] = bench_large_zeros(n * sizeof(int));
+  h->cell_count = bench_large_zeros(cells * sizeof(int));
+  h->cell_first = bench_large_zeros(cells + 1 * sizeof(int));
+  h->totals = bench_large_zeros((size_t)threads * sizeof *h->totals);
+  h->sums = bench_large_zeros((size_t)threads * sizeof *h->sums);
+  return h;
 }
 
-bool bench_spheres_restore(spheres *h, const particles_moment *from) {
+void bench_spheres_restore(spheres *h, const particles_moment *from) {
   const size_t bytes = (size_t)h->s.n * sizeof(vec);
   memcpy(h->x, from->x, bytes);
   memcpy(h->v, from->v, bytes);
   memcpy(h->force, from->force, bytes);
   set_room(h, from->room);
-  return !h->no_memory;
 }
 
 particles_moment bench_spheres_look(const spheres *h) {

@@ -11,13 +11,9 @@ typedef enum spheres_style {
 
 typedef struct spheres spheres;
 
-/* @return NULL: out of memory */
 spheres *bench_spheres_start(const setting *s, int threads, spheres_style style);
-void bench_spheres_end(spheres *h);
-
-/* @return false: out of memory; the same below */
-bool bench_spheres_restore(spheres *h, const particles_moment *from);
-bool bench_spheres_run(spheres *h, int steps);
+void bench_spheres_restore(spheres *h, const particles_moment *from);
+void bench_spheres_run(spheres *h, int steps);
 /* x, v and force belong to the spheres. */
 particles_moment bench_spheres_look(const spheres *h);
 #endif

@@ -22,7 +22,6 @@ struct hand {
   world w;
   int n, hinges, cells, threads, room;
   hand_style style;
-  bool no_memory;
   v3 *x, *x_old, *guess, *v, *trial, *turn, *r, *rows, *u, *z, *p, *q;
   double *load;
   bond *bonds, *hinge_bonds, *contact_bonds;
@@ -202,19 +201,14 @@ static void scan(self *s, int *first, const int *count, int n) {
 
 /* ---- the step ---------------------------------------------------------------------------------------------------- */
 
-static void *room_for(size_t count, size_t bytes) {
-  void *memory = bench_large(count * bytes);
-  if (memory) memset(memory, 0, count * bytes);
-  return memory;
-}
+#define ALLOC(member, count) h->member = bench_large_zeros((size_t)(count) * sizeof *h->member)
 
 static void set_room(hand *h, int room) {
   h->room = room;
   free(h->contacts);
   free(h->contact_bonds);
-  h->contacts = room_for((size_t)h->room, sizeof *h->contacts);
-  h->contact_bonds = room_for((size_t)h->room, sizeof *h->contact_bonds);
-  h->no_memory = !h->contacts || !h->contact_bonds;
+  ALLOC(contacts, room);
+  ALLOC(contact_bonds, room);
 }
 
 static void make_room(hand *h) {
@@ -243,7 +237,7 @@ static void find_all_contacts(self *s) {
   if (s->me == 0) make_room(h);
   barrier(s);
   s->room = h->room;
-  if (!h->no_memory) each(s, h->n, find_contacts_all);
+  each(s, h->n, find_contacts_all);
 }
 
 static void judge_solving(self *s, int rz, int first) {
@@ -331,7 +325,6 @@ static void step_of(hand *h, int me) {
   int passes = 0;
   do {
     find_all_contacts(&s);
-    if (h->no_memory) return;
     each(&s, h->n, stretching_all);
     each(&s, h->hinges, turning_all);
     each(&s, h->n, pushing_all);
@@ -344,49 +337,33 @@ static void step_of(hand *h, int me) {
   end_step(&s);
 }
 
-bool bench_softbody_step(hand *h) {
+void bench_softbody_step(hand *h) {
   if (h->style == HAND_LOOPS) {
     step_of(h, 0);
   } else {
 #pragma omp parallel num_threads(h->threads)
     step_of(h, omp_get_thread_num());
   }
-  return !h->no_memory;
 }
 
 /* ---- begin and end ----------------------------------------------------------------------------------------------- */
 
-void bench_softbody_end(hand *h) {
-  if (!h) return;
-  void *const memory[] = {h->x, h->x_old, h->guess, h->v, h->trial, h->turn, h->r, h->rows, h->u, h->z, h->p, h->q,
-                          h->load, h->bonds, h->hinge_bonds, h->contact_bonds, h->stretch, h->bend, h->push, h->inverse,
-                          h->cell_count, h->cell_first, h->member, h->contact_count, h->contact_first, h->contacts,
-                          h->sums, h->totals};
-  for (size_t k = 0; k < sizeof memory / sizeof *memory; ++k) free(memory[k]);
-  free(h);
-}
-
-#define TAKE(member, count) \
-  h->no_memory = !(h->member = room_for((size_t)(count), sizeof *h->member)) || h->no_memory
 hand *bench_softbody_start(const mesh *body, const world *constants, int threads, hand_style style) {
-  hand *h = calloc(1, sizeof *h);
-  if (!h) return NULL;
+  hand *h = bench_alloc(1, sizeof *h);
   int n = body->vertex_count, hinges = body->hinge_count;
   *h = (hand){.m = body, .w = *constants, .n = n, .hinges = hinges, .cells = FIRST_CELLS, .threads = threads,
               .style = style};
   while (h->cells < n) h->cells *= 2;
-  TAKE(x, n), TAKE(x_old, n), TAKE(guess, n), TAKE(v, n), TAKE(trial, n), TAKE(load, n);
-  TAKE(bonds, body->spring_count), TAKE(stretch, n), TAKE(hinge_bonds, hinges), TAKE(turn, hinges), TAKE(bend, n);
-  TAKE(cell_count, h->cells), TAKE(cell_first, h->cells + 1), TAKE(member, n);
-  TAKE(contact_count, n), TAKE(contact_first, n + 1), TAKE(push, n);
-  TAKE(r, n), TAKE(rows, n), TAKE(inverse, n), TAKE(u, n), TAKE(z, n), TAKE(p, n), TAKE(q, n);
-  TAKE(sums, threads), TAKE(totals, threads);
-  if (!h->no_memory) return h;
-  bench_softbody_end(h);
-  return NULL;
+  ALLOC(x, n), ALLOC(x_old, n), ALLOC(guess, n), ALLOC(v, n), ALLOC(trial, n), ALLOC(load, n);
+  ALLOC(bonds, body->spring_count), ALLOC(stretch, n), ALLOC(hinge_bonds, hinges), ALLOC(turn, hinges), ALLOC(bend, n);
+  ALLOC(cell_count, h->cells), ALLOC(cell_first, h->cells + 1), ALLOC(member, n);
+  ALLOC(contact_count, n), ALLOC(contact_first, n + 1), ALLOC(push, n);
+  ALLOC(r, n), ALLOC(rows, n), ALLOC(inverse, n), ALLOC(u, n), ALLOC(z, n), ALLOC(p, n), ALLOC(q, n);
+  ALLOC(sums, threads), ALLOC(totals, threads);
+  return h;
 }
 
-bool bench_softbody_restore(hand *h, const v3 *x, const v3 *v, const double *load, const hand_state *state, int room,
+void bench_softbody_restore(hand *h, const v3 *x, const v3 *v, const double *load, const hand_state *state, int room,
                             double highest) {
   size_t n = (size_t)h->n;
   memcpy(h->x, x, n * sizeof *x);
@@ -396,7 +373,6 @@ bool bench_softbody_restore(hand *h, const v3 *x, const v3 *v, const double *loa
   h->state = *state;
   h->highest = highest;
   set_room(h, room);
-  return !h->no_memory;
 }
 
 hand_state bench_softbody_look(const hand *h) {

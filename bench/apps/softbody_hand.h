@@ -22,14 +22,11 @@ typedef struct hand_state {
   double energy, kinetic, taken;
 } hand_state;
 
-/* @return NULL: out of memory */
 hand *bench_softbody_start(const mesh *body, const world *constants, int threads, hand_style style);
-void bench_softbody_end(hand *h);
 
-/* Continues from this state, with room for `room` contacts. @return false: out of memory */
-bool bench_softbody_restore(hand *h, const v3 *x, const v3 *v, const double *load, const hand_state *state, int room,
+/* Continues from this state, with room for `room` contacts. */
+void bench_softbody_restore(hand *h, const v3 *x, const v3 *v, const double *load, const hand_state *state, int room,
                             double highest);
-/* @return false: out of memory */
-bool bench_softbody_step(hand *h);
+void bench_softbody_step(hand *h);
 hand_state bench_softbody_look(const hand *h);
 #endif

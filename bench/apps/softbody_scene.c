@@ -1,15 +1,8 @@
 #include "bench/apps/softbody_scene.h"
 #include "bench/harness/apart.h"
 #include "bench/harness/must.h"
-#include <stdlib.h>
 
 #define MESH "docs/examples/softbody/spot.obj"
-
-static void *room_for(size_t bytes) {
-  void *room = malloc(bytes);
-  if (!room) bench_fail("out of memory");
-  return room;
-}
 
 /* ---- meshes ------------------------------------------------------------------------------------------------------ */
 
@@ -38,8 +31,8 @@ static void cut_triangle(const obj *file, const int *t, int parts, obj *fine) {
 static void cut_triangles(obj *file, int parts) {
   const size_t triangles = (size_t)file->triangle_count, by = (size_t)parts;
   obj fine = {0};
-  fine.vertices = room_for(triangles * (by + 1) * (by + 2) / 2 * sizeof *fine.vertices);
-  fine.triangles = room_for(triangles * by * by * sizeof *fine.triangles);
+  fine.vertices = bench_alloc(triangles * (by + 1) * (by + 2) / 2, sizeof *fine.vertices);
+  fine.triangles = bench_alloc(triangles * by * by, sizeof *fine.triangles);
   for (size_t k = 0; k < triangles; ++k) cut_triangle(file, file->triangles[k], parts, &fine);
   obj_free(file);
   *file = fine;
@@ -88,8 +81,8 @@ static void add_ball(obj *to, v3 centre) {
 }
 
 void bench_scene_balls(mesh *body) {
-  obj file = {.vertices = room_for(2 * BALL * sizeof *file.vertices),
-              .triangles = room_for(2 * 2 * AROUND * (RINGS - 1) * sizeof *file.triangles)};
+  obj file = {.vertices = bench_alloc(2 * BALL, sizeof *file.vertices),
+              .triangles = bench_alloc(2 * 2 * AROUND * (RINGS - 1), sizeof *file.triangles)};
   add_ball(&file, v3_of(0.0, 0.0, 0.0));
   add_ball(&file, v3_of(0.15, 2.4, 0.0));
   build(&file, body);

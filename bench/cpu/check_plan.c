@@ -2,11 +2,11 @@
  * 1,000 to 100,000 tasks. The time is the thread's processor time. The allocator hook counts the memory at its peak,
  * without the caller's list. */
 #include "bench/harness/cpu_floor.h"
-#include "bench/harness/harness.h"
+#include "bench/harness/held.h"
+#include "bench/harness/must.h"
 #include "check/check.h"
 #include "gk_kernel.h"
 #include "plan/plan.h"
-#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -18,28 +18,6 @@ enum { X = 1, Y, A, N, FLAG };
 static const gk_slot_desc slots[] = {
   GK_BUFFER(X, float), GK_BUFFER(Y, float), GK_SCALAR(A, float), GK_SCALAR(N, int), GK_BUFFER(FLAG, int),
 };
-
-static size_t live, peak;
-static void *count_alloc(void *user, size_t bytes) {
-  (void)user;
-  void *at = malloc(bytes);
-  live += malloc_usable_size(at);
-  if (live > peak) peak = live;
-  return at;
-}
-static void *count_resize(void *user, void *at, size_t bytes) {
-  (void)user;
-  live -= malloc_usable_size(at);
-  at = realloc(at, bytes);
-  live += malloc_usable_size(at);
-  if (live > peak) peak = live;
-  return at;
-}
-static void count_free(void *user, void *at) {
-  (void)user;
-  live -= malloc_usable_size(at);
-  free(at);
-}
 
 /* The same ten lines again and again: a loop with an IF, a checkpoint, and tasks. */
 static void fill(gk_task *tasks, size_t count, bool straight) {
@@ -70,18 +48,18 @@ static bool time_per_task(void *with, uint64_t times, bench_took *took) {
   bool right = true;
   for (uint64_t k = 0; k < times; ++k) right = prepare(list) == GK_OK && right;
   took->all += (bench_thread_now() - begin) / (double)list->task_count;
-  return right && live == 0;
+  return right && bench_held == 0;
 }
 
 static bool bytes_per_task(void *with, uint64_t times, bench_took *took) {
   const gk_list *list = with;
   bool right = true;
   for (uint64_t k = 0; k < times; ++k) {
-    peak = live;
+    bench_most_held = bench_held;
     right = prepare(list) == GK_OK && right;
-    took->all += (double)peak / (double)list->task_count;
+    took->all += (double)bench_most_held / (double)list->task_count;
   }
-  return right && live == 0;
+  return right && bench_held == 0;
 }
 
 static void measure(const char *name, gk_list *lists) {
@@ -94,26 +72,25 @@ static void measure(const char *name, gk_list *lists) {
     .ratios = {{"a task of 100,000, in ns", "100,000 tasks", {NULL}, 1000},
                {"a task of 100,000 against one of 10,000", "100,000 tasks", {"10,000 tasks"}, 2}}});
   bench_measure(&(bench_table){"F6", what[1], "how much memory does a list take before it runs, per task?", "bytes",
-    .variants = {{"1,000 tasks", bytes_per_task, &lists[0], 1, 0}, {"10,000 tasks", bytes_per_task, &lists[1], 1, 0},
-                 {"100,000 tasks", bytes_per_task, &lists[2], 1, 0}},
+    .variants = {{"1,000 tasks", bytes_per_task, &lists[0], 1}, {"10,000 tasks", bytes_per_task, &lists[1], 1},
+                 {"100,000 tasks", bytes_per_task, &lists[2], 1}},
     .ratios = {{"a task of 100,000, in bytes", "100,000 tasks", {NULL}, 256},
                {"a task of 100,000 against one of 10,000", "100,000 tasks", {"10,000 tasks"}, 2}}});
 }
 
 int main(int argc, char **argv) {
-  const gk_allocator allocator = {NULL, count_alloc, count_resize, count_free};
   static const size_t counts[] = {1000, 10000, 100000};
   bench_begin(argc, argv, "check_plan");
   bench_cpu_floor();
-  gk_task *tasks[2] = {calloc(100000, sizeof(gk_task)), calloc(100000, sizeof(gk_task))};
-  if (!tasks[0] || !tasks[1] || gk_set_allocator(&allocator) != GK_OK) bench_fail("out of memory");
+  gk_task *tasks = bench_alloc(100000, sizeof *tasks);
+  bench_must(gk_set_allocator(&bench_counting));
   for (int straight = 0; straight < 2; ++straight) {
     gk_list lists[GK_COUNT(counts)];
-    fill(tasks[straight], 100000, straight);
+    fill(tasks, 100000, straight);
     for (size_t k = 0; k < GK_COUNT(counts); ++k)
-      lists[k] = (gk_list){GK_ABI, "list", tasks[straight], counts[k], slots, GK_COUNT(slots)};
+      lists[k] = (gk_list){GK_ABI, "list", tasks, counts[k], slots, GK_COUNT(slots)};
     measure(straight ? "tasks only" : "with blocks", lists);
-    free(tasks[straight]);
   }
+  free(tasks);
   return bench_end();
 }

@@ -5,6 +5,7 @@
 #include "bench/apps/particles_hand.h"
 #include "bench/harness/apart.h"
 #include "bench/harness/cpu_floor.h"
+#include "bench/harness/must.h"
 #include "gk_info.h"
 #include <stdio.h>
 
@@ -51,51 +52,15 @@ static bool run_hand(void *with, uint64_t times, bench_took *took) {
   const scene *s = v->s;
   bool right = true;
   if (!v->h) v->h = bench_spheres_start(&s->s, s->threads, v->style);
-  if (!v->h) bench_fail("out of memory");
   for (uint64_t k = 0; k < times; ++k) {
-    if (!bench_spheres_restore(v->h, &s->before)) bench_fail("out of memory");
+    bench_spheres_restore(v->h, &s->before);
     const double begin = bench_now();
-    if (!bench_spheres_run(v->h, s->steps)) bench_fail("out of memory");
+    bench_spheres_run(v->h, s->steps);
     took->all += (bench_now() - begin) * 1e-6;
     const particles_moment got = bench_spheres_look(v->h);
     right = same(s, &got) && right;
   }
   return right;
-}
-
-static void begin_moment(particles_moment *m, size_t n) {
-  m->x = bench_shared(n * sizeof *m->x);
-  m->v = bench_shared(n * sizeof *m->v);
-  m->force = bench_shared(n * sizeof *m->force);
-}
-
-static void save(const particles *p, particles_moment *to) {
-  const size_t bytes = (size_t)p->s.n * sizeof(vec);
-  const particles_moment got = bench_particles_look(p);
-  memcpy(to->x, got.x, bytes);
-  memcpy(to->v, got.v, bytes);
-  memcpy(to->force, got.force, bytes);
-  *to = (particles_moment){to->x, to->v, to->force, got.room, got.searches, got.yields, got.energy, got.momentum};
-}
-
-/* Makes the moment at which all variants start, and the expected end. */
-static gk_device *begin_scene(scene *s, int lead) {
-  gk_device *device;
-  if (gk_device_open(&(gk_device_desc){.backend = "openmp"}, &device) != GK_OK) bench_fail(gk_error());
-  s->threads = gk_device_describe(device)->threads;
-  bench_particles_start(&s->by_gk, device, &s->s);
-  bench_particles_place(&s->s, s->before.x, s->before.v);
-  s->before.room = 1;
-  bench_particles_restore(&s->by_gk, &s->before);
-  bench_particles_run(&s->by_gk, lead);
-  save(&s->by_gk, &s->before);
-  bench_particles_restore(&s->by_gk, &s->before);
-  bench_particles_run(&s->by_gk, s->steps);
-  save(&s->by_gk, &s->after);
-  if (s->after.yields == 0) bench_fail("no list was too short, so nothing would be measured of yields");
-  if (!(bench_particles_error(&s->s, &s->before, &s->after, s->steps) < 1e-11))
-    bench_fail("the spheres aren't where they are without lists of neighbours");
-  return device;
 }
 
 enum { HANDS = 3 }; /* processes by hand; the last repeats another one, which shows the precision */
@@ -107,13 +72,16 @@ static void measure_spheres(int along, int lead, int steps, int tries) {
   scene *s = bench_shared(sizeof *s);
   s->s = bench_particles_setting(along, false);
   s->steps = steps;
-  begin_moment(&s->before, (size_t)s->s.n);
-  begin_moment(&s->after, (size_t)s->s.n);
+  bench_particles_moment(&s->before, &s->s);
+  bench_particles_moment(&s->after, &s->s);
   hand_variant with[HANDS] = {{.s = s, .style = SPHERES_LOOPS}, {.s = s, .style = SPHERES_REGION},
                               {.s = s, .style = SPHERES_REGION}};
   bench_apart by_hand[HANDS];
   for (int k = 0; k < HANDS; ++k) by_hand[k] = bench_start_apart(run_hand, &with[k]);
-  gk_device *device = begin_scene(s, lead);
+  gk_device *device;
+  bench_must(gk_device_open(&(gk_device_desc){.backend = "openmp"}, &device));
+  s->threads = gk_device_describe(device)->threads;
+  bench_particles_prepare(&s->by_gk, device, &s->s, lead, steps, &s->before, &s->after);
 
   snprintf(question, sizeof question,
            "%d steps of %d soft spheres (%d searches for neighbours, %d yields): the graph, and by hand", steps, s->s.n,

@@ -7,7 +7,6 @@
 #include "bench/harness/must.h"
 #include <omp.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Overwrites the solution of the call before. */
@@ -173,11 +172,7 @@ typedef struct hand_variant {
 static void begin_hand(hand_variant *v) {
   double **all[] = {&v->at.u, &v->at.r, &v->at.p, &v->at.q, &v->at.b};
   const size_t bytes = (size_t)v->c->items * sizeof(double);
-  for (size_t k = 0; k < GK_COUNT(all); ++k) {
-    *all[k] = bench_large(bytes);
-    if (!*all[k]) bench_fail("out of memory");
-    memset(*all[k], 0, bytes);
-  }
+  for (size_t k = 0; k < GK_COUNT(all); ++k) *all[k] = bench_large_zeros(bytes);
   memcpy(v->at.b, v->c->b, bytes);
 }
 

@@ -8,7 +8,6 @@
 #include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 GK_SOURCE(bench_tasks)
 GK_KERNEL(one_more, (inout(int, x))) { x[i] += 1; }
@@ -27,12 +26,7 @@ static bench_apart apart_two, apart_team, apart_for, apart_again, apart_sections
 
 /* For another process than gk's, allocated after its start: a large page that two processes share is split when one of
  * them writes to it. */
-static int *own_ints(void) {
-  int *memory = bench_large(ITEMS_MAX * sizeof *memory);
-  if (!memory) bench_fail("out of memory");
-  memset(memory, 0, ITEMS_MAX * sizeof *memory);
-  return memory;
-}
+static int *own_ints(void) { return bench_large_zeros(ITEMS_MAX * sizeof(int)); }
 
 static void begin_apart(void) {
   if (x) return;
@@ -52,14 +46,8 @@ static gk_graph *graph_of(const gk_task *tasks, size_t count, int n) {
   return graph;
 }
 
-static void *room_for(size_t count, size_t bytes) {
-  void *room = calloc(count, bytes);
-  if (!room) bench_fail("out of memory");
-  return room;
-}
-
 static gk_graph *chain(size_t count, int n) {
-  gk_task *tasks = room_for(count, sizeof *tasks);
+  gk_task *tasks = bench_alloc(count, sizeof *tasks);
   for (size_t k = 0; k < count; ++k) tasks[k] = (gk_task)GK_RUN(one_more, N, X);
   gk_graph *graph = graph_of(tasks, count, n);
   free(tasks);
@@ -68,7 +56,7 @@ static gk_graph *chain(size_t count, int n) {
 
 /* `count` tasks in two sections. */
 static gk_graph *sections(size_t count, int n) {
-  gk_task *tasks = room_for(count + 6, sizeof *tasks), *at = tasks;
+  gk_task *tasks = bench_alloc(count + 6, sizeof *tasks), *at = tasks;
   *at++ = (gk_task)GK_PARALLEL;
   for (int s = 0; s < 2; ++s) {
     *at++ = (gk_task)GK_SECTION;
@@ -89,7 +77,7 @@ static gk_graph *loop(void) {
 /* `times` * CHECKPOINTS tasks, each in a checkpoint that doesn't yield, or without checkpoints. */
 static gk_graph *checkpoints(bool flags, int times) {
   const int count = times * CHECKPOINTS;
-  gk_task *tasks = room_for(3 * (size_t)count, sizeof *tasks), *at = tasks;
+  gk_task *tasks = bench_alloc(3 * (size_t)count, sizeof *tasks), *at = tasks;
   for (int k = 0; k < count; ++k) {
     if (flags) *at++ = (gk_task){.op = GK_OP_CHECKPOINT, .name = "quiet", .flag = QUIET, .label = CP_FIRST + k};
     *at++ = (gk_task)GK_RUN(one_more, N, X);

@@ -104,8 +104,7 @@ static void begin_gk(scene *s) {
   bfs_number numbers[BFS_NUMBERS];
   bench_bfs_numbers(&s->g, s->g.edges, 0, numbers);
   for (int k = 0; k < BFS_NUMBERS; ++k) bench_must(gk_bind_int(s->graph, numbers[k].slot, numbers[k].value));
-  s->seen = malloc((size_t)s->g.vertices * sizeof *s->seen);
-  if (!s->seen) bench_fail("out of memory");
+  s->seen = bench_alloc((size_t)s->g.vertices, sizeof *s->seen);
 }
 
 /* Counts pushed and pulled levels of all sources, and checks the host's results.

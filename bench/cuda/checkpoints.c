@@ -4,7 +4,6 @@
 #include "bench/cuda/hand.h"
 #include "bench/harness/harness.h"
 #include "gk_kernel.h"
-#include <stdio.h>
 #include <string.h>
 
 GK_SOURCE(bench_cuda_checkpoints)
@@ -310,8 +309,6 @@ int main(int argc, char **argv) {
   bench_begin(argc, argv, "cuda_checkpoints");
   device = bench_hand_open(&why);
   if (!device) return bench_missing(why);
-  const gk_device_info *info = gk_device_describe(device);
-  printf("%s; %s\n\n", info->name, info->driver);
   checkpoints = bench_is_quick() ? 4 : CHECKPOINTS;
   plain_tasks = bench_is_quick() ? 2 * SEVERAL : TASKS;
   int *const numbers[] = {x = bench_hand_ints(device, 1), flag = bench_hand_ints(device, 1),

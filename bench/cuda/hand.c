@@ -45,7 +45,7 @@ const char bench_hand_text[] =
   "  x[at] = (int)v;\n"
   "}\n"
   /* A grid that stays: its blocks wait for each other after each kernel, by counting in barrier[0]. barrier[1] and
-   * barrier[2] hold by turns whether there is another pass: no block overwrites a value that another has yet to read. */
+   * barrier[2] hold by turns whether there is another pass: no block overwrites what another must still read. */
   "extern \"C\" __global__ void stay(int *left, int *x, int kernels, volatile unsigned *barrier) {\n"
   "  __shared__ unsigned again;\n"
   "  unsigned barriers = 0;\n"

@@ -33,8 +33,7 @@ static gk_graph *graph_of(const gk_task *tasks, size_t count) {
 
 /* The same task `count` times, one after the other. */
 static gk_task *row_of(gk_task task, size_t count) {
-  gk_task *tasks = calloc(count, sizeof *tasks);
-  if (!tasks) bench_fail("out of memory");
+  gk_task *tasks = bench_alloc(count, sizeof *tasks);
   for (size_t k = 0; k < count; ++k) tasks[k] = task;
   return tasks;
 }
@@ -148,9 +147,8 @@ static void prepare_halves(void) {
   half.blocks = quick || bench_hand_multiprocessors < 2 ? 1 : bench_hand_multiprocessors / 2;
   mix_code.block[0] = quick ? 32 : 1024; /* more than a multiprocessor computes at once */
   half.threads = half.blocks * (int)mix_code.block[0];
-  half.start = calloc((size_t)half.threads, sizeof *half.start);
-  half.seen = calloc((size_t)half.threads, sizeof *half.seen);
-  if (!half.start || !half.seen) bench_fail("out of memory");
+  half.start = bench_alloc((size_t)half.threads, sizeof *half.start);
+  half.seen = bench_alloc((size_t)half.threads, sizeof *half.seen);
   for (int k = 0; k < half.threads; ++k) half.start[k] = SEED;
 }
 
@@ -469,8 +467,6 @@ int main(int argc, char **argv) {
   bench_must(gk_set_allocator(&bench_counting));
   device = bench_hand_open(&why);
   if (!device) return bench_missing(why);
-  const gk_device_info *info = gk_device_describe(device);
-  printf("%s; %s\n\n", info->name, info->driver);
   x = bench_hand_ints(device, 1);
   y = bench_hand_ints(device, 1);
   replays(10);

@@ -5,7 +5,6 @@
 #include "bench/harness/harness.h"
 #include "gk_kernel.h"
 #include <stdio.h>
-#include <stdlib.h>
 
 GK_SOURCE(bench_cuda_loops)
 GK_KERNEL(one_more, (inout(int, x))) { x[i] += 1; }
@@ -275,8 +274,6 @@ int main(int argc, char **argv) {
   bench_begin(argc, argv, "cuda_loops");
   device = bench_hand_open(&why);
   if (!device) return bench_missing(why);
-  const gk_device_info *info = gk_device_describe(device);
-  printf("%s; %s\n\n", info->name, info->driver);
   passes = bench_is_quick() ? 4 : 2000;
   x = bench_hand_ints(device, 1);
   left = bench_hand_ints(device, 1);

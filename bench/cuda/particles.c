@@ -101,53 +101,6 @@ static bool by_host(void *with, uint64_t times, bench_took *took) {
 
 /* ---- scenes ------------------------------------------------------------------------------------------------------ */
 
-static void begin_moment(particles_moment *m, size_t n) {
-  m->x = malloc(n * sizeof *m->x);
-  m->v = malloc(n * sizeof *m->v);
-  m->force = calloc(n, sizeof *m->force);
-  if (!m->x || !m->v || !m->force) bench_fail("out of memory");
-}
-
-static void end_moment(particles_moment *m) { free(m->x), free(m->v), free(m->force); }
-
-static void save(const particles *p, particles_moment *to) {
-  const size_t bytes = (size_t)p->s.n * sizeof(vec);
-  const particles_moment got = bench_particles_look(p);
-  bench_must(gk_download(p->device, to->x, got.x, bytes));
-  bench_must(gk_download(p->device, to->v, got.v, bytes));
-  bench_must(gk_download(p->device, to->force, got.force, bytes));
-  *to = (particles_moment){to->x, to->v, to->force, got.room, got.searches, got.yields, got.energy, got.momentum};
-}
-
-static void begin_scene(scene *s, gk_device *device, int along, int lead, int steps) {
-  const setting constants = bench_particles_setting(along, true);
-  const size_t n = (size_t)constants.n;
-  *s = (scene){.steps = steps};
-  begin_moment(&s->before, n);
-  begin_moment(&s->after, n);
-  s->seen = malloc(n * sizeof *s->seen);
-  if (!s->seen) bench_fail("out of memory");
-  bench_particles_start(&s->p, device, &constants);
-  bench_particles_place(&constants, s->before.x, s->before.v);
-  s->before.room = 1;
-  bench_particles_restore(&s->p, &s->before);
-  bench_particles_run(&s->p, lead);
-  save(&s->p, &s->before);
-  bench_particles_restore(&s->p, &s->before);
-  bench_particles_run(&s->p, steps);
-  save(&s->p, &s->after);
-  if (s->after.yields == 0) bench_fail("no list was too short, so nothing would be measured of yields");
-  if (!(bench_particles_error(&constants, &s->before, &s->after, steps) < 1e-11))
-    bench_fail("the spheres aren't where they are on the host, and without lists of neighbours");
-}
-
-static void end_scene(scene *s) {
-  bench_particles_end(&s->p);
-  end_moment(&s->before);
-  end_moment(&s->after);
-  free(s->seen);
-}
-
 static const void *memory_of(const scene *s, const char *slot) {
   return gk_bound(s->p.graph, gk_find_slot(s->p.graph, slot));
 }
@@ -173,7 +126,11 @@ static void measure_spheres(gk_device *device, int along, int lead, int steps) {
   char what[60], question[200];
   snprintf(what, sizeof what, "particles, %d", along * along * along);
   if (!bench_wants("C11", what)) return;
-  begin_scene(&s, device, along, lead, steps);
+  const setting constants = bench_particles_setting(along, true);
+  s = (scene){.steps = steps, .seen = bench_alloc((size_t)constants.n, sizeof *s.seen)};
+  bench_particles_moment(&s.before, &constants);
+  bench_particles_moment(&s.after, &constants);
+  bench_particles_prepare(&s.p, device, &constants, lead, steps, &s.before, &s.after);
   static const host_way ways[WAYS] = {HOST_GRAPHS, HOST_POLLED, HOST_KERNELS};
   for (int k = 0; k < WAYS; ++k) begin_host(&variants[k], &s, ways[k]);
   snprintf(question, sizeof question, "%d steps of soft spheres (%d searches for neighbours, %d yields): whose loop?",
@@ -190,7 +147,8 @@ static void measure_spheres(gk_device *device, int along, int lead, int steps) {
                {"gk against single kernels", "gk", {kernels}, 0}},
     .floor = {HAND_EDGE, chain}});
   for (int k = 0; k < WAYS; ++k) bench_host_end(&variants[k].loop);
-  end_scene(&s);
+  bench_particles_end(&s.p);
+  free(s.seen);
 }
 
 int main(int argc, char **argv) {

@@ -4,7 +4,6 @@
 #include "bench/cuda/hand.h"
 #include "bench/harness/harness.h"
 #include "gk_kernel.h"
-#include <stdio.h>
 
 GK_SOURCE(bench_cuda_peers)
 GK_KERNEL(one_more, (inout(int, x))) { x[i] += 1; }
@@ -221,8 +220,6 @@ int main(int argc, char **argv) {
   bench_begin(argc, argv, "cuda_peers");
   device = bench_hand_open(&why);
   if (!device) return bench_missing(why);
-  const gk_device_info *info = gk_device_describe(device);
-  printf("%s; %s\n\n", info->name, info->driver);
   passes = bench_is_quick() ? 4 : 2000;
   checkpoints = bench_is_quick() ? 4 : CHECKPOINTS;
   int *const numbers[] = {x = bench_hand_ints(device, 1), left = bench_hand_ints(device, 1),

@@ -7,7 +7,6 @@
 #include "bench/harness/harness.h"
 #include "bench/harness/host_loop.h"
 #include <stdio.h>
-#include <stdlib.h>
 
 enum { WAYS = 3, FIRST_ROOM = 1 /* contacts; more than that make each call yield */ };
 enum { MOST_NEWTON = 60, MOST_SOLVE = 1000, MOST_SEARCH = 30 /* passes, as in step.c */ };

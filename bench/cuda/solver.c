@@ -70,8 +70,7 @@ static bool by_host(void *with, uint64_t times, bench_took *took) {
 static void begin_scene(scene *s, gk_device *device, int side) {
   *s = (scene){.device = device};
   bench_solver_cube(&s->c, side);
-  s->seen = malloc((size_t)s->c.items * sizeof *s->seen);
-  if (!s->seen) bench_fail("out of memory");
+  s->seen = bench_alloc((size_t)s->c.items, sizeof *s->seen);
   bench_must(gk_graph_create(device, &bench_solver_list, 0, &s->graph));
   for (gk_slot slot = U; slot <= B; ++slot) bench_must(gk_resize(s->graph, slot, (size_t)s->c.items));
   bench_must(gk_bind_int(s->graph, ITEMS, s->c.items));

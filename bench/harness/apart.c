@@ -2,6 +2,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -22,9 +23,12 @@ void *bench_large(size_t bytes) {
   enum { ALIGNMENT = 256, PAGE = 2 << 20 };
   const size_t alignment = bytes >= (size_t)PAGE ? PAGE : ALIGNMENT, units = (bytes + alignment - 1) / alignment;
   void *memory = aligned_alloc(alignment, (units ? units : 1) * alignment);
-  if (memory && alignment == PAGE) (void)madvise(memory, (bytes + PAGE / 2) / PAGE * PAGE, MADV_HUGEPAGE);
+  if (!memory) bench_fail("out of memory");
+  if (alignment == PAGE) (void)madvise(memory, (bytes + PAGE / 2) / PAGE * PAGE, MADV_HUGEPAGE);
   return memory;
 }
+
+void *bench_large_zeros(size_t bytes) { return memset(bench_large(bytes), 0, bytes); }
 
 static _Noreturn void serve(bool (*run)(void *, uint64_t, bench_took *), void *with, int requests, int answers) {
   uint64_t times;

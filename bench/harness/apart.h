@@ -20,10 +20,11 @@ bench_apart bench_start_apart(bool (*run)(void *with, uint64_t times, bench_took
 bool bench_run_apart(void *apart, uint64_t times, bench_took *took);
 void bench_end_apart(bench_apart *apart);
 
+/* These end the program if there is no memory. */
 /* Zeroed memory, shared with processes that start later. It is freed when the last of them ends. */
 void *bench_shared(size_t bytes);
 /* Memory for a variant by hand: private to this process, and in large pages from 2 MiB on, like gk's memory on the CPU.
- * Shared memory rarely gets large pages, and memory from before a fork loses them when it is written. free() frees it.
- * @return NULL: out of memory */
+ * Shared memory rarely has them, and memory from before a fork loses them when it is written. free() frees it. */
 void *bench_large(size_t bytes);
+void *bench_large_zeros(size_t bytes);
 #endif

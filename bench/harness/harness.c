@@ -64,6 +64,12 @@ _Noreturn void bench_fail(const char *why) {
   bench_fail_at_once(why);
 }
 
+void *bench_alloc(size_t count, size_t bytes) {
+  void *memory = calloc(count, bytes);
+  if (!memory) bench_fail("out of memory");
+  return memory;
+}
+
 void bench_begin(int argc, char **argv, const char *program) {
   bench_run.program = program;
   for (int k = 1; k < argc; ++k) {

@@ -78,6 +78,8 @@ int bench_end(void);
 double bench_now(void);
 /* This thread's processor time in nanoseconds. */
 double bench_thread_now(void);
+/* Zeroed memory, freed by free(). Ends the program if there is none. */
+void *bench_alloc(size_t count, size_t bytes);
 /* Ends the program with a message. The JSON has the tables so far and the message. */
 _Noreturn void bench_fail(const char *why);
 #endif

@@ -1,4 +1,5 @@
-/* An allocator hook that counts the bytes of host memory that gk holds. A driver's memory isn't included. */
+/* An allocator hook that counts the bytes of host memory that gk holds, and the most so far. A driver's memory isn't
+ * included. */
 #ifndef BENCH_HELD_H
 #define BENCH_HELD_H
 #include "gk_info.h"
@@ -6,12 +7,17 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-static atomic_size_t bench_held; /* bytes */
+static atomic_size_t bench_held, bench_most_held; /* bytes */
+
+static inline void bench_count(size_t more) {
+  const size_t now = atomic_fetch_add(&bench_held, more) + more;
+  if (now > bench_most_held) bench_most_held = now;
+}
 
 static void *bench_count_alloc(void *user, size_t bytes) {
   void *at = malloc(bytes);
   (void)user;
-  bench_held += malloc_usable_size(at);
+  bench_count(malloc_usable_size(at));
   return at;
 }
 
@@ -19,7 +25,7 @@ static void *bench_count_resize(void *user, void *at, size_t bytes) {
   const size_t before = malloc_usable_size(at);
   void *moved = realloc(at, bytes);
   (void)user;
-  if (moved) bench_held += malloc_usable_size(moved) - before;
+  if (moved) bench_count(malloc_usable_size(moved) - before);
   return moved;
 }
 
