@@ -1,6 +1,6 @@
 #include "cuda/device.h"
+#include "base/error.h"
 #include "base/memory.h"
-#include <stdio.h>
 #include <string.h>
 
 /* ---- contexts ---------------------------------------------------------------------------------------------------- */
@@ -211,7 +211,7 @@ gk_result gki_cuda_detect_loss(gki_cuda_device *device, gk_result result) {
   if (entered) gki_cuda_leave(device);
   if (alive) return result;
   pthread_mutex_lock(&device->lock);
-  if (!atomic_load(&device->lost)) snprintf(device->why_lost, sizeof device->why_lost, "%s", gk_error());
+  if (!atomic_load(&device->lost)) gki_error_save(device->why_lost, sizeof device->why_lost);
   atomic_store_explicit(&device->lost, true, memory_order_release);
   pthread_mutex_unlock(&device->lock);
   return result;

@@ -17,11 +17,8 @@ enum { SUM_ITEMS = 32, /* items of a partial sum, at least: gk_kernel.h adds so 
 
 gki_outcome gki_openmp_fail(gki_program *program, gk_result code) {
   int none = GK_OK;
-  if (atomic_compare_exchange_strong(&program->failed, &none, (int)code)) {
-    size_t length = strnlen(gk_error(), sizeof program->message - 1);
-    memcpy(program->message, gk_error(), length);
-    program->message[length] = 0;
-  }
+  if (atomic_compare_exchange_strong(&program->failed, &none, (int)code))
+    gki_error_save(program->message, sizeof program->message);
   return GKI_FAILED;
 }
 
