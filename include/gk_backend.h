@@ -137,12 +137,12 @@ typedef enum gk_step_kind {
   GK_STEP_RUN,  /**< Execute runs[at]. */
   GK_STEP_FLAG, /**< Answer the flag of node `at`. Read it after all steps before. */
   GK_STEP_LOOP, /**< Run up to `passes` passes of the loop at node `at` from its head. A WHILE whose `entries` are 0
-                 * reads its flag first. Add the results to the record, and to the `entries` of inner loops if the
+                 * reads its flag first. Add its counts to the result, and to the `entries` of inner loops if the
                  * launch stops in one. Answer 1 if the loop has ended, else 0, before another section gets such a
                  * step. After an answer of 0 without a pass, the walker gives that pass step by step. */
   GK_STEP_FORK, /**< The PARALLEL at node `at` contains loops or branches. Call gk_walk_fork for each section, walk them
                  * in any order or at the same time, then call gk_walk_join for each. The answer is ignored. */
-  GK_STEP_END,  /**< The launch is over and the record complete. */
+  GK_STEP_END,  /**< The launch is over and the result complete. */
   GK_STEP_CHECKPOINT, /**< A RUN and a FLAG: execute runs[at], then answer the flag of the checkpoint `node`. */
 } gk_step_kind;
 
@@ -180,9 +180,9 @@ typedef struct gk_walk {
  * @param launch    Target, entries and cancel are used, and must live as long as the walk.
  * @param takes     1 << kind for each of GK_STEP_LOOP, GK_STEP_FORK, GK_STEP_CHECKPOINT that the backend takes. The
  *                  walker splits the others into simpler steps.
- * @param record    Zeroed. Only the walk may write it until the walk ends. */
+ * @param result    Zeroed. Only the walk may write it until the walk ends. */
 void gk_walk_start(gk_walk *walk, const gk_plan *plan, const gk_launch_args *launch, uint32_t takes,
-                   gk_launch_result *record);
+                   gk_launch_result *result);
 
 /** The next step. Never allocates or blocks. Its time is bounded by the depth of the list.
  * @param walk    A walk that has begun and not ended.
@@ -223,7 +223,7 @@ enum {
 };
 
 /** A backend. Common checks what its entries return: that results are a gk_result, descriptions have strings and
- * possible numbers, memory is aligned, and records keep their arrays and name nodes of the right kind. A violation is
+ * possible numbers, memory is aligned, and results keep their arrays and name nodes of the right kind. A violation is
  * GK_ERROR_DEVICE, or GK_ERROR_INVALID for a launch, with the backend's name. */
 typedef struct gk_backend {
   uint32_t abi;          /**< GK_BACKEND_ABI. */
@@ -269,26 +269,26 @@ typedef struct gk_backend {
   /** Native: starts the plan. Batched: applies the values; submits follow. Must not block or allocate, except to make
    * the device's graph for the first target, or again for calls whose slots have changed. */
   gk_result (*launch)(void *graph, const gk_launch_args *launch);
-  /** Native only. Fills the record of the oldest launch. GK_NOT_READY: it isn't over, and `block` is false.
+  /** Native only. Fills the result of the oldest launch. GK_NOT_READY: it isn't over, and `block` is false.
    * GK_ERROR_BUSY, with a message: the device can't be asked now; the caller's call fails, and the next call asks
    * again. Any other failure is that of the launch. */
-  gk_result (*wait)(void *graph, bool block, gk_launch_result *record);
+  gk_result (*wait)(void *graph, bool block, gk_launch_result *result);
   /** Native only. Stops the launches under way, not later ones. Called on any thread, also without a launch. Optional:
    * gk_cancel is refused. */
   gk_result (*cancel)(void *graph);
 
   /** In process only. Executes a whole launch, on the device's worker thread. Must not allocate. */
-  gk_result (*run)(void *graph, const gk_launch_args *launch, gk_launch_result *record);
+  gk_result (*run)(void *graph, const gk_launch_args *launch, gk_launch_result *result);
 
   /** Batched only. Submits a run, which follows all earlier submits. May return before the run has ended. */
   gk_result (*submit)(void *graph, uint32_t run);
   /** Batched only. Waits for the tasks that the node's flag depends on, then reads it. node 0: waits for all
    * submits. */
   gk_result (*read_flag)(void *graph, uint32_t node, int32_t *flag);
-  /** Batched only. Runs up to `limit` passes of a loop, gated on the device. Adds the results to the record and sets
+  /** Batched only. Runs up to `limit` passes of a loop, gated on the device. Adds its counts to the result and sets
    * *ended. With GK_CANCELLABLE it reads `cancel` at the end of each pass, also of inner loops. Optional: the walker
    * gives pass by pass. */
-  gk_result (*loop)(void *graph, uint32_t node, uint32_t limit, gk_launch_result *record, bool *ended);
+  gk_result (*loop)(void *graph, uint32_t node, uint32_t limit, gk_launch_result *result, bool *ended);
 
   /** Describes the backend's form of the plan as "text", "dot" or "json". The caller frees it by free(). NULL: no such
    * format. Optional: only the plan is dumped. */

@@ -30,7 +30,7 @@ static atomic_int log_level = LOG_UNSET; /* atomic, so that a launch takes no lo
 static gk_log_sink log_sink;
 static void *log_user;
 /* Threads in a sink. Threads that came before the last change are counted separately: gk_set_log waits for them. */
-static unsigned in_sink[2], log_turn;
+static unsigned in_sink[2], log_epoch;
 static bool log_changes;
 static pthread_cond_t log_changed = PTHREAD_COND_INITIALIZER;
 static _Thread_local bool is_in_sink;
@@ -114,9 +114,9 @@ void gk_set_log(gk_log_level level, gk_log_sink sink, void *user) {
   log_sink = sink;
   log_user = user;
   if (!is_in_sink) {
-    const unsigned before = log_turn;
+    const unsigned before = log_epoch;
     log_changes = true;
-    log_turn = 1 - before;
+    log_epoch = 1 - before;
     while (in_sink[before] > 0) pthread_cond_wait(&log_changed, &log_lock);
     log_changes = false;
     pthread_cond_broadcast(&log_changed);
@@ -146,21 +146,21 @@ static int level_now(void) {
   return level;
 }
 
-static void say(gk_log_level level, const char *line) {
+static void log_line(gk_log_level level, const char *line) {
   const int cancel_state = gki_thread_cancel_disable();
   const bool is_nested = is_in_sink;
   pthread_mutex_lock(&log_lock);
   const gk_log_sink sink = log_sink;
   void *const user = log_user;
-  const unsigned turn = log_turn;
-  ++in_sink[turn];
+  const unsigned epoch = log_epoch;
+  ++in_sink[epoch];
   pthread_mutex_unlock(&log_lock);
   is_in_sink = true;
   if (sink) sink(user, level, line);
   else fprintf(stderr, "gk: %s\n", line);
   is_in_sink = is_nested;
   pthread_mutex_lock(&log_lock);
-  if (in_sink[turn] > 0 && --in_sink[turn] == 0) /* already 0 in a child that the sink forked */
+  if (in_sink[epoch] > 0 && --in_sink[epoch] == 0) /* already 0 in a child that the sink forked */
     pthread_cond_broadcast(&log_changed);
   pthread_mutex_unlock(&log_lock);
   gki_thread_cancel_restore(cancel_state);
@@ -175,5 +175,5 @@ void gk_log(gk_log_level level, const char *format, ...) {
   va_start(args, format);
   vsnprintf(line, sizeof line, format, args);
   va_end(args);
-  say(level, line);
+  log_line(level, line);
 }

@@ -20,7 +20,7 @@ nvtxDomainHandle_t gki_listener;
 
 /* NVTX's header loads the library that the environment names, even in a set-user-id program, where the caller sets the
  * environment. */
-static bool is_foreign(void) {
+static bool is_privileged(void) {
   static const char name[] = "NVTX_INJECTION64_PATH";
   return getenv(name) && !secure_getenv(name);
 }
@@ -28,7 +28,7 @@ static bool is_foreign(void) {
 /* NVTX's functions are pointers that the first call of any of them sets. So every thread comes through here before it
  * calls another one. */
 static void listen(void) {
-  if (!is_foreign()) gki_listener = nvtxDomainCreateA("gk");
+  if (!is_privileged()) gki_listener = nvtxDomainCreateA("gk");
 }
 
 void gki_trace_listen(void) {
@@ -77,7 +77,7 @@ void gki_trace_put(uint64_t number, const char *format, ...) {
 bool gki_trace_describe(const char **why) {
   gki_trace_listen();
   *why = gki_listener   ? "a tool listens to ranges and marks of gk's"
-         : is_foreign() ? "a set-user-id program doesn't load the tool that its caller names"
+         : is_privileged() ? "a set-user-id program doesn't load the tool that its caller names"
                         : "ranges and marks for a tool that NVTX_INJECTION64_PATH names; none listens";
   return true;
 }

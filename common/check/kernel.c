@@ -10,12 +10,12 @@
 enum { MAX_BLOCK = 1024 }; /* threads in a block, on every GPU */
 
 static void check_sum(gki_checker *c, const gk_kernel *kernel, const gk_param *param) {
-  const char *name = gki_format_name(c, kernel->name), *of = gki_format_name(c, param->name);
+  const char *name = gki_format_name(c, kernel->name), *sum = gki_format_name(c, param->name);
   const gk_type type = gki_number_type(param->element);
   if (type == GK_NO_TYPE || type == GK_I64)
-    gki_report(c, GKI_KERNEL_SUM, name, gki_format_name(c, param->element), of, NULL);
+    gki_report(c, GKI_KERNEL_SUM, name, gki_format_name(c, param->element), sum, NULL);
   else if (param->element_bytes != (type == GK_F64 ? 8 : 4))
-    gki_report(c, GKI_KERNEL_PARAM, name, of, "is a sum, and doesn't have the size of its element's type", NULL);
+    gki_report(c, GKI_KERNEL_PARAM, name, sum, "is a sum, and doesn't have the size of its element's type", NULL);
 }
 
 static void check_param(gki_checker *c, const gk_kernel *kernel, uint32_t place) {
@@ -103,7 +103,7 @@ static bool has_code(const gki_checker *c, const gk_kernel *kernel, bool is_hand
 
 /* Lists use few kernels often: a kernel that passed isn't checked again. */
 static const gk_kernel **place_of(gki_checker *c, const gk_kernel *kernel) {
-  return &c->sound[gki_hash((uintptr_t)kernel) % GK_COUNT(c->sound)];
+  return &c->passed[gki_hash((uintptr_t)kernel) % GK_COUNT(c->passed)];
 }
 
 void gki_check_kernel(gki_checker *c, const gk_kernel *kernel) {

@@ -15,7 +15,7 @@ typedef struct gki_checker {
   uint32_t named;                 /* without a line: the inclusion whose task or table it is; 0: the user's table */
   uint32_t inclusion;             /* slot numbers are those of this inclusion's table */
   size_t problem_count;
-  const gk_kernel *sound[64];     /* kernels that passed the check, by a hash of their address */
+  const gk_kernel *passed[64];    /* kernels that passed the check, by a hash of their address */
   uint32_t next_text;
   char texts[8][GKI_TEXT_BYTES];  /* results of gki_format_int and others, in turn */
   char where[GKI_WHERE_BYTES], other[GKI_WHERE_BYTES]; /* the task being checked; the result of gki_format_line */

@@ -253,11 +253,11 @@ static bool check_dimensions(gki_checker *c, const gk_task *task, uint32_t dimen
 
 /* Whether the number of items along x is read on the device. */
 static bool check_axes(gki_checker *c, const gk_task *task, uint32_t dimensions) {
-  const bool by_hand = task->kernel && c->backend && gki_backend_code(c->backend, task->kernel);
+  const bool is_handwritten = task->kernel && c->backend && gki_backend_code(c->backend, task->kernel);
   bool on_device = false;
   for (uint32_t k = 0; k < dimensions; ++k) {
     on_device |= check_items(c, task, k) && k == 0;
-    if (by_hand) check_grid(c, task, k);
+    if (is_handwritten) check_grid(c, task, k);
   }
   return on_device;
 }

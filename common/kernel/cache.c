@@ -121,10 +121,10 @@ static int open_folder(char path[PATH_MAX], char *why, size_t why_bytes) {
 }
 
 static int open_or_log(void) {
-  static atomic_bool said; /* logs it once, not for each compiled source */
+  static atomic_bool reported; /* logs it once, not for each compiled source */
   char path[PATH_MAX], why[PATH_MAX + 256];
   int folder = open_folder(path, why, sizeof why);
-  if (folder < 0 && !atomic_exchange(&said, true))
+  if (folder < 0 && !atomic_exchange(&reported, true))
     gk_log(path[0] ? GK_LOG_WARN : GK_LOG_INFO, "what is compiled is not kept: %s", why);
   return folder;
 }

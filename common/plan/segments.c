@@ -140,7 +140,7 @@ static gki_flow join(gki_gating *g, gki_flow a, gki_flow b) {
   return (gki_flow){a.head, b.tail, false, a.left || b.left};
 }
 
-static void lead(gki_gating *g, gki_flow flow, uint32_t point) {
+static void connect_flow(gki_gating *g, gki_flow flow, uint32_t point) {
   for (uint32_t e = flow.head; e != GK_NONE; e = e == flow.tail ? GK_NONE : g->links[e]) g->exits[e].next = point;
 }
 
@@ -160,7 +160,7 @@ static gki_flow control(gki_gating *g, gki_flow flow, uint32_t b) {
 /* Makes the point the next one of the flow. @return `left` of the flow to it. */
 static bool place(gki_gating *g, uint32_t point, gki_flow flow, uint32_t b) {
   flow = control(g, flow, b);
-  lead(g, flow, point);
+  connect_flow(g, flow, point);
   return flow.left;
 }
 
@@ -214,7 +214,7 @@ static gki_flow checkpoint(gki_gating *g, uint32_t b, uint32_t i, gki_flow flow)
     g->blocks[b].passed_to = here;
     g->blocks[b].has_target = true;
   }
-  if (!n->flag && flow.task) { /* settle_marks adds its MARK point */
+  if (!n->flag && flow.task) { /* add_marks adds its MARK point */
     gki_segment *p = &g->segments[g->blocks[b].last];
     g->mark_links[n->checkpoint] = p->marks;
     p->marks = i;
@@ -417,7 +417,7 @@ static gki_flow items(gki_gating *g, uint32_t b, uint32_t begin, uint32_t end, g
 /* A checkpoint without a flag has no YIELD point that notes that it ran. A MARK point is put where control comes
  * exactly when the segment runs: behind the points before the segment, unless a task may come last there; else in a
  * control kernel of the segment, which is added if there is none. */
-static void settle_marks(gki_gating *g, uint32_t segment, uint32_t b) {
+static void add_marks(gki_gating *g, uint32_t segment, uint32_t b) {
   gki_flow at = g->segments[segment].entry;
   if (at.task) {
     uint32_t n = g->segments[segment].first;
@@ -431,7 +431,7 @@ static void settle_marks(gki_gating *g, uint32_t segment, uint32_t b) {
     g->exits[g->points[mark].exits].next = next;
     next = mark;
   }
-  lead(g, at, next);
+  connect_flow(g, at, next);
 }
 
 /* Makes a block. end_point: of a loop's body, its loop end. */
@@ -444,7 +444,7 @@ static gki_flow block(gki_gating *g, uint32_t b, uint32_t begin, uint32_t end, g
     place(g, end_point, flow.left ? from_task : flow, b);
   }
   for (uint32_t p = g->blocks[b].first; p != GK_NONE; p = g->segments[p].next)
-    if (g->segments[p].marks != GK_NONE) settle_marks(g, p, b);
+    if (g->segments[p].marks != GK_NONE) add_marks(g, p, b);
   return flow;
 }
 

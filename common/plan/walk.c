@@ -128,15 +128,15 @@ enum progress { ENDED, STOPPED, SOME, NONE };
 
 static enum progress count_passes(gk_walk *walk, int64_t ended) {
   const gk_node *node = &walk->plan->nodes[walk->at];
-  gk_launch_result *record = walk->record;
-  uint64_t made = record->passes[node->loop] - walk->before;
+  gk_launch_result *result = walk->record;
+  uint64_t made = result->passes[node->loop] - walk->before;
   walk->entries[node->loop] += made;
-  if (!walk->limit) walk->limit = record->limit;
-  bool stops = record->yielded || record->state == GK_CANCELLED;
-  /* Sections share the record, so the walk keeps the limit and the state itself until it ends. Other threads may walk
+  if (!walk->limit) walk->limit = result->limit;
+  bool stops = result->yielded || result->state == GK_CANCELLED;
+  /* Sections share the result, so the walk keeps the limit and the state itself until it ends. Other threads may walk
    * other sections, so it clears only what is set. */
-  if (record->limit) record->limit = 0;
-  if (record->state != GK_FINISHED) record->state = GK_FINISHED;
+  if (result->limit) result->limit = 0;
+  if (result->state != GK_FINISHED) result->state = GK_FINISHED;
   if (stops) return STOPPED;
   if (ended) return ENDED;
   if (!made) return NONE;
@@ -307,16 +307,16 @@ static gk_step finish_walk(gk_walk *walk) {
   gk_step step;
   if (walk->phase == EPILOGUE && next_always(walk, walk->plan->node_count, &step)) return step;
   if (!walk->root) {
-    gk_launch_result *record = walk->record;
-    record->state = record->yielded ? GK_YIELDED : walk->stopped ? GK_CANCELLED : GK_FINISHED;
-    record->limit = walk->limit;
+    gk_launch_result *result = walk->record;
+    result->state = result->yielded ? GK_YIELDED : walk->stopped ? GK_CANCELLED : GK_FINISHED;
+    result->limit = walk->limit;
   }
   return wait_for(walk, OVER, GK_STEP_END, walk->root);
 }
 
 void gk_walk_start(gk_walk *walk, const gk_plan *plan, const gk_launch_args *launch, uint32_t takes,
-                   gk_launch_result *record) {
-  *walk = (gk_walk){.plan = plan, .record = record, .entries = launch->entries, .cancel = launch->cancel,
+                   gk_launch_result *result) {
+  *walk = (gk_walk){.plan = plan, .record = result, .entries = launch->entries, .cancel = launch->cancel,
                     .takes = takes, .target = launch->target};
   if (walk->target) walk->phase = PROLOGUE;
   else if (plan->loop_count) memset(walk->entries, 0, plan->loop_count * sizeof *walk->entries);

@@ -32,7 +32,7 @@ static gk_result refuse_other(const gk_graph *graph, const char *backend, const 
                  graph->device->backend->name, backend);
 }
 
-static gk_result refuse_inside(const gk_graph *graph, const char *backend, const char *call) {
+static gk_result refuse_internal(const gk_graph *graph, const char *backend, const char *call) {
   const gk_result result = refuse_other(graph, backend, call);
   if (result != GK_OK || graph->external) return result;
   return gk_fail(GK_ERROR_INVALID, "%s: graph %s is one of gk_graph_create, which isn't armed; call gk_launch", call,
@@ -44,7 +44,7 @@ gk_result gk_graph_arm(gk_graph *graph, const char *backend, const char *call, i
   gk_result result = gki_graph_enter(graph, call);
   if (result != GK_OK) return result;
   if (gki_trace_enabled()) gki_launch_begin_range(graph, "arm", label);
-  result = refuse_inside(graph, backend, call);
+  result = refuse_internal(graph, backend, call);
   if (result == GK_OK) result = gki_launch_note_refused(graph, arm_now(graph, call, label, arm, data));
   gki_trace_end();
   gki_graph_leave(graph);
@@ -57,7 +57,7 @@ gk_result gk_graph_disarm(gk_graph *graph, const char *backend, const char *call
   if (result != GK_OK) return result;
   const uint64_t before = atomic_load_explicit(&graph->launched, memory_order_relaxed);
   uint64_t launched = before;
-  result = refuse_inside(graph, backend, call);
+  result = refuse_internal(graph, backend, call);
   const int cancel_state = gki_thread_cancel_disable();
   if (result == GK_OK) result = disarm(graph->state, graph->retired, &launched);
   gki_thread_cancel_restore(cancel_state);

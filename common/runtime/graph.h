@@ -17,7 +17,7 @@ typedef struct gki_launch {
   uint32_t *changed;
   size_t *capacity;       /* by slot; NULL: none is needed */
   int32_t cancel;         /* set atomically, by any thread */
-  gk_launch_result record, blank; /* blank: the arrays of the result, where the backend can't change them */
+  gk_launch_result launch_result, blank; /* blank: the arrays of the result, where the backend can't change them */
   gk_result result;
   char message[1024];     /* of its failure, for the call that reports it */
 } gki_launch;

@@ -3,7 +3,7 @@
 #include "base/trace.h"
 #include "runtime/wait.h"
 
-static gk_result perform(gk_graph *graph, gk_step step, gk_launch_result *record, int64_t *answer) {
+static gk_result perform(gk_graph *graph, gk_step step, gk_launch_result *launch_result, int64_t *answer) {
   const gk_backend *backend = graph->device->backend;
   gk_result result;
   switch (step.kind) {
@@ -15,11 +15,11 @@ static gk_result perform(gk_graph *graph, gk_step step, gk_launch_result *record
     return result;
   }
   case GK_STEP_LOOP: {
-    const gk_launch_result given = *record;
+    const gk_launch_result given = *launch_result;
     bool ended = false;
-    result = backend->loop(graph->state, step.at, step.passes, record, &ended);
+    result = backend->loop(graph->state, step.at, step.passes, launch_result, &ended);
     *answer = ended;
-    return result == GK_OK ? gki_check_arrays(graph, record, &given) : result;
+    return result == GK_OK ? gki_check_arrays(graph, launch_result, &given) : result;
   }
   case GK_STEP_END: {
     int32_t nothing;
@@ -39,27 +39,28 @@ static void begin_range(const gk_plan *plan, gk_step step) {
                        (unsigned)node->source, node->name);
 }
 
-static gk_result do_step(gk_graph *graph, gk_step step, gk_launch_result *record, int64_t *answer) {
+static gk_result do_step(gk_graph *graph, gk_step step, gk_launch_result *launch_result, int64_t *answer) {
   if (gki_trace_enabled()) begin_range(&graph->planned.plan, step);
-  const gk_result result = perform(graph, step, record, answer);
+  const gk_result result = perform(graph, step, launch_result, answer);
   gki_trace_end();
   return result;
 }
 
-gk_result gki_batched_run(gk_graph *graph, const gk_launch_args *launch, gk_launch_result *record) {
-  gk_result result = graph->device->backend->launch(graph->state, launch);
+gk_result gki_batched_run(gk_graph *graph, const gk_launch_args *launch, gk_launch_result *launch_result) {
+  const gk_backend *backend = graph->device->backend;
+  gk_result result = backend->launch(graph->state, launch);
   if (result != GK_OK) return result;
   gk_walk walk;
-  gk_walk_start(&walk, &graph->planned.plan, launch, graph->device->backend->loop ? 1u << GK_STEP_LOOP : 0, record);
+  gk_walk_start(&walk, &graph->planned.plan, launch, backend->loop ? 1u << GK_STEP_LOOP : 0, launch_result);
   int64_t answer = 0;
   gk_step step;
   do {
     step = gk_walk_next(&walk, answer);
     answer = 0;
-    result = do_step(graph, step, record, &answer);
+    result = do_step(graph, step, launch_result, &answer);
   } while (result == GK_OK && step.kind != GK_STEP_END);
   if (result != GK_OK && step.kind != GK_STEP_END)
     /* waits, since submitted work still uses the values */
-    do_step(graph, (gk_step){.kind = GK_STEP_END}, record, &answer);
+    do_step(graph, (gk_step){.kind = GK_STEP_END}, launch_result, &answer);
   return result;
 }

@@ -18,7 +18,7 @@ void gki_launch_send_all(gki_launch *launch) {
   uint32_t count = launch->graph->planned.plan.slot_count - 1;
   for (uint32_t k = 0; k < count; ++k) launch->changed[k] = k + 1;
   launch->args.changed_count = count;
-  if (count) launch->record.applied = GK_BY_TABLE;
+  if (count) launch->launch_result.applied = GK_BY_TABLE;
 }
 
 static void run_launch(gki_job *job) {
@@ -30,8 +30,8 @@ static void run_launch(gki_job *job) {
   gki_begin();
   if (atomic_exchange(&graph->resend_slots, false)) gki_launch_send_all(launch);
   switch (graph->mode) {
-  case GK_MODE_IN_PROCESS: launch->result = backend->run(graph->state, &launch->args, &launch->record); break;
-  case GK_MODE_BATCHED: launch->result = gki_batched_run(graph, &launch->args, &launch->record); break;
+  case GK_MODE_IN_PROCESS: launch->result = backend->run(graph->state, &launch->args, &launch->launch_result); break;
+  case GK_MODE_BATCHED: launch->result = gki_batched_run(graph, &launch->args, &launch->launch_result); break;
   case GK_MODE_NATIVE: launch->result = backend->launch(graph->state, &launch->args); break;
   }
   launch->result = gki_launch_ended(launch->result);
@@ -130,12 +130,12 @@ static void fill(gk_graph *graph, gki_launch *launch, uint32_t target) {
   }
   for (uint32_t k = 0; k < graph->measured_count; ++k)
     launch->capacity[graph->measured[k]] = graph->slots[graph->measured[k]].capacity;
-  gk_launch_result *record = &launch->record;
-  *record = launch->blank;
-  record->applied = graph->changed_count ? GK_BY_TABLE : GK_UNCHANGED;
-  memset(record->passes, 0, plan->loop_count * sizeof *record->passes);
-  memset(record->hit_bound, 0, plan->loop_count);
-  memset(record->ran, 0, plan->checkpoint_count);
+  gk_launch_result *result = &launch->launch_result;
+  *result = launch->blank;
+  result->applied = graph->changed_count ? GK_BY_TABLE : GK_UNCHANGED;
+  memset(result->passes, 0, plan->loop_count * sizeof *result->passes);
+  memset(result->hit_bound, 0, plan->loop_count);
+  memset(result->ran, 0, plan->checkpoint_count);
   launch->result = GK_OK;
   __atomic_store_n(&launch->cancel, 0, __ATOMIC_RELAXED);
   launch->args = (gk_launch_args){.target = target,
@@ -144,7 +144,7 @@ static void fill(gk_graph *graph, gki_launch *launch, uint32_t target) {
                                   .changed = launch->changed,
                                   .entries = graph->entries,
                                   .cancel = &launch->cancel,
-                                  .applied = &record->applied,
+                                  .applied = &result->applied,
                                   .capacity = launch->capacity};
   graph->changed_count = 0;
 }

@@ -64,11 +64,11 @@ done:
 
 /* Puts the name in front of the thread's message, unless the message has it already. */
 static void name_backend(const gk_backend *backend, gk_result result) {
-  char said[GKI_MESSAGE_BYTES];
+  char message[GKI_MESSAGE_BYTES];
   const bool is_named = strncmp(gk_error(), "backend ", 8) == 0;
-  gki_error_save(said, sizeof said);
+  gki_error_save(message, sizeof message);
   gki_begin();
-  gk_fail(result, "%s%s%s%s", is_named ? "" : "backend ", is_named ? "" : backend->name, is_named ? "" : ": ", said);
+  gk_fail(result, "%s%s%s%s", is_named ? "" : "backend ", is_named ? "" : backend->name, is_named ? "" : ": ", message);
 }
 
 /* The thread's message without the name, if the message has it. */

@@ -23,21 +23,21 @@ gk_result gki_status_make(gk_graph *graph) {
   return GK_OK;
 }
 
-void gki_status_fill(gk_graph *graph, uint64_t launch, const gk_launch_result *record) {
+void gki_status_fill(gk_graph *graph, uint64_t launch, const gk_launch_result *result) {
   const gk_plan *plan = &graph->planned.plan;
-  const gk_node *yielded = record->state == GK_YIELDED ? &plan->nodes[record->yielded] : NULL;
+  const gk_node *yielded = result->state == GK_YIELDED ? &plan->nodes[result->yielded] : NULL;
   for (uint32_t k = 0; k < plan->loop_count; ++k) {
-    graph->loops[k].passes = record->passes[k];
-    graph->loops[k].hit_bound = record->hit_bound[k] != 0;
+    graph->loops[k].passes = result->passes[k];
+    graph->loops[k].hit_bound = result->hit_bound[k] != 0;
   }
-  for (uint32_t k = 0; k < plan->checkpoint_count; ++k) graph->checkpoints[k].ran = record->ran[k] != 0;
+  for (uint32_t k = 0; k < plan->checkpoint_count; ++k) graph->checkpoints[k].ran = result->ran[k] != 0;
   gk_status *status = &graph->status;
   status->launch = launch;
-  status->state = record->state;
+  status->state = result->state;
   status->yielded = yielded ? yielded->label : 0;
   status->yielded_name = yielded ? yielded->name : "";
-  status->limit = record->limit ? &graph->loops[plan->nodes[record->limit].loop] : NULL;
-  status->applied = record->applied;
+  status->limit = result->limit ? &graph->loops[plan->nodes[result->limit].loop] : NULL;
+  status->applied = result->applied;
 }
 
 uint64_t gk_passes(const gk_status *status, int32_t label) {

@@ -4,5 +4,5 @@
 #include "runtime/graph.h"
 
 gk_result gki_status_make(gk_graph *graph);
-void gki_status_fill(gk_graph *graph, uint64_t launch, const gk_launch_result *record);
+void gki_status_fill(gk_graph *graph, uint64_t launch, const gk_launch_result *result);
 #endif

@@ -20,38 +20,38 @@ static bool is_node(const gk_plan *plan, uint32_t node, gk_op op, gk_op other) {
   return node < plan->node_count && (plan->nodes[node].op == op || plan->nodes[node].op == other);
 }
 
-gk_result gki_check_arrays(const gk_graph *graph, gk_launch_result *record, const gk_launch_result *given) {
-  if (record->passes == given->passes && record->hit_bound == given->hit_bound && record->ran == given->ran)
+gk_result gki_check_arrays(const gk_graph *graph, gk_launch_result *result, const gk_launch_result *given) {
+  if (result->passes == given->passes && result->hit_bound == given->hit_bound && result->ran == given->ran)
     return GK_OK;
-  *record = *given;
+  *result = *given;
   return gk_fail(GK_ERROR_DEVICE, "backend %s: its record of a launch of graph %s has other arrays than it was given",
                  graph->device->backend->name, graph->planned.plan.name);
 }
 
 gk_result gki_launch_check_result(gki_launch *launch) {
   const gk_plan *plan = &launch->graph->planned.plan;
-  const gk_launch_result *record = &launch->record;
-  const gk_result result = gki_check_arrays(launch->graph, &launch->record, &launch->blank);
-  if (result != GK_OK) return result;
-  if ((unsigned)record->state <= GK_CANCELLED && (unsigned)record->applied <= GK_BY_RECORDING &&
-      (record->state != GK_YIELDED || is_node(plan, record->yielded, GK_OP_CHECKPOINT, GK_OP_CHECKPOINT)) &&
-      (record->limit == 0 || is_node(plan, record->limit, GK_OP_WHILE, GK_OP_DO_WHILE)))
+  gk_launch_result *result = &launch->launch_result;
+  const gk_result failure = gki_check_arrays(launch->graph, result, &launch->blank);
+  if (failure != GK_OK) return failure;
+  if ((unsigned)result->state <= GK_CANCELLED && (unsigned)result->applied <= GK_BY_RECORDING &&
+      (result->state != GK_YIELDED || is_node(plan, result->yielded, GK_OP_CHECKPOINT, GK_OP_CHECKPOINT)) &&
+      (result->limit == 0 || is_node(plan, result->limit, GK_OP_WHILE, GK_OP_DO_WHILE)))
     return GK_OK;
   return gk_fail(GK_ERROR_DEVICE, "backend %s: its record of a launch of graph %s can't be: state %d, yielded at "
                  "node %u, limit at node %u, applied %d", launch->graph->device->backend->name, plan->name,
-                 (int)record->state, (unsigned)record->yielded, (unsigned)record->limit, (int)record->applied);
+                 (int)result->state, (unsigned)result->yielded, (unsigned)result->limit, (int)result->applied);
 }
 
 /* Marks the end for a profiler, at the time when gk learns of it. */
 void gki_launch_mark_end(const gki_launch *launch) {
   const gk_plan *plan = &launch->graph->planned.plan;
-  const gk_launch_result *record = &launch->record;
+  const gk_launch_result *result = &launch->launch_result;
   const uint64_t number = launch->args.launch;
   if (!gki_trace_enabled()) return;
   if (launch->result != GK_OK) gki_trace_mark(number, "%s failed", plan->name);
-  else if (record->state == GK_YIELDED)
-    gki_trace_mark(number, "%s yielded at %s", plan->name, plan->nodes[record->yielded].name);
-  else if (record->state == GK_CANCELLED) gki_trace_mark(number, "%s was cancelled", plan->name);
+  else if (result->state == GK_YIELDED)
+    gki_trace_mark(number, "%s yielded at %s", plan->name, plan->nodes[result->yielded].name);
+  else if (result->state == GK_CANCELLED) gki_trace_mark(number, "%s was cancelled", plan->name);
 }
 
 typedef enum retire_result { RETIRED, PENDING, CANT_ASK } retire_result;
@@ -60,7 +60,7 @@ typedef enum retire_result { RETIRED, PENDING, CANT_ASK } retire_result;
 static retire_result query_launch(gk_graph *graph, gki_launch *launch, bool block) {
   gki_begin();
   const int cancel_state = gki_thread_cancel_disable();
-  launch->result = graph->device->backend->wait(graph->state, block, &launch->record);
+  launch->result = graph->device->backend->wait(graph->state, block, &launch->launch_result);
   gki_thread_cancel_restore(cancel_state);
   if (launch->result == GK_ERROR_BUSY) { /* gk can't ask now; the launch's state is unknown */
     gk_fail(GK_ERROR_BUSY, "backend %s can't be asked now and didn't say why", graph->device->backend->name);
@@ -129,7 +129,8 @@ static gk_result refuse_finish(const gk_graph *graph, const char *call, bool blo
 static gk_result report_launches(gk_graph *graph, uint64_t launched, const gk_status **status) {
   graph->reported = launched;
   if (graph->first_error != GK_OK) return gki_fail_with(graph->first_error, graph->first_error_message);
-  if (graph->status.launch != launched) gki_status_fill(graph, launched, &gki_launch_at(graph, launched)->record);
+  const gki_launch *last = gki_launch_at(graph, launched);
+  if (graph->status.launch != launched) gki_status_fill(graph, launched, &last->launch_result);
   if (status) *status = &graph->status;
   return GK_OK;
 }

@@ -18,7 +18,7 @@ void gki_launch_keep_message(gki_launch *launch);
 gk_result gki_launch_check_result(gki_launch *launch);
 
 /* Whether a backend left the arrays of a result in their places; if not, the result is as gk gave it. */
-gk_result gki_check_arrays(const gk_graph *graph, gk_launch_result *record, const gk_launch_result *given);
+gk_result gki_check_arrays(const gk_graph *graph, gk_launch_result *result, const gk_launch_result *given);
 
 /* A GK_NOT_READY, for example of a library call, becomes a failure. As a launch's result it would make gk_poll report
  * that the launch runs, without end. */

@@ -141,11 +141,11 @@ static gk_result graph_lower(void *state, void *at, const gk_plan *plan, void *c
 
 static void graph_drop(void *at) { (void)at; }
 
-static gk_result graph_run(void *at, const gk_launch_args *launch, gk_launch_result *record) {
+static gk_result graph_run(void *at, const gk_launch_args *launch, gk_launch_result *launch_result) {
   const gk_plan *plan = ((graph *)at)->plan;
   const gk_value *values = launch->values;
   gk_walk walk;
-  gk_walk_start(&walk, plan, launch, 0, record);
+  gk_walk_start(&walk, plan, launch, 0, launch_result);
   gk_step step = gk_walk_next(&walk, 0);
   while (step.kind != GK_STEP_END) {
     int64_t answer = 0;

@@ -288,7 +288,7 @@ static gki_outcome walk(gki_runner *runner) {
 
 /* ---- a launch ---------------------------------------------------------------------------------------------------- */
 
-gk_result gki_openmp_run(void *graph, const gk_launch_args *launch, gk_launch_result *record) {
+gk_result gki_openmp_run(void *graph, const gk_launch_args *launch, gk_launch_result *result) {
   gki_program *program = graph;
   gki_openmp_device *device = program->device;
   gk_walk whole;
@@ -302,7 +302,7 @@ gk_result gki_openmp_run(void *graph, const gk_launch_args *launch, gk_launch_re
   runner.saving_missed_ns = program->wakes_at_once ? device->wake_ns : 0;
   const uint32_t more = 1u << GK_STEP_LOOP | 1u << GK_STEP_CHECKPOINT; /* steps with several tasks */
   const uint32_t takes = 1u << GK_STEP_FORK | (program->plan->bits & GK_ISOLATE ? 0 : more);
-  gk_walk_start(&whole, program->plan, launch, takes, record);
+  gk_walk_start(&whole, program->plan, launch, takes, result);
   go_on(&runner, 0);
   (void)walk(&runner);
   gki_team_release(&device->team);

@@ -128,5 +128,5 @@ void gki_openmp_extents(const gki_program *program, const gki_op *op, const gk_v
 
 char *gki_openmp_dump(void *graph, const char *format);
 
-gk_result gki_openmp_run(void *graph, const gk_launch_args *launch, gk_launch_result *record);
+gk_result gki_openmp_run(void *graph, const gk_launch_args *launch, gk_launch_result *result);
 #endif
