@@ -10,7 +10,7 @@ enum { SERIES_TRIES = 2,    /* timed executions in series before the first split
 
 /* ---- sections ---------------------------------------------------------------------------------------------------- */
 
-static void hold_to(gki_trial *trial, bool split, float lately_ns) {
+static void set_faster(gki_trial *trial, bool split, float lately_ns) {
   trial->wait = trial->pause = SOON;
   trial->split = split;
   trial->last_ns = trial->lately_ns = lately_ns;
@@ -25,10 +25,10 @@ void gki_trial_report(gki_trial *trial, bool split, uint64_t ns) {
     *known = *samples ? fminf(*known, seen) : seen;
     if (++*samples < TRIES || !split) return;
     trial->series_samples = TRIES;
-    hold_to(trial, trial->split_ns < trial->series_ns, fminf(trial->split_ns, trial->series_ns));
+    set_faster(trial, trial->split_ns < trial->series_ns, fminf(trial->split_ns, trial->series_ns));
   } else if (trial->probing && split != trial->split) {
     *known = trial->probing == PROBES ? seen : fminf(*known, seen);
-    if (--trial->probing == 0 && *known < trial->lately_ns) hold_to(trial, split, *known);
+    if (--trial->probing == 0 && *known < trial->lately_ns) set_faster(trial, split, *known);
   } else {
     if (split == trial->split) {
       trial->lately_ns = fminf(trial->last_ns, seen);
@@ -113,8 +113,8 @@ void gki_openmp_calibrate(gki_openmp_device *device, uint64_t since) {
   device->dispatch_floor_ns = floor_ns;
   const bool was_long = device->pause_ns > 0;
   if (device->calibrations == 1 || was_long || device->dispatch_ns < floor_ns / 2) device->dispatch_ns = floor_ns;
-  const bool in_vain = start >= device->doubted_at;
-  const float pause_ns = fmaxf((float)(before - since) * PAUSES, device->pause_ns * (in_vain ? 2 : 1));
+  const bool was_doubted = start >= device->doubted_at;
+  const float pause_ns = fmaxf((float)(before - since) * PAUSES, device->pause_ns * (was_doubted ? 2 : 1));
   device->pause_ns = floor_ns > GKI_DISPATCH_NS ? fminf(pause_ns, MOST_PAUSE_NS) : 0;
   device->doubted_at = before + (uint64_t)device->pause_ns;
 }

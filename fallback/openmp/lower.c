@@ -41,7 +41,7 @@ static sizes measure(const gk_plan *plan) {
   return s;
 }
 
-static gk_result take_arrays(gki_program *program, const sizes *s, gk_walk **walks) {
+static gk_result alloc_arrays(gki_program *program, const sizes *s, gk_walk **walks) {
   gki_arena *arena = &program->arena;
   const gk_plan *plan = program->plan;
   size_t threads = program->device->team.asked_for;
@@ -330,7 +330,7 @@ gk_result gki_openmp_lower(void *device, void *graph, const gk_plan *plan, void 
   program->plan = plan;
   sizes s = measure(plan);
   lowering low = {.program = program};
-  gk_result result = take_arrays(program, &s, &low.walks);
+  gk_result result = alloc_arrays(program, &s, &low.walks);
   if (result == GK_OK) add_ops(&low);
   if (result == GK_OK) result = find_shared_sums(program);
   if (result != GK_OK) return result;

@@ -92,11 +92,11 @@ static bool left_soon(const gki_team *team, atomic_uint *word, uint32_t value, f
 }
 
 /* True: it slept. */
-static bool await_bell(const gki_team *team, gki_team_slot *slot, uint32_t heard, float part_ns) {
-  if (left_at_once(team, &slot->bell, heard, SPINS) || left_soon(team, &slot->bell, heard, part_ns)) return false;
+static bool await_bell(const gki_team *team, gki_team_slot *slot, uint32_t served, float part_ns) {
+  if (left_at_once(team, &slot->bell, served, SPINS) || left_soon(team, &slot->bell, served, part_ns)) return false;
   atomic_store_explicit(&slot->asleep, 1, memory_order_relaxed);
   atomic_thread_fence(memory_order_seq_cst); /* pairs with gki_team_post: one of the two sees the other's store */
-  while (atomic_load_explicit(&slot->bell, memory_order_acquire) == heard) sleep_while(&slot->bell, heard);
+  while (atomic_load_explicit(&slot->bell, memory_order_acquire) == served) sleep_while(&slot->bell, served);
   atomic_store_explicit(&slot->asleep, 0, memory_order_relaxed);
   return true;
 }
@@ -107,8 +107,8 @@ static void *serve(void *at) {
   int known = -1;
   atomic_store_explicit(&slot->tid, (int)syscall(SYS_gettid), memory_order_relaxed);
   note_core(slot, &known);
-  for (uint32_t heard = 0;; ++heard) {
-    const bool slept = await_bell(slot->team, slot, heard, part_ns);
+  for (uint32_t served = 0;; ++served) {
+    const bool slept = await_bell(slot->team, slot, served, part_ns);
     gki_team_job *job = slot->job;
     if (slept) {
       atomic_store_explicit(&job->woken_at, gki_now_ns(), memory_order_relaxed);
@@ -216,8 +216,8 @@ void gki_team_post(gki_team *team, gki_team_job *job, uint32_t first, uint32_t c
     slot->index = k;
     if (atomic_load_explicit(&slot->asleep, memory_order_relaxed))
       atomic_store_explicit(&slot->cpu, -1, memory_order_relaxed);
-    uint32_t heard = atomic_load_explicit(&slot->bell, memory_order_relaxed);
-    atomic_store_explicit(&slot->bell, heard + 1, memory_order_release);
+    uint32_t jobs = atomic_load_explicit(&slot->bell, memory_order_relaxed);
+    atomic_store_explicit(&slot->bell, jobs + 1, memory_order_release);
   }
   atomic_thread_fence(memory_order_seq_cst);
   for (uint32_t k = 1; k < parts; ++k) {
