@@ -3,7 +3,7 @@
  * next device works. */
 #include "session.h"
 #include "own.h"
-#include "unit/support/counting.h"
+#include "unit/support/own_memory.h"
 #include <limits.h>
 #include <stdio.h>
 #include <unistd.h>

@@ -2,7 +2,7 @@
 #ifndef FUZZ_H
 #define FUZZ_H
 #include "gk_backend.h"
-#include "unit/support/counting.h"
+#include "unit/support/own_memory.h"
 #include <stdio.h>
 
 /* Called by libFuzzer. */

@@ -2,7 +2,7 @@
 #include "unit/support/runtime.h"
 #include "unit/support/await.h"
 #include "unit/support/waits.h"
-#include "unit/support/self.h"
+#include "unit/support/process.h"
 
 TEST(names_every_result) {
   static const struct { gk_result result; const char *name; } cases[] = {

@@ -1,7 +1,7 @@
 #include "unit/support/runtime.h"
 #include "unit/support/spare_backend.h"
 #include "base/registry.h"
-#include "unit/support/self.h"
+#include "unit/support/process.h"
 
 /* ---- a backend that can do nothing, to be registered ------------------------------------------------------------- */
 

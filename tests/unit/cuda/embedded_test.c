@@ -3,7 +3,7 @@
 #include "embedded_kernels.h"
 #include "kernel/images.h"
 #include "simgpu/simnvrtc.h"
-#include "unit/support/child.h"
+#include "unit/support/process.h"
 
 extern const gk_images embedded_images; /* sm_80, sm_86, PTX for compute_75, by NVRTC 12.4 */
 extern const gk_images old_images;      /* sm_86, by NVRTC 11.4, COPY and FILL, too */

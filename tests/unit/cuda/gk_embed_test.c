@@ -1,6 +1,6 @@
 /* gk-embed on the simulated compiler: what it refuses, why, and that it leaves no file then. */
 #include "world.h"
-#include "unit/support/child.h"
+#include "unit/support/process.h"
 #include <limits.h>
 #include <sys/resource.h>
 #include <sys/stat.h>

@@ -1,7 +1,7 @@
 /* Drivers that lack entries of their version: without one that everything needs gk refuses the backend and names the
  * entry, else it goes on. Also: a context that is gone, as after cudaDeviceReset. */
 #include "graphs.h"
-#include "unit/support/child.h"
+#include "unit/support/process.h"
 
 enum { NONE, X, N, LEFT };
 static const gk_slot_desc slots[] = {GK_OWN(X, int, 8), GK_DEFAULT(N, int, 8), GK_BUFFER(LEFT, int)};

@@ -1,7 +1,7 @@
 /* How a device opens on a driver that the probe finds odd. The findings are kept, so each test has its own device. */
 #include "cuda/probe.h"
 #include "graphs.h"
-#include "unit/support/child.h"
+#include "unit/support/process.h"
 #include "unit/support/set_clock.h"
 
 enum { DEVICES = 4 };

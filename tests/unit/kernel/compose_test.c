@@ -1,5 +1,6 @@
 /* Composing: what a kernel's text becomes, what is refused and where. compilers.py shows that compilers agree. */
 #include "unit/support/own_memory.h"
+#include "unit/support/test.h"
 #include "gk_backend.h"
 #include "gk.h"
 #include "kernel/source.h"

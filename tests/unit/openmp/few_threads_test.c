@@ -6,7 +6,7 @@
 #include <omp.h>
 #include <pthread.h>
 #include <sys/resource.h>
-#include "unit/support/child.h"
+#include "unit/support/process.h"
 
 /* A sanitizer's own memory counts, and its part of a stack; it ends the process where it gets none. */
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)

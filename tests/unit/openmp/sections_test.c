@@ -3,7 +3,6 @@
 #include "world.h"
 #include "unit/support/await.h"
 #include "unit/support/chance.h"
-#include "unit/support/others_sleep.h"
 #include "gk_kernel.h"
 #include "reference/reference.h"
 #include <pthread.h>

@@ -3,7 +3,7 @@
 #include "items.h"
 #include "gk_kernel.h"
 #include "base/thread.h"
-#include "unit/support/child.h"
+#include "unit/support/process.h"
 #include <dirent.h>
 
 GK_SOURCE(openmp_team_test)

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "unit/support/spare_backend.h"
 #include "unit/support/own_memory.h"
+#include "unit/support/test.h"
 #include "unit/support/sample_list.h"
 #include "unit/support/work.h"
 

@@ -5,7 +5,6 @@
 #include "runtime/graph.h"
 #include "unit/support/libomp_leaks.h"
 #include "openmp/team.h"
-#include "unit/support/others_sleep.h"
 #include "unit/support/runtime_kernels.h"
 #include <pthread.h>
 #include <semaphore.h>

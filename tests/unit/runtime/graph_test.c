@@ -1,4 +1,4 @@
-#include "unit/support/graph_calls.h"
+#include "unit/support/runtime.h"
 #include "unit/support/runtime_kernels.h"
 #include "unit/support/work.h"
 

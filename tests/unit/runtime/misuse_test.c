@@ -1,6 +1,6 @@
 /* Calls in every wrong order: each answers what a small model of docs/contract.md says, with a message where it failed;
  * nothing is left behind and nothing hangs. And the messages of a debug build about destroyed graphs. */
-#include "unit/support/graph_calls.h"
+#include "unit/support/runtime.h"
 #include "unit/support/runtime_kernels.h"
 #include "unit/support/chance.h"
 

@@ -3,12 +3,12 @@
 #include "gk_backend.h"
 #include "gk_kernel.h"
 #include "unit/support/runtime.h"
-#include "unit/support/self.h"
+#include "unit/support/process.h"
 #include "base/registry.h"
 
 GK_SOURCE(reach)
 GK_KERNEL(count_up, (atomic(int, n))) { gk_atomic_add(&n[0], 1); }
-GK_KERNEL(raise, (inout(float, y))) { y[i] += 1; }
+GK_KERNEL(increase, (inout(float, y))) { y[i] += 1; }
 GK_SOURCE_END
 
 enum { FLAG = 1, COUNTS, DATA, OTHER, N, BIG };
@@ -231,7 +231,7 @@ TEST(freed_while_bound) {
 /* What the program is started for once more: 11 items, and memory for 10. */
 static int overrun(void) {
   static const gk_slot_desc ten[] = {GK_OWN(DATA, float, 10), GK_DEFAULT(N, int, 11)};
-  LIST_OVER(ten, list, GK_RUN(raise, N, DATA));
+  LIST_OVER(ten, list, GK_RUN(increase, N, DATA));
   gk_device *device;
   gk_graph *graph = NULL;
   if (gk_device_open(&(gk_device_desc){.backend = "openmp", .threads = 1}, &device) != GK_OK ||

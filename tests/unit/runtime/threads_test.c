@@ -3,7 +3,6 @@
 #include "unit/support/runtime.h"
 #include "unit/support/runtime_kernels.h"
 #include "unit/support/chance.h"
-#include "unit/support/graph_calls.h"
 #include "base/registry.h"
 #include <sched.h>
 #include <sys/syscall.h>
