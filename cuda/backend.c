@@ -320,9 +320,9 @@ static gk_result launch(void *state, const gk_launch_args *args) {
                                             : gki_cuda_launch(&graph->native, args));
 }
 
-static gk_result wait(void *state, bool block, gk_launch_result *record) {
+static gk_result wait(void *state, bool block, gk_launch_result *launch_result) {
   any_graph *graph = state;
-  return detect_loss(graph, gki_cuda_wait(&graph->native, block, record));
+  return detect_loss(graph, gki_cuda_wait(&graph->native, block, launch_result));
 }
 
 static gk_result submit(void *state, uint32_t run) {

@@ -96,26 +96,26 @@ static gk_result begin(gki_cuda_device *device, gk_op op, const int32_t *flag, u
   return result;
 }
 
-gk_result gk_cuda_begin(gk_device *of, gk_op op, const int32_t *flag, uint32_t max_iterations, CUgraph into,
+gk_result gk_cuda_begin(gk_device *device, gk_op op, const int32_t *flag, uint32_t max_iterations, CUgraph into,
                         const CUgraphNode *after, size_t count, gk_cuda_block *block) {
   gki_begin();
   if (!block) return gk_fail(GK_ERROR_INVALID, "gk_cuda_begin: nowhere to put the block (NULL)");
   *block = (gk_cuda_block){0};
-  gki_cuda_device *device = gki_cuda_device_of(of, "gk_cuda_begin");
-  if (!device) return GK_ERROR_INVALID;
+  gki_cuda_device *native = gki_cuda_device_of(device, "gk_cuda_begin");
+  if (!native) return GK_ERROR_INVALID;
   gk_result result = refuse_block(op, flag, max_iterations);
   if (result == GK_OK) result = gki_cuda_refuse_into("gk_cuda_begin", into, after, count);
-  if (result == GK_OK) result = gki_cuda_refuse_conditional(device, "gk_cuda_begin");
+  if (result == GK_OK) result = gki_cuda_refuse_conditional(native, "gk_cuda_begin");
   if (result != GK_OK) return result;
   const int cancel_state = gki_thread_cancel_disable();
-  result = gki_cuda_enter(device);
+  result = gki_cuda_enter(native);
   if (result == GK_OK) {
-    result = begin(device, op, flag, max_iterations, into, after, count, block);
-    gki_cuda_leave(device);
+    result = begin(native, op, flag, max_iterations, into, after, count, block);
+    gki_cuda_leave(native);
   }
-  result = gki_cuda_detect_loss(device, result);
+  result = gki_cuda_detect_loss(native, result);
   gki_thread_cancel_restore(cancel_state);
-  if (result == GK_OK) block->reserved[3] = (uintptr_t)device;
+  if (result == GK_OK) block->reserved[3] = (uintptr_t)native;
   else *block = (gk_cuda_block){0};
   return result;
 }
@@ -200,22 +200,22 @@ static gk_result end(const gki_cuda_device *device, gk_cuda_block *block) {
   return result == GK_OK && op == GK_OP_ELSE ? fill_empty(device, block->body[1]) : result;
 }
 
-gk_result gk_cuda_end(gk_device *of, gk_cuda_block *block) {
+gk_result gk_cuda_end(gk_device *device, gk_cuda_block *block) {
   gki_begin();
-  gki_cuda_device *device = gki_cuda_device_of(of, "gk_cuda_end");
-  if (!device) return GK_ERROR_INVALID;
+  gki_cuda_device *native = gki_cuda_device_of(device, "gk_cuda_end");
+  if (!native) return GK_ERROR_INVALID;
   if (!block) return gk_fail(GK_ERROR_INVALID, "gk_cuda_end: there is no block (NULL)");
   if (!block->reserved[3])
     return gk_fail(GK_ERROR_INVALID, "gk_cuda_end: the block wasn't begun, or was completed before");
-  if (block->reserved[3] != (uintptr_t)device)
+  if (block->reserved[3] != (uintptr_t)native)
     return gk_fail(GK_ERROR_INVALID, "gk_cuda_end: the block was begun with another device; give that one");
   const int cancel_state = gki_thread_cancel_disable();
-  gk_result result = gki_cuda_enter(device);
+  gk_result result = gki_cuda_enter(native);
   if (result == GK_OK) {
-    result = end(device, block);
-    gki_cuda_leave(device);
+    result = end(native, block);
+    gki_cuda_leave(native);
   }
-  result = gki_cuda_detect_loss(device, result);
+  result = gki_cuda_detect_loss(native, result);
   gki_thread_cancel_restore(cancel_state);
   if (result == GK_OK) block->reserved[3] = 0;
   return result;

@@ -371,8 +371,8 @@ gk_result gki_cuda_gated_read_flag(gki_cuda_gated *graph, uint32_t node, int32_t
     leave_stream(graph);
     return result;
   }
-  const gk_node *of = &graph->plan->nodes[node];
-  if (node) result = read_at(graph, of, (const char *)graph->values[of->flag].ptr + of->offset, flag);
+  const gk_node *owner = &graph->plan->nodes[node];
+  if (node) result = read_at(graph, owner, (const char *)graph->values[owner->flag].ptr + owner->offset, flag);
   else result = return_to_own_stream(graph);
   gki_cuda_leave_unrelaxed(graph->device);
   return result;

@@ -187,7 +187,7 @@ static bool is_valid(const gk_plan *plan, const gki_cuda_status *status) {
          (status->limit < plan->node_count && plan->nodes[status->limit].loop < plan->loop_count);
 }
 
-static gk_result fill_result(gki_cuda_graph *graph, uint64_t number, gk_launch_result *record) {
+static gk_result fill_result(gki_cuda_graph *graph, uint64_t number, gk_launch_result *launch_result) {
   const gk_plan *plan = graph->plan;
   const gk_result result = gki_cuda_counts_check(&graph->counts, number);
   if (result != GK_OK || graph->order.events) return result; /* no loops and checkpoints, so no status */
@@ -197,12 +197,12 @@ static gk_result fill_result(gki_cuda_graph *graph, uint64_t number, gk_launch_r
                    "something wrote over gk's memory on the device: look for a kernel that writes beyond its own, and "
                    "close the device", plan->name, (unsigned long long)number, (unsigned)status->state,
                    (unsigned)status->yielded, (unsigned)status->limit);
-  record->state = (gk_state)status->state;
-  record->yielded = status->yielded;
-  record->limit = status->limit;
-  memcpy(record->passes, gki_cuda_status_passes(status), plan->loop_count * sizeof *record->passes);
-  memcpy(record->hit_bound, gki_cuda_status_bounds(plan, status), plan->loop_count);
-  memcpy(record->ran, gki_cuda_status_ran(plan, status), plan->checkpoint_count);
+  launch_result->state = (gk_state)status->state;
+  launch_result->yielded = status->yielded;
+  launch_result->limit = status->limit;
+  memcpy(launch_result->passes, gki_cuda_status_passes(status), plan->loop_count * sizeof *launch_result->passes);
+  memcpy(launch_result->hit_bound, gki_cuda_status_bounds(plan, status), plan->loop_count);
+  memcpy(launch_result->ran, gki_cuda_status_ran(plan, status), plan->checkpoint_count);
   return GK_OK;
 }
 
@@ -228,24 +228,24 @@ static gk_result ask_driver(const gki_cuda_graph *graph, uint64_t number, bool b
 }
 
 /* An arming that was never launched has no result. */
-static gk_result wait_external(gki_cuda_graph *graph, uint64_t number, bool block, gk_launch_result *record) {
+static gk_result wait_external(gki_cuda_graph *graph, uint64_t number, bool block, gk_launch_result *launch_result) {
   const bool is_over = gki_cuda_is_posted(graph, number) || is_superseded(graph, number);
   gk_result result = is_over ? GK_OK : ask_driver(graph, number, block);
   if (result == GK_NOT_READY || result == GK_ERROR_BUSY) return result;
   ++graph->waited;
   if (result != GK_OK || !gki_cuda_is_posted(graph, number)) return result;
   graph->reported = number;
-  return fill_result(graph, number, record);
+  return fill_result(graph, number, launch_result);
 }
 
-gk_result gki_cuda_wait(gki_cuda_graph *graph, bool block, gk_launch_result *record) {
+gk_result gki_cuda_wait(gki_cuda_graph *graph, bool block, gk_launch_result *launch_result) {
   const uint64_t number = graph->waited + 1;
-  if (graph->external) return wait_external(graph, number, block, record);
+  if (graph->external) return wait_external(graph, number, block, launch_result);
   if (block && !graph->order.events) spin(graph, number);
   gk_result result = gki_cuda_is_posted(graph, number) ? GK_OK : wait_for_event(graph, number, block);
   if (result == GK_NOT_READY || result == GK_ERROR_BUSY) return result;
   ++graph->waited;
-  if (result == GK_OK) return fill_result(graph, number, record);
+  if (result == GK_OK) return fill_result(graph, number, launch_result);
   graph->order.busy_until = UINT64_MAX;
   graph->wait_failed = true;
   gki_cuda_counts_skip(&graph->counts);

@@ -14,6 +14,6 @@ void gki_cuda_publish_number(gki_cuda_graph *graph, const gk_launch_args *launch
 
 /* Any thread may call these two, one at a time. */
 gk_result gki_cuda_launch(gki_cuda_graph *graph, const gk_launch_args *launch);
-gk_result gki_cuda_wait(gki_cuda_graph *graph, bool block, gk_launch_result *record); /* waits only if `block` */
+gk_result gki_cuda_wait(gki_cuda_graph *graph, bool block, gk_launch_result *launch_result); /* waits only if `block` */
 gk_result gki_cuda_cancel(gki_cuda_graph *graph); /* any thread at any time; never waits */
 #endif

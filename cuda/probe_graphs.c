@@ -107,41 +107,41 @@ static void expect_runs(gki_probe_trial *t, gki_cuda_question question, body *in
   expect(t, question, step(t, in, NOTHING), runs, runs);
 }
 
-static void conditional(gki_probe_trial *t, body *in, CUgraphConditionalHandle of, CUgraphConditionalNodeType type,
-                        unsigned size, body *bodies) {
+static void conditional(gki_probe_trial *t, body *in, CUgraphConditionalHandle condition,
+                        CUgraphConditionalNodeType type, unsigned size, body *bodies) {
   CUgraphNodeParams parameters = {.type = CU_GRAPH_NODE_TYPE_CONDITIONAL};
   parameters.conditional =
-      (CUDA_CONDITIONAL_NODE_PARAMS){.handle = of, .type = type, .size = size, .ctx = t->context};
+      (CUDA_CONDITIONAL_NODE_PARAMS){.handle = condition, .type = type, .size = size, .ctx = t->context};
   const bool is_made = append(t, in, &parameters) != NULL;
   for (unsigned k = 0; k < size; ++k)
     bodies[k] = (body){.graph = is_made ? parameters.conditional.phGraph_out[k] : NULL};
 }
-static body if_node(gki_probe_trial *t, body *in, CUgraphConditionalHandle of) {
+static body if_node(gki_probe_trial *t, body *in, CUgraphConditionalHandle condition) {
   body inside;
-  conditional(t, in, of, CU_GRAPH_COND_TYPE_IF, 1, &inside);
+  conditional(t, in, condition, CU_GRAPH_COND_TYPE_IF, 1, &inside);
   return inside;
 }
 static body nest(gki_probe_trial *t, body *in, unsigned depth) {
   body inside = if_node(t, in, handle(t, 1));
   return depth > 1 ? nest(t, &inside, depth - 1) : inside;
 }
-static void counted_if(gki_probe_trial *t, gki_cuda_question question, body *in, CUgraphConditionalHandle of,
+static void counted_if(gki_probe_trial *t, gki_cuda_question question, body *in, CUgraphConditionalHandle condition,
                        uint32_t runs) {
-  body inside = if_node(t, in, of);
+  body inside = if_node(t, in, condition);
   expect_runs(t, question, &inside, runs);
 }
 
-static body loop_node(gki_probe_trial *t, body *in, CUgraphConditionalHandle of) {
+static body loop_node(gki_probe_trial *t, body *in, CUgraphConditionalHandle condition) {
   body inside;
-  conditional(t, in, of, CU_GRAPH_COND_TYPE_WHILE, 1, &inside);
+  conditional(t, in, condition, CU_GRAPH_COND_TYPE_WHILE, 1, &inside);
   return inside;
 }
 /* A loop that should make so many passes. A kernel at the beginning of its body ends it after one more, in case nothing
  * else does: the first graph showed that a kernel in a body can set a handle. */
-static body loop_of(gki_probe_trial *t, gki_cuda_question question, body *in, CUgraphConditionalHandle of,
+static body loop_of(gki_probe_trial *t, gki_cuda_question question, body *in, CUgraphConditionalHandle condition,
                     uint32_t passes) {
-  body inside = loop_node(t, in, of);
-  expect(t, question, step(t, &inside, SET({of, passes, 0})), passes, passes);
+  body inside = loop_node(t, in, condition);
+  expect(t, question, step(t, &inside, SET({condition, passes, 0})), passes, passes);
   return inside;
 }
 

@@ -175,7 +175,7 @@ static void note_chain(search *s, uint32_t from) {
   }
 }
 
-static void search_chains(search *s, uint32_t of) {
+static void search_chains(search *s, uint32_t quirks) {
   const gk_gates *g = s->gates;
   for (uint32_t k = 0; k < g->point_count; ++k) s->seen[k] = GK_NONE;
   for (uint32_t k = 0; k < g->handle_count; ++k) s->close[k] = GK_NONE;
@@ -183,7 +183,7 @@ static void search_chains(search *s, uint32_t of) {
     if (g->closes[k].kind != GK_CLOSE_GUARD) s->close[g->closes[k].at] = k;
   find_bodies(g, s->spots);
   if (g->bits & GK_WITH_RESUME && !is_plain(g)) s->found |= GKI_CUDA_WRITE_ONCE;
-  for (uint32_t k = 0; k < g->node_count && (s->found & of) != of; ++k) {
+  for (uint32_t k = 0; k < g->node_count && (s->found & quirks) != quirks; ++k) {
     if (g->nodes[k].kind != GK_GATE_CONTROL && g->nodes[k].kind != GK_GATE_PROLOGUE) continue;
     if (g->nodes[k].kind == GK_GATE_PROLOGUE) note_targets(s, k);
     note_chain(s, k);
@@ -193,9 +193,9 @@ static void search_chains(search *s, uint32_t of) {
     if (g->blocks[k].in_loop) s->found |= BY_CHAINS & ~(uint32_t)GKI_CUDA_CLOSE_FROM_OUTSIDE;
 }
 
-uint32_t gki_cuda_quirks_that_matter(const gk_gates *gates, uint32_t of) {
-  if (!of) return 0;
-  const uint32_t by_nodes = needed_by_nodes(gates) & of, by_chains = of & BY_CHAINS;
+uint32_t gki_cuda_quirks_that_matter(const gk_gates *gates, uint32_t quirks) {
+  if (!quirks) return 0;
+  const uint32_t by_nodes = needed_by_nodes(gates) & quirks, by_chains = quirks & BY_CHAINS;
   if (!by_chains) return by_nodes;
   search s = {.gates = gates, .spots = gk_host_alloc((gates->node_count + 1) * sizeof *s.spots),
               .stack = gk_host_alloc((gates->point_count + 1) * sizeof *s.stack),
@@ -207,5 +207,5 @@ uint32_t gki_cuda_quirks_that_matter(const gk_gates *gates, uint32_t of) {
   gk_host_free(s.stack);
   gk_host_free(s.seen);
   gk_host_free(s.close);
-  return by_nodes | (s.found & of);
+  return by_nodes | (s.found & quirks);
 }
