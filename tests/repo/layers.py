@@ -46,7 +46,8 @@ NAMED = [
     ("common/kernel/glsl.c", '"%s:%u: kernel %s for Vulkan: ', "the device API for which users write a kernel"),
     ("common/dump/as_text.c", '" more without SWITCH nodes, as before CUDA', "the version is CUDA's"),
 ]
-OBJECTS = ["common/library.ninja", "common/info/info.ninja"]
+OBJECTS = ["common/library.ninja", "common/info/info.ninja", "cuda/library.ninja", "fallback/openmp/library.ninja"]
+SUFFIXES = {".c", ".h", ".inc", ".cu", ".def"}
 
 
 def node(path):
@@ -60,8 +61,9 @@ def folder(path):
 def sources():
     """Of the library and of gk-info, relative to the root."""
     for name in ("common", "cuda", "fallback"):
-        for path in sorted((tap.ROOT / name).rglob("*.[ch]")):
-            yield path.relative_to(tap.ROOT)
+        for path in sorted((tap.ROOT / name).rglob("*")):
+            if path.suffix in SUFFIXES:
+                yield path.relative_to(tap.ROOT)
 
 
 def resolve(source, name):
