@@ -21,10 +21,11 @@ static inline void gki_table_add(gki_table *table, uint64_t key, uintptr_t value
   ++table->count;
 }
 
-/* Makes room for one more key. False: out of memory, and gk_fail has been called with `what`. */
-static inline bool gki_table_grow(gki_table *table, const char *what) {
-  if (2 * (table->count + 1) <= table->size) return true;
-  gki_table grown = {.size = table->size ? 2 * table->size : 16};
+/* Makes room for so many more keys. False: out of memory, and gk_fail has been called with `what`. */
+static inline bool gki_table_grow(gki_table *table, size_t more, const char *what) {
+  if (2 * (table->count + more) <= table->size) return true;
+  gki_table grown = {.size = 16};
+  while (grown.size < 2 * (table->count + more)) grown.size *= 2;
   grown.entries = gki_array(grown.size, sizeof *grown.entries, what);
   if (!grown.entries) return false;
   for (size_t k = 0; k < table->size; ++k)

@@ -105,20 +105,24 @@ static void check_always(walk *w, uint32_t line) {
 
 /* ---- labels ------------------------------------------------------------------------------------------------------ */
 
-static gk_result check_label(walk *w, uint32_t line) {
+static gk_result make_room_for_labels(walk *w) {
+  size_t count = 0;
+  for (uint32_t k = 0; k < w->checker.blocks->line_count; ++k) count += gki_has_label(task_at(w, k));
+  return gki_table_grow(&w->labels, count, "checking labels") ? GK_OK : GK_ERROR_MEMORY;
+}
+
+static void check_label(walk *w, uint32_t line) {
   gki_checker *c = &w->checker;
   const gk_task *task = task_at(w, line);
   if (task->op == GK_OP_CHECKPOINT && !task->label) gki_report(c, GKI_LABEL_MISSING, NULL);
-  if (!gki_has_label(task)) return GK_OK;
+  if (!gki_has_label(task)) return;
   int64_t label = gki_label_of(c->blocks, line);
   if (!label) gki_report(c, GKI_LABEL_ZERO, gki_format_int(c, task->label), NULL);
   if (label < INT32_MIN || label > INT32_MAX) gki_report(c, GKI_LABEL_RANGE, gki_format_int(c, label), NULL);
-  if (!label) return GK_OK;
-  if (!gki_table_grow(&w->labels, "checking labels")) return GK_ERROR_MEMORY;
+  if (!label) return;
   const gki_entry *first = gki_table_find(&w->labels, (uint64_t)label);
   if (!first->key) gki_table_add(&w->labels, (uint64_t)label, line);
   else gki_report(c, GKI_LABEL_REUSED, gki_format_int(c, label), gki_format_line(c, (uint32_t)first->value), NULL);
-  return GK_OK;
 }
 
 /* ---- races ------------------------------------------------------------------------------------------------------- */
@@ -173,8 +177,8 @@ static gk_result check_line(walk *w, uint32_t line) {
   check_place(w, line);
   check_always(w, line);
   gki_check_task(c, at->task);
-  result = check_label(w, line);
-  if (!result && w->races.depth) result = check_races(w, line);
+  check_label(w, line);
+  if (w->races.depth) result = check_races(w, line);
   if (gki_op_opens(at->task->op) || at->otherwise != GK_NONE) enter_block(w, line);
   return result;
 }
@@ -195,6 +199,7 @@ gk_result gki_check(const gki_blocks *blocks, const gk_backend *backend, gk_repo
       .next_inclusion = 1,
   };
   gk_result result = gki_check_slots(&w.checker, 0);
+  if (!result) result = make_room_for_labels(&w);
   if (!result) {
     w.races.tops = gki_array(blocks->slot_count, sizeof *w.races.tops, "finding races between sections");
     if (!w.races.tops) result = GK_ERROR_MEMORY;

@@ -127,7 +127,7 @@ static gk_result measure_list(reader *read, const gk_list *list, uint32_t depth,
   gki_measures *measures = read->measures;
   static const char what[] = "reading a task list";
   if (!gki_grow((void **)&measures->all, &measures->capacity, measures->count + 1, sizeof *measures->all, what) ||
-      !gki_table_grow(&measures->places, what))
+      !gki_table_grow(&measures->places, 1, what))
     return GK_ERROR_MEMORY;
   const gki_entry *entry = gki_table_find(&measures->places, (uintptr_t)list);
   if (entry->key) {

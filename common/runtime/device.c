@@ -32,7 +32,7 @@ gk_result gki_device_code(gk_device *device, const gk_kernel *kernel, void **cod
   if (!device->backend->load) return GK_OK;
   gk_result result = GK_OK;
   pthread_mutex_lock(&device->code_lock);
-  if (!gki_table_grow(&device->codes, "the table of kernels")) {
+  if (!gki_table_grow(&device->codes, 1, "the table of kernels")) {
     result = GK_ERROR_MEMORY;
     goto done;
   }
