@@ -1,5 +1,6 @@
 #include "base/memory.h"
 #include "base/error.h"
+#include "base/table.h"
 #include "unit/support/runtime.h"
 
 COUNTED(arena_gives_aligned_zeroed_memory) {
@@ -89,6 +90,29 @@ TEST(allocator_stays_while_held) {
   assert_fails(GK_ERROR_BUSY, "device is open", gk_set_allocator(NULL));
   gki_memory_drop();
   assert_ok(gk_set_allocator(NULL));
+}
+
+/* Keys whose first place is the table's last one, so that finding them goes on at its beginning. */
+COUNTED(keys_of_a_table_share_places) {
+  gki_table table = {0};
+  uint64_t keys[40] = {0}, last = 0;
+  for (size_t k = 0; k < GK_COUNT(keys); keys[k++] = last)
+    do ++last;
+    while ((gki_hash(last) & 15) != 15);
+  for (size_t k = 0; k < GK_COUNT(keys); ++k) {
+    assert_true(gki_table_grow(&table, 1, "a table"));
+    assert_true(table.size >= 2 * (k + 1));
+    assert_int_equal(gki_table_find(&table, keys[k])->key, 0);
+    gki_table_add(&table, keys[k], k);
+    for (size_t n = 0; n <= k; ++n) assert_int_equal(gki_table_find(&table, keys[n])->value, n);
+  }
+  fail_own_memory(1);
+  gki_begin();
+  assert_false(gki_table_grow(&table, 1000, "a large table"));
+  assert_true(own_memory_failed());
+  assert_says("a large table");
+  for (size_t k = 0; k < GK_COUNT(keys); ++k) assert_int_equal(gki_table_find(&table, keys[k])->value, k);
+  gk_host_free(table.entries);
 }
 
 int main(void) { return run_all_tests(); }
