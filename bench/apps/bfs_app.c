@@ -6,7 +6,7 @@
 
 GK_SOURCE(bench_bfs)
 #define PIECE 64  /* edges */
-#if defined(__CUDACC__) || defined(__HIPCC__) || defined(GK_GLSL) /* there an item has one piece, on the host many */
+#if defined(__CUDACC__) || defined(__HIPCC__) || defined(GK_GLSL) /* an item has one piece; on the host, many */
 #define HELD 64   /* vertices that an item finds before it asks for room; at least a piece */
 #else
 #define HELD 1024
@@ -95,7 +95,7 @@ GK_KERNEL(alone, (inout(search, s), inout(piece, pieces), in(int, count), in(int
   scout[0] = edges;
 }
 /* `pieces` has two halves: this level's, from `base` on, and the next level's. An item writes its held vertices at the
- * end. For this the loop makes one more turn, with an imaginary piece that needs all the room. */
+ * end. For this the loop makes one more pass, with an imaginary piece that needs all the room. */
 GK_KERNEL(push, (in(search, s), inout(piece, pieces), in(int, count), in(int, first), in(int, to), atomic(int, dist),
                  atomic(int, more), sum(int, found), sum(int, scout), value(int, room), value(int, parts))) {
   int share = (count[0] + parts - 1) / parts;
@@ -249,9 +249,9 @@ const gk_list bench_bfs_stretches[BFS_STRETCHES] = {
 const size_t bench_bfs_next = offsetof(search, next), bench_bfs_level = offsetof(search, level);
 
 _Static_assert(PIECE == BFS_PIECE && ALPHA == BFS_ALPHA && BETA == BFS_BETA && GAMMA == BFS_GAMMA,
-               "by hand the same is decided");
+               "the version by hand decides alike");
 _Static_assert(BFS_END == 0 && NEXT_PUSH == BFS_PUSH && NEXT_GATHER == BFS_GATHER && NEXT_PULL == BFS_PULL &&
-               NEXT_ALONE == BFS_ALONE, "the host's loop is told what is next");
+               NEXT_ALONE == BFS_ALONE, "the host's loop reads what is next");
 
 static size_t room_of(const bfs_graph *g) { return (size_t)(g->vertices + g->edges / PIECE); }
 

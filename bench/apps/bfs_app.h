@@ -36,7 +36,7 @@ enum { FIRST = 1, TO, DIST, FRONT, PIECES, QUEUE, VERTICES, WORDS, EDGES, ROOM, 
 /* For few threads, and for many threads, which share each level. */
 extern const gk_list bench_bfs_list, bench_bfs_wide_list;
 
-/* The same for a loop of the host's. After each stretch an int says which one is next; 0: the search is over. */
+/* The same for a loop on the host. After each stretch an int is the number of the next one; 0: the search is over. */
 enum { BFS_END, BFS_PUSH, BFS_GATHER, BFS_PULL, BFS_ALONE, BFS_STRETCHES };
 extern const gk_list bench_bfs_begin;
 extern const gk_list bench_bfs_stretches[BFS_STRETCHES];

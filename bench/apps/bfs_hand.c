@@ -11,11 +11,11 @@ typedef struct sums { int found, gathered, pieces, scout, awake; } sums;
 
 struct bfs_hand {
   bfs_graph copy;
-  const bfs_graph *g; /* it */
+  const bfs_graph *g; /* the copy */
   int words, *dist, *queue;
   uint32_t *front;
   piece *pieces, *more; /* more: the next level's pieces, while this level's are pushed */
-  sums turns[3]; /* of this level, the previous one and the next one, whose sums are 0 */
+  sums levels[3]; /* of this level, the previous one and the next one, whose sums are 0 */
 };
 
 void bench_bfs_copy(const bfs_graph *g, bfs_graph *to) {
@@ -145,7 +145,7 @@ typedef struct course {
 static course start(bfs_hand *h, int source) {
   const int edges = h->g->first[source + 1] - h->g->first[source];
   h->dist[source] = 0;
-  h->turns[0] = (sums){0};
+  h->levels[0] = (sums){0};
   return (course){.awake = 1, .unpushed = h->g->edges - edges, .pieces = cut_row(h, source, h->pieces, 0),
                   .goes_on = true};
 }
@@ -178,15 +178,15 @@ static inline int reach(const bfs_graph *g, int *dist, int begin, int end, int l
   return count;
 }
 
-/* Does consecutive small levels with a queue of vertices. Such levels are never pulled. @return The next turn */
-static int go_alone(bfs_hand *h, course *c, int turn) {
-  if (!is_small(c)) return turn;
+/* Does consecutive small levels with a queue of vertices. Such levels are never pulled. @return The next pass */
+static int go_alone(bfs_hand *h, course *c, int pass) {
+  if (!is_small(c)) return pass;
   const bfs_graph g = *h->g;
-  const piece *pieces = turn % 2 ? h->more : h->pieces;
+  const piece *pieces = pass % 2 ? h->more : h->pieces;
   int *queue = h->queue, begin = 0, count = 0;
   for (int p = 0; p < c->pieces; ++p)
     count = reach(&g, h->dist, pieces[p].begin, pieces[p].end, c->level, queue, count);
-  for (++turn, ++c->level; begin < count && count - begin < BFS_FEW; ++turn, ++c->level) {
+  for (++pass, ++c->level; begin < count && count - begin < BFS_FEW; ++pass, ++c->level) {
     const int end = count;
     for (; begin < end; ++begin) {
       const int from = g.first[queue[begin]], to = g.first[queue[begin] + 1];
@@ -195,10 +195,10 @@ static int go_alone(bfs_hand *h, course *c, int turn) {
     }
   }
   sums level = {.found = count - begin};
-  cut_rows(h, queue + begin, count - begin, turn % 2 ? h->more : h->pieces, &level);
+  cut_rows(h, queue + begin, count - begin, pass % 2 ? h->more : h->pieces, &level);
   --c->level;
   decide(h, c, &level);
-  return turn;
+  return pass;
 }
 
 /* ---- two ways ---------------------------------------------------------------------------------------------------- */
@@ -210,9 +210,9 @@ const int *bench_bfs_hand_loops(bfs_hand *h, int source) {
 #pragma omp parallel for schedule(static)
   for (int v = 0; v < n; ++v) h->dist[v] = -1;
   course c = start(h, source);
-  for (int turn = go_alone(h, &c, 0); c.goes_on; turn = go_alone(h, &c, turn + 1)) {
+  for (int pass = go_alone(h, &c, 0); c.goes_on; pass = go_alone(h, &c, pass + 1)) {
     sums level = {0};
-    piece *pieces = turn % 2 ? h->more : h->pieces, *more = turn % 2 ? h->pieces : h->more;
+    piece *pieces = pass % 2 ? h->more : h->pieces, *more = pass % 2 ? h->pieces : h->more;
     if (c.pulls) {
       CHUNKS_OF(h->words) flag(h, k, smaller(k + CHUNK, h->words), c.level);
       int awake = 0;
@@ -244,14 +244,14 @@ const int *bench_bfs_hand_region(bfs_hand *h, int source) {
     {
       shared = start(h, source);
       next = go_alone(h, &shared, 0);
-      h->turns[next % 3] = (sums){0};
+      h->levels[next % 3] = (sums){0};
     }
 #pragma omp barrier
     course c = shared;
-    for (int turn = next; c.goes_on; ++turn) {
-      sums *level = &h->turns[turn % 3];
-      piece *pieces = turn % 2 ? h->more : h->pieces, *more = turn % 2 ? h->pieces : h->more;
-      if (omp_get_thread_num() == 0) h->turns[(turn + 1) % 3] = (sums){0};
+    for (int pass = next; c.goes_on; ++pass) {
+      sums *level = &h->levels[pass % 3];
+      piece *pieces = pass % 2 ? h->more : h->pieces, *more = pass % 2 ? h->pieces : h->more;
+      if (omp_get_thread_num() == 0) h->levels[(pass + 1) % 3] = (sums){0};
       if (c.pulls) {
         flag(h, words.begin, words.end, c.level);
 #pragma omp barrier
@@ -271,12 +271,12 @@ const int *bench_bfs_hand_region(bfs_hand *h, int source) {
 #pragma omp master
       {
         shared = c;
-        next = go_alone(h, &shared, turn + 1);
-        h->turns[next % 3] = (sums){0};
+        next = go_alone(h, &shared, pass + 1);
+        h->levels[next % 3] = (sums){0};
       }
 #pragma omp barrier
       c = shared;
-      turn = next - 1;
+      pass = next - 1;
     }
   }
   return h->dist;

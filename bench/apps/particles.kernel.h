@@ -1,7 +1,6 @@
 /* Soft spheres in a periodic box, as kernels: velocity Verlet (Swope et al. 1982) over lists of neighbours with a skin
  * (Verlet 1967). The lists are made again from a grid of cells when a sphere has moved half of the skin.
  *
- *
  * Lengths are in diameters, and masses are 1. Two spheres at a distance r < 1 push each other by stiffness (1 - r).
  * Each sphere adds up its pushes in the order of its list, and lists come from sorted cells. So the positions don't
  * depend on the order of atomics, and a run repeats bit for bit. */
@@ -25,7 +24,7 @@ GK_KERNEL(bench_begin_run, (out(int, step), out(int, stale), out(int, searches),
 
 /* ---- a step ------------------------------------------------------------------------------------------------------ */
 
-/* Half of the push, and the whole way of a step. */
+/* Half of the step's change of velocity, and the whole change of place. */
 GK_KERNEL(bench_advance, (inout(vec, x), inout(vec, v), atomic(int, stale), in(vec, force), in(vec, listed),
                           value(setting, s))) {
   double half = 0.5 * s.step;
@@ -36,7 +35,7 @@ GK_KERNEL(bench_advance, (inout(vec, x), inout(vec, v), atomic(int, stale), in(v
   v[i] = to;
   if (bench_square(bench_vec_apart(listed[i], at, s.side)) > s.moves) gk_atomic_exchange(&stale[0], 1);
 }
-/* The force at the new place, and the other half of the push. */
+/* The force at the new place, and the other half of the change of velocity. */
 GK_KERNEL(bench_push, (out(vec, force), inout(vec, v), in(vec, x), in(int, count), in(int, neighbour), value(int, room),
                        value(setting, s))) {
   vec here = x[i], sum = {0.0, 0.0, 0.0};
@@ -138,9 +137,9 @@ GK_KERNEL(bench_check_room, (out(int, overflow), out(int, stale), inout(int, sea
   searches[0] += 1 - overflow[0];
 }
 
-/* ---- what must stay as it was ------------------------------------------------------------------------------------ */
+/* ---- energy and momentum ----------------------------------------------------------------------------------------- */
 
-GK_KERNEL(bench_sum_kept, (sum(double, energy), sum(double, along_x), sum(double, along_y), sum(double, along_z),
+GK_KERNEL(bench_sum_conserved, (sum(double, energy), sum(double, along_x), sum(double, along_y), sum(double, along_z),
                            in(vec, x), in(vec, v), in(int, count), in(int, neighbour), value(int, room),
                            value(setting, s))) {
   double paired = 0.0;

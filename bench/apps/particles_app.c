@@ -40,7 +40,7 @@ static const gk_task tasks[] = {
     GK_RUN(bench_push, N, FORCE, V, X, COUNT, NEIGHBOUR, ROOM, SETTING),
     GK_RUN(bench_next_step, GK_ONE, STEP, GOING, STEPS),
   GK_END,
-  GK_RUN(bench_sum_kept, N, ENERGY, ALONG_X, ALONG_Y, ALONG_Z, X, V, COUNT, NEIGHBOUR, ROOM, SETTING),
+  GK_RUN(bench_sum_conserved, N, ENERGY, ALONG_X, ALONG_Y, ALONG_Z, X, V, COUNT, NEIGHBOUR, ROOM, SETTING),
 };
 static const gk_list list = GK_LIST(particles, tasks, slots);
 
@@ -72,7 +72,7 @@ static const gk_task again_tasks[] = {
 };
 static const gk_task last_tasks[] = {
   GK_RUN(bench_push, N, FORCE, V, X, COUNT, NEIGHBOUR, ROOM, SETTING),
-  GK_RUN(bench_sum_kept, N, ENERGY, ALONG_X, ALONG_Y, ALONG_Z, X, V, COUNT, NEIGHBOUR, ROOM, SETTING),
+  GK_RUN(bench_sum_conserved, N, ENERGY, ALONG_X, ALONG_Y, ALONG_Z, X, V, COUNT, NEIGHBOUR, ROOM, SETTING),
 };
 const gk_list bench_particles_stretches[PARTICLES_STRETCHES] = {
   [PARTICLES_FIRST] = GK_LIST(first, first_tasks, slots), [PARTICLES_STEP] = GK_LIST(step, step_tasks, slots),
@@ -277,7 +277,7 @@ void bench_particles_prepare(particles *p, gk_device *device, const setting *s, 
     bench_fail("the spheres aren't where they are on the host and without lists of neighbours");
 }
 
-bool bench_particles_kept(const setting *s, const particles_moment *before, const particles_moment *after) {
+bool bench_particles_are_conserved(const setting *s, const particles_moment *before, const particles_moment *after) {
   const vec d = {after->momentum.x - before->momentum.x, after->momentum.y - before->momentum.y,
                  after->momentum.z - before->momentum.z};
   return fabs(after->energy - before->energy) < 1e-3 * before->energy && sqrt(bench_square(d)) < 1e-10 * s->n;

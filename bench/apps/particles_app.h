@@ -53,7 +53,7 @@ typedef struct particles {
   int room, yields;
 } particles;
 
-/* The tasks between two decisions, for a loop of the host's: lists with the graph's slots. */
+/* The tasks between two decisions, for a loop on the host: lists with the graph's slots. */
 enum {
   PARTICLES_FIRST,  /* up to the decision on STALE */
   PARTICLES_SEARCH, /* from there to the decision on OVERFLOW */
@@ -85,8 +85,8 @@ void bench_particles_grow(particles *p, int wanted);
 /* The results of a run; x, v and force are on the device. */
 particles_moment bench_particles_look(const particles *p);
 
-/* That room: an eighth more than `wanted`. */
+/* The room that bench_particles_grow makes: an eighth more than `wanted`. */
 int bench_particles_room(int wanted);
-/* Whether energy and momentum are kept, as exactly as steps of this length allow. */
-bool bench_particles_kept(const setting *s, const particles_moment *before, const particles_moment *after);
+/* Whether energy and momentum are conserved, as exactly as steps of this length allow. */
+bool bench_particles_are_conserved(const setting *s, const particles_moment *before, const particles_moment *after);
 #endif

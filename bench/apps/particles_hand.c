@@ -94,7 +94,8 @@ static void measure_all(spheres *h, int part, int begin, int end) {
   const setting s = h->s;
   double sums[KEPT] = {0.0};
   for (int i = begin; i < end; ++i)
-    gki_item_bench_sum_kept(&sums[0], &sums[1], &sums[2], &sums[3], h->x, h->v, h->count, h->neighbour, h->room, s, i);
+    gki_item_bench_sum_conserved(&sums[0], &sums[1], &sums[2], &sums[3], h->x, h->v, h->count, h->neighbour, h->room,
+                                 s, i);
   memcpy(h->sums[part], sums, sizeof sums);
 }
 
@@ -173,13 +174,13 @@ spheres *bench_spheres_start(const setting *s, int threads, spheres_style style)
   const size_t n = (size_t)s->n, cells = (size_t)s->cells * (size_t)s->cells * (size_t)s->cells;
   *h = (spheres){.s = *s, .style = style, .threads = threads, .cells = (int)cells};
   vec **vectors[] = {&h->x, &h->v, &h->force, &h->listed};
-  for (size_t k = 0; k < sizeof vectors / sizeof *vectors; ++k) *vectors[k] = bench_large_zeros(n * sizeof(vec));
+  for (size_t k = 0; k < sizeof vectors / sizeof *vectors; ++k) *vectors[k] = bench_large_zeros(n, sizeof(vec));
   int **numbers[] = {&h->cell, &h->member, &h->count};
-  for (size_t k = 0; k < sizeof numbers / sizeof *numbers; ++k) *numbers[k] = bench_large_zeros(n * sizeof(int));
-  h->cell_count = bench_large_zeros(cells * sizeof(int));
-  h->cell_first = bench_large_zeros(cells + 1 * sizeof(int));
-  h->totals = bench_large_zeros((size_t)threads * sizeof *h->totals);
-  h->sums = bench_large_zeros((size_t)threads * sizeof *h->sums);
+  for (size_t k = 0; k < sizeof numbers / sizeof *numbers; ++k) *numbers[k] = bench_large_zeros(n, sizeof(int));
+  h->cell_count = bench_large_zeros(cells, sizeof(int));
+  h->cell_first = bench_large_zeros(cells + 1, sizeof(int));
+  h->totals = bench_large_zeros((size_t)threads, sizeof *h->totals);
+  h->sums = bench_large_zeros((size_t)threads, sizeof *h->sums);
   return h;
 }
 

@@ -201,7 +201,7 @@ static void scan(self *s, int *first, const int *count, int n) {
 
 /* ---- the step ---------------------------------------------------------------------------------------------------- */
 
-#define ALLOC(member, count) h->member = bench_large_zeros((size_t)(count) * sizeof *h->member)
+#define ALLOC(member, count) h->member = bench_large_zeros((size_t)(count), sizeof *h->member)
 
 static void set_room(hand *h, int room) {
   h->room = room;

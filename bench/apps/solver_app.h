@@ -1,5 +1,5 @@
 /* Conjugate gradients on the seven-point Poisson matrix of a cube, from 0 until the residual is a millionth of the
- * first: the task list, the same in two parts for a loop of the host's, and a problem with a known solution. */
+ * first: the task list, the same in two parts for a loop on the host, and a problem with a known solution. */
 #ifndef BENCH_SOLVER_APP_H
 #define BENCH_SOLVER_APP_H
 #include "gk.h"

@@ -23,14 +23,14 @@ typedef struct hand_variant {
   spheres *h; /* NULL: not begun */
 } hand_variant;
 
-/* Energies are sums, and each variant has an order of its own. */
+/* An energy is a sum, and each variant adds it up in its own order: only energies may differ in their last bits. */
 static bool same(const scene *s, const particles_moment *got) {
   const size_t bytes = (size_t)s->s.n * sizeof(vec);
   const particles_moment *want = &s->after;
   return memcmp(got->x, want->x, bytes) == 0 && memcmp(got->v, want->v, bytes) == 0 &&
          memcmp(got->force, want->force, bytes) == 0 && got->room == want->room && got->yields == want->yields &&
          got->searches == want->searches && fabs(got->energy - want->energy) < 1e-10 * want->energy &&
-         bench_particles_kept(&s->s, &s->before, got);
+         bench_particles_are_conserved(&s->s, &s->before, got);
 }
 
 static bool run_gk(void *with, uint64_t times, bench_took *took) {

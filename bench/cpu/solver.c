@@ -171,9 +171,9 @@ typedef struct hand_variant {
 
 static void begin_hand(hand_variant *v) {
   double **all[] = {&v->at.u, &v->at.r, &v->at.p, &v->at.q, &v->at.b};
-  const size_t bytes = (size_t)v->c->items * sizeof(double);
-  for (size_t k = 0; k < GK_COUNT(all); ++k) *all[k] = bench_large_zeros(bytes);
-  memcpy(v->at.b, v->c->b, bytes);
+  const size_t items = (size_t)v->c->items;
+  for (size_t k = 0; k < GK_COUNT(all); ++k) *all[k] = bench_large_zeros(items, sizeof(double));
+  memcpy(v->at.b, v->c->b, items * sizeof *v->at.b);
 }
 
 static bool run_hand(void *with, uint64_t times, bench_took *took) {

@@ -20,13 +20,13 @@ enum { X = 1, Y, N, LEFT, QUIET, CP_FIRST, ITEMS_MAX = 1 << 22, ENTRIES_MAX = 80
 static const gk_slot_desc slots[] = {GK_BUFFER(X, int), GK_BUFFER(Y, int), GK_SCALAR(N, int), GK_OWN(LEFT, int, 1),
                                      GK_OWN(QUIET, int, 1)};
 static gk_device *device;
-static int *x, *y; /* of all variants; each process has its own, and gk's are the device's */
+static int *x, *y; /* what all variants add to: each process has its own, and gk's are memory of its device */
 /* Variants by hand, each with its own team. */
 static bench_apart apart_two, apart_team, apart_for, apart_again, apart_sections;
 
 /* For another process than gk's, allocated after its start: a large page that two processes share is split when one of
  * them writes to it. */
-static int *own_ints(void) { return bench_large_zeros(ITEMS_MAX * sizeof(int)); }
+static int *own_ints(void) { return bench_large_zeros(ITEMS_MAX, sizeof(int)); }
 
 static void begin_apart(void) {
   if (x) return;

@@ -146,7 +146,7 @@ static void silence(void) {
   for (size_t k = 0; k < GK_COUNT(pairs); ++k) end_pair(&pairs[k]);
 }
 
-/* ---- C5: tasks behind them --------------------------------------------------------------------------------------- */
+/* ---- C5: tasks after checkpoints --------------------------------------------------------------------------------- */
 
 /* Tasks in equal parts after the checkpoints. */
 static graph gk_behind(int around, int behind) {

@@ -1,5 +1,5 @@
-/* The choices that the library makes on CUDA, measured as it meets them (table P): kernels that read a guard, or an IF
- * node around them; one warp or a grid for a small copy; the cost of a thread that the driver wakes.
+/* The costs that the library chooses by on CUDA (table P): kernels that read a guard, or an IF node around them; one
+ * warp or a grid for a small copy; a thread that the driver wakes.
  * bench/tools/costs.py makes common/base/costs.h from the figures. */
 #include "bench/cuda/hand.h"
 #include "bench/harness/harness.h"

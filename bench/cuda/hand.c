@@ -381,7 +381,7 @@ static void measure_floor(void) {
   bench_hand_exec_end(e.shorter);
 }
 
-/* ---- from here to there ---------------------------------------------------------------------------------------- */
+/* ---- open and close ---------------------------------------------------------------------------------------------- */
 
 gk_device *bench_hand_open(const char **why) {
   if (gk_device_open(&(gk_device_desc){.backend = "cuda"}, &opened) != GK_OK) {

@@ -35,7 +35,7 @@ int *bench_hand_ints(gk_device *device, size_t count);
 /* Reads and writes one number there, after all earlier launches. */
 int bench_hand_value(const int *at);
 void bench_hand_put(int *at, int value);
-/* Page-locked memory and its address on the device; never freed. */
+/* Page-locked memory and its address on the device; gk_free frees it. */
 volatile int *bench_hand_pinned(gk_device *device, int **at);
 
 CUgraph bench_hand_graph(void);

@@ -71,7 +71,7 @@ static CUgraphExec hand_while(int kernels, int count, bool by_itself) {
   return bench_hand_exec(whole);
 }
 
-/* The same as the latter, made with gk_cuda_begin. */
+/* A loop whose last kernel sets the condition, made with gk_cuda_begin. */
 static CUgraphExec gk_while(int kernels, int count) {
   const CUgraph whole = bench_hand_graph();
   const CUgraphNode first = add_set(whole, count);
@@ -83,7 +83,7 @@ static CUgraphExec gk_while(int kernels, int count) {
   return bench_hand_exec(whole);
 }
 
-/* The graph that a loop of the host's launches again and again. */
+/* The graph that a loop on the host launches again and again. */
 static CUgraphExec one_pass(int kernels, bool posts) {
   const CUgraph whole = bench_hand_graph();
   CUgraphNode last = bench_hand_kernel(whole, add_kernels(whole, NULL, kernels), "less", 1, 1, (void *[]){&left});

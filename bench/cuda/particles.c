@@ -1,5 +1,5 @@
 /* A whole application on CUDA (table C11): some time steps of soft spheres that are driven together, by gk's loop and
- * by one of the host's, with the same kernels and on the same memory. Lists of neighbours are made again when a sphere
+ * by one on the host, with the same kernels and on the same memory. Lists of neighbours are made again when a sphere
  * has moved too far, and grow when one is too long. Both end with the same bits. */
 #include "bench/apps/particles_app.h"
 #include "bench/harness/harness.h"
@@ -35,7 +35,7 @@ static bool is_right(const scene *s) {
   return same_vectors(s, got.x, want->x) && same_vectors(s, got.v, want->v) &&
          same_vectors(s, got.force, want->force) && got.room == want->room && got.yields == want->yields &&
          got.searches == want->searches && fabs(got.energy - want->energy) < 1e-10 * want->energy &&
-         bench_particles_kept(&s->p.s, &s->before, &got);
+         bench_particles_are_conserved(&s->p.s, &s->before, &got);
 }
 
 static bool by_gk(void *with, uint64_t times, bench_took *took) {
@@ -77,7 +77,7 @@ static void run_steps(host_variant *v) {
   bench_host_wait(&v->loop);
 }
 
-/* The first launch after a bind is slower. For the binds of a call's start this isn't the host loop's cost. */
+/* The first launch after a bind is slower, and isn't timed here: each stretch is launched once after the binds. */
 static void restore(host_variant *v) {
   bench_particles_restore(&v->s->p, &v->s->before);
   bind_lists(v);

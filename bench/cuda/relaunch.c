@@ -36,7 +36,7 @@ static const char *because(const char *what, CUresult result, const char *log) {
   return missing;
 }
 
-/* Its places in toolkits. */
+/* The usual places of a toolkit's libcudadevrt.a. */
 static bool find_runtime(char *path, size_t bytes) {
   static const char *const folders[] = {"lib64", "lib", "targets/x86_64-linux/lib", "targets/sbsa-linux/lib"};
   const char *homes[] = {getenv("CUDA_HOME"), getenv("CUDA_PATH"), "/usr/local/cuda"};

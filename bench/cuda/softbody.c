@@ -1,5 +1,5 @@
-/* A whole application on CUDA (table C11): a time step of the soft body's fall, by gk's graph and by a loop of the
- * host's with the same kernels and on the same memory. All start from the same moment. The device chooses the order
+/* A whole application on CUDA (table C11): a time step of the soft body's fall, by gk's graph and by a loop on the
+ * host with the same kernels and on the same memory. All start from the same moment. The device chooses the order
  * of a sum, and hundreds of passes of the solver amplify its last bits, as they do on OpenMP with another number of
  * threads. So the ends are compared to within a millimetre, for a body of one metre. */
 #include "bench/apps/softbody_scene.h"

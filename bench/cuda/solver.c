@@ -1,5 +1,5 @@
 /* A whole application on CUDA (table C11): conjugate gradients on the seven-point Poisson matrix of a cube, by gk's
- * loop and by one of the host's, with the same kernels and on the same memory. */
+ * loop and by one on the host, with the same kernels and on the same memory. */
 #include "bench/apps/solver_app.h"
 #include "bench/harness/harness.h"
 #include "bench/harness/host_loop.h"

@@ -28,7 +28,7 @@ void *bench_large(size_t bytes) {
   return memory;
 }
 
-void *bench_large_zeros(size_t bytes) { return memset(bench_large(bytes), 0, bytes); }
+void *bench_large_zeros(size_t count, size_t bytes) { return memset(bench_large(count * bytes), 0, count * bytes); }
 
 static _Noreturn void serve(bool (*run)(void *, uint64_t, bench_took *), void *with, int requests, int answers) {
   uint64_t times;

@@ -26,5 +26,5 @@ void *bench_shared(size_t bytes);
 /* Memory for a variant by hand: private to this process, and in large pages from 2 MiB on, like gk's memory on the CPU.
  * Shared memory rarely has them, and memory from before a fork loses them when it is written. free() frees it. */
 void *bench_large(size_t bytes);
-void *bench_large_zeros(size_t bytes);
+void *bench_large_zeros(size_t count, size_t bytes);
 #endif

@@ -100,11 +100,6 @@ void bench_host_bind_int(host_loop *loop, gk_slot slot, int64_t value) {
     if (begin_binding(s, slot)) bench_must(gk_bind_int(s->graph, slot, value));
 }
 
-void bench_host_bind_float(host_loop *loop, gk_slot slot, double value) {
-  for (host_stretch *s = loop->stretches; s < loop->stretches + loop->count; ++s)
-    if (begin_binding(s, slot)) bench_must(gk_bind_float(s->graph, slot, value));
-}
-
 void bench_host_bind_bytes(host_loop *loop, gk_slot slot, const void *value, size_t bytes) {
   for (host_stretch *s = loop->stretches; s < loop->stretches + loop->count; ++s)
     if (begin_binding(s, slot)) bench_must(gk_bind_bytes(s->graph, slot, value, bytes));

@@ -51,7 +51,6 @@ int bench_host_add(host_loop *loop, const gk_list *list);
 void bench_host_share(host_loop *loop, const gk_graph *from);
 void bench_host_bind(host_loop *loop, gk_slot slot, const void *memory);
 void bench_host_bind_int(host_loop *loop, gk_slot slot, int64_t value);
-void bench_host_bind_float(host_loop *loop, gk_slot slot, double value);
 void bench_host_bind_bytes(host_loop *loop, gk_slot slot, const void *value, size_t bytes);
 
 /* Launches a stretch after all earlier launches. */

@@ -113,11 +113,11 @@ class Child:
     def read(self):
         """The process's answer; None: it failed."""
         line = self.process.stdout.readline()
-        said = json.loads(line) if line else {"failed": f"its process ended with code {self.process.wait()}"}
-        if isinstance(said, dict):
-            self.failed = said["failed"]
+        answer = json.loads(line) if line else {"failed": f"its process ended with code {self.process.wait()}"}
+        if isinstance(answer, dict):
+            self.failed = answer["failed"]
             return None
-        return said
+        return answer
 
     def turn(self, counts):
         try:

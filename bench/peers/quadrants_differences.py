@@ -27,7 +27,7 @@ def counts(*values):
     return x
 
 
-def told(c, status):
+def outcome(c, status):
     return [int(n) for n in c.to_numpy()], status.checkpoint if status is not None and status.yielded else status and 0
 
 
@@ -161,25 +161,25 @@ def rearmed():
     c, n, full, later = counts(), number(3), number(1), number(0)
     behind_a_loop(c, n, full, later)
     n[()], full[()] = 2, 0
-    return told(c, behind_a_loop.resume(c, n, full, later, from_checkpoint=1))
+    return outcome(c, behind_a_loop.resume(c, n, full, later, from_checkpoint=1))
 
 
 def past_a_checkpoint():
     c, n, full, later = counts(), number(3), number(1), number(0)
     behind_a_loop(c, n, full, later)
-    return told(c, behind_a_loop.resume(c, n, full, later, from_checkpoint=2))
+    return outcome(c, behind_a_loop.resume(c, n, full, later, from_checkpoint=2))
 
 
 def refused():
     try:
-        return told(counts(), first_call.resume(counts(), number(0), from_checkpoint=1))
+        return outcome(counts(), first_call.resume(counts(), number(0), from_checkpoint=1))
     except RuntimeError as why:
         return "this kernel has none" in str(why)
 
 
 def of(kernel, *values):
     c = counts()
-    return told(c, kernel(c, *values))
+    return outcome(c, kernel(c, *values))
 
 
 def inherited():

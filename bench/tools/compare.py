@@ -77,17 +77,10 @@ def runs_of(reports):
                               for one in reports if one.get("tables")))
 
 
-def said_of(reports, *names):
+def facts_of(reports, *names):
     """The facts with these names about the machines."""
     return sorted({", ".join(report["machine"][name] for name in names) for report in reports
                    if report.get("tables") and set(names) <= set(report.get("machine", {}))})
-
-
-def tells_rounds(reports):
-    """Whether each of several rounds has its median; older files lack them."""
-    several = [report for report in reports if report.get("tables") and report.get("rounds", 1) > 1]
-    return not several or any("medians" in variant for report in several for table in report["tables"]
-                              for variant in table["variants"])
 
 
 def floors_of(reports):
@@ -105,12 +98,9 @@ def differences(before, after, times):
         yield "not the same machine: " + ("times of the one say nothing about the other" if times else
                                           "ratios may differ for that alone")
     for what, names in (("kernel", ["kernel"]), ("compiler or flags", ["compiler", "flags"])):
-        each = said_of(before, *names), said_of(after, *names)
+        each = facts_of(before, *names), facts_of(after, *names)
         if all(each) and each[0] != each[1]:
             yield f"not the same {what}: {'; '.join(each[0])} before, {'; '.join(each[1])} after"
-    for when, reports in (("before", before), ("after", after)):
-        if not tells_rounds(reports):
-            yield f"how far rounds are apart isn't known of {when}: what counts may be noise"
     floors = floors_of(before), floors_of(after)
     for name in floors[0]:
         old, new = floors[0][name], floors[1].get(name)

@@ -158,8 +158,8 @@ def answers(text):
 def probe(part, options):
     done = part.call("probe", ["build/tests/cuda/probe"])
     found = answers(done.text)
-    part.figures.update(answers=found, said=objects(done.text))
-    odd = {one["probe"]: one for one in part.figures["said"] if one.get("answer", "yes") != "yes"}
+    part.figures.update(answers=found, lines=objects(done.text))
+    odd = {one["probe"]: one for one in part.figures["lines"] if one.get("answer", "yes") != "yes"}
     part.check("answers", done.trouble() or (None if found else "it gives none\n" + done.text[-2000:]),
                f"{len(found)}, {len(odd)} of them not yes" + "".join(
                    f"\n{name} {one['answer']}: {one.get('question', '')}" for name, one in odd.items()))
@@ -207,26 +207,26 @@ def fall(part, backend, steps, mesh, words=()):
     return [tuple(map(float, line.split()[1:4])) for line in text.splitlines() if line.startswith("v ")], numbers, None
 
 
-def compare_falls(part, backend, steps, mesh, words, judge):
+def compare_falls(part, backend, steps, mesh, words, check):
     name = f"{steps} steps as on OpenMP"
     ours, our_numbers, trouble = fall(part, backend, steps, mesh, words)
     theirs, their_numbers, other = fall(part, "openmp", steps, mesh) if not trouble else (None, None, None)
     if trouble or other:
         part.check(name, trouble or other)
         return
-    problem, note = judge(ours, our_numbers, theirs, their_numbers)
+    problem, note = check(ours, our_numbers, theirs, their_numbers)
     part.figures[f"{steps} steps"] = {backend: our_numbers, "openmp": their_numbers, "compared": note}
     part.check(name, problem and f"{problem}; {note}\n{our_numbers}\n{their_numbers}", note)
 
 
-def judge_free(ours, our_numbers, theirs, their_numbers):
+def check_free(ours, our_numbers, theirs, their_numbers):
     apart = max(abs(a - b) for p, q in zip(ours, theirs) for a, b in zip(p, q))
     same = len(ours) == len(theirs) and our_numbers["newton"] == their_numbers["newton"]
     return None if same and apart <= FREE_METRES else "not equal within rounding", \
         f"at most {apart:.1e} m apart ({FREE_METRES:.0e} allowed)"
 
 
-def judge_whole(ours, our_numbers, theirs, their_numbers):
+def check_whole(ours, our_numbers, theirs, their_numbers):
     centres = [[statistics.fmean(p[k] for p in one) for k in range(3)] for one in (ours, theirs)]
     apart = max(abs(a - b) for a, b in zip(*centres))
     energy = abs(our_numbers["energy"] - their_numbers["energy"]) / their_numbers["energy"]
@@ -240,9 +240,9 @@ def softbody(part, options):
     if options.quick:
         mesh = LOGS / "tetrahedron.obj"
         mesh.write_text("v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 2 3 4\nf 3 1 4\n")
-    compare_falls(part, options.backend, 2 if options.quick else FREE_STEPS, mesh, [], judge_free)
+    compare_falls(part, options.backend, 2 if options.quick else FREE_STEPS, mesh, [], check_free)
     compare_falls(part, options.backend, 4 if options.quick else 240, mesh, [] if options.quick else ["--verify"],
-                  judge_whole)
+                  check_whole)
 
 
 # ---- bench, compare -------------------------------------------------------------------------------------------------

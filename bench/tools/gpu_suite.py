@@ -75,7 +75,7 @@ def run_suite(part, label, words, cases, env, alone=True):
             "device": report["device"], "driver": report["driver"], "unavailable": report["unavailable"]}
 
 
-def judge_suite(part, label, ran):
+def check_suite(part, label, ran):
     by = {}
     for case, (outcome, why) in ran["outcomes"].items():
         by.setdefault(outcome, []).append(f"{case}: {why}".rstrip(": "))
@@ -132,8 +132,8 @@ def random_lists(part, options, label, words, share):
 
 def conformance(part, options):
     (part.tree / "build/tests/conformance/real.json").unlink(missing_ok=True)
-    judge_suite(part, "native", native_on_real(part, options))
-    judge_suite(part, "host-gated", run_suite(part, "gated", ["--backend", options.backend, "--host-gated"],
+    check_suite(part, "native", native_on_real(part, options))
+    check_suite(part, "host-gated", run_suite(part, "gated", ["--backend", options.backend, "--host-gated"],
                                               cases_of(options), part.real))
     random_lists(part, options, "random lists", [], 0.5)
     random_lists(part, options, "random lists, host-gated", ["--host-gated"], 0.8)

@@ -148,9 +148,7 @@ def outcome(ratio):
 
 def verdict_in_words(ratio):
     if ratio["verdict"] == "undecided":
-        verdicts = ratio.get("verdicts") or [  # older files have none
-            "met" if median is not None and median <= ratio["goal"] else "missed" for median in ratio["medians"]]
-        return f"undecided: missed in {verdicts.count('missed')} of {len(verdicts)} rounds"
+        return f"undecided: missed in {ratio['verdicts'].count('missed')} of {len(ratio['verdicts'])} rounds"
     if ratio["verdict"] == "met" and ratio["median"] is not None and ratio["median"] <= 0:
         return "below nothing"
     return {"none": "not judged", "lost": "lost in noise"}.get(ratio["verdict"], ratio["verdict"])

@@ -31,14 +31,14 @@ def head(*cells):
     return [row(*cells), "|" + "---|" * len(cells)]
 
 
-def told_apart(reports, line):
+def by_program(reports, line):
     """One line if it is the same in all reports; else each different line with its programs."""
     programs = {}
     for name, report in reports.items():
         programs.setdefault(line(report), []).append(f"`{name}`")
-    *few, most = sorted(programs, key=lambda said: len(programs[said]))
-    for said in few:
-        yield f"- {said} ({', '.join(programs[said])})"
+    *few, most = sorted(programs, key=lambda text: len(programs[text]))
+    for text in few:
+        yield f"- {text} ({', '.join(programs[text])})"
     yield f"- {most}" + (" (all others)" if few else "")
 
 
@@ -67,10 +67,10 @@ def machine_lines(reports):
     if device:
         yield f"- {device['gpu']}, {device['multiprocessors']} multiprocessors"
         yield f"- driver: {device['driver']}; compiler: {device['toolkit']}"
-    yield from told_apart(timed, lambda one: "{cpu}, {cores} cores ({arch}), Linux {kernel}".format(**one["machine"]))
-    yield from told_apart(own, lambda one: "{compiler}, {flags}".format(**one["machine"]))
+    yield from by_program(timed, lambda one: "{cpu}, {cores} cores ({arch}), Linux {kernel}".format(**one["machine"]))
+    yield from by_program(own, lambda one: "{compiler}, {flags}".format(**one["machine"]))
     yield from clock_of(own)
-    yield from told_apart(timed, begun)
+    yield from by_program(timed, begun)
 
 
 def outcome_by_medians(table, ratio):
@@ -257,8 +257,8 @@ def not_linear(tables, why):
     for table in tables:
         for ratio in table["ratios"]:
             if ratio["goal"] and ratio["verdict"] in ("missed", "undecided"):
-                said = f"{ratio['what'].capitalize()}: {verdict_text(ratio)}"
-                yield f"**Not linear: {table['what']}.** {said}. Why: {why}"
+                judged = f"{ratio['what'].capitalize()}: {verdict_text(ratio)}"
+                yield f"**Not linear: {table['what']}.** {judged}. Why: {why}"
                 yield ""
 
 

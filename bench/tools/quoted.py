@@ -45,8 +45,9 @@ VAGUE = (rf"\b(?:goal )?(?:{WORDS}|a|few|some|several|many) (?:{PARTED})\b"
 LOOSE, LOOSE_VAGUE = (re.compile(words.replace(" ", r"(?: |\n *)"), re.I) for words in (FIGURE, VAGUE))
 PART = re.compile(r"(?:(?!\n *\n|\n[-*] ).)+", re.S)  # a paragraph, an item of a list
 SHOWN = re.compile(r"`[^`]*\b(?:build/\w|bench/[\w/]+\.(?:py|sh)\b)[^`]*`")  # a command
-TELLS = {"README.md": "", "CHANGELOG.md": "", "bench/peers/README.md": "", "docs/performance.md": "",
-         "docs/measuring.md": "## Why goals are missed"}
+# Documents, each with the heading from which on figures in words need a quote, too.
+IN_WORDS = {"README.md": "", "CHANGELOG.md": "", "bench/peers/README.md": "", "docs/performance.md": "",
+            "docs/measuring.md": "## Why goals are missed"}
 VERSIONS = {"11.4", "12.0", "12.3", "12.4", "12.8", "12.9", "13.0"}  # of CUDA
 # Numbers that aren't figures of gk's speed.
 EXEMPT = {
@@ -120,7 +121,7 @@ def prose(text):
 
 def vague(name, text):
     """(line, figure) of figures in words without a quote or command beside them. Goals don't count."""
-    begin = text.find(TELLS[name]) if name in TELLS else -1
+    begin = text.find(IN_WORDS[name]) if name in IN_WORDS else -1
     for part in PART.finditer(text, begin) if begin >= 0 else []:
         if LINK.search(part[0]) or SHOWN.search(part[0]):
             continue
@@ -153,8 +154,8 @@ def main():
             path.write_text(written, encoding="utf-8")
         trouble += [f'{name}: "{title}" isn\'t in "{part}"' for part, title in unnamed(options.root, written)]
         trouble += [f'{name}: "{title}" is in "{part}"' for part, title in misplaced(options.root, written)]
-        if TELLS.get(name, "") not in written:
-            trouble.append(f'{name}: no "{TELLS[name]}" any more')
+        if IN_WORDS.get(name, "") not in written:
+            trouble.append(f'{name}: no "{IN_WORDS[name]}" any more')
         trouble += [f'{name}:{number}: "{figure}" is a figure with neither a quote nor a command beside it'
                     for number, figure in vague(name, text)]
         text = prose(text)

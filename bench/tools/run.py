@@ -209,7 +209,7 @@ def main():
     usage.add_argument("--no-peers", action="store_true")
     usage.add_argument("--offline", action="store_true", help="nothing is installed; peers are as they are found")
     usage.add_argument("--site", metavar="FOLDER", help="packages of peers that aren't installed")
-    usage.add_argument("--minutes", type=float, default=math.inf, help="what isn't done by then is left out, and said")
+    usage.add_argument("--minutes", type=float, default=math.inf, help="the rest is left out and reported")
     usage.add_argument("--out", metavar="FOLDER", help="instead of bench/results/<device>")
     options = usage.parse_args()
     options.ends = time.monotonic() + 60 * options.minutes

@@ -124,13 +124,13 @@ def ratio_to(figures, others, goal, judged):
         if is_nothing(other) or is_nothing(figure) and (figure["p95"] or math.inf) > goal * other["median"]:
             return "lost"
         return "met" if ratio <= goal else "missed"
-    told = {"median": median(known), "least": min(known), "most": max(known), "rounds": len(known), "medians": ratios,
-            "noise": sum(is_nothing(figure) or is_nothing(other) for figure, other in pairs) > len(pairs) / 2,
-            "goal": goal, "verdict": "none"}
+    combined = {"median": median(known), "least": min(known), "most": max(known), "rounds": len(known),
+                "noise": sum(is_nothing(figure) or is_nothing(other) for figure, other in pairs) > len(pairs) / 2,
+                "medians": ratios, "goal": goal, "verdict": "none"}
     if goal and judged:
         verdicts = [verdict_of(*pair, ratio) for pair, ratio in zip(pairs, ratios)]
-        told.update(verdict=verdict(ratios, verdicts, goal), verdicts=verdicts)
-    return told
+        combined.update(verdict=verdict(ratios, verdicts, goal), verdicts=verdicts)
+    return combined
 
 
 def ways(row):
