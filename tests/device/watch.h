@@ -10,7 +10,8 @@
 #include <string.h>
 
 static struct { pthread_mutex_t lock; unsigned leaks; char broken[200]; } watch = {.lock = PTHREAD_MUTEX_INITIALIZER};
-#define LOCKED(...) (pthread_mutex_lock(&watch.lock), (__VA_ARGS__), pthread_mutex_unlock(&watch.lock))
+#define HOLDING(mutex, ...) (pthread_mutex_lock(mutex), (__VA_ARGS__), pthread_mutex_unlock(mutex))
+#define LOCKED(...) HOLDING(&watch.lock, __VA_ARGS__)
 
 static inline void broken_if(bool is, const char *rule) {
   LOCKED(is && !watch.broken[0] && snprintf(watch.broken, sizeof watch.broken, "%s", rule));

@@ -8,9 +8,7 @@ static const char *const entry_names[FAKE_ENTRIES] = {"open", "close",  "alloc",
                                                       "run",    "submit", "read_flag", "dump"};
 
 enum { DEVICES = 2, PENDING = 64, RING = 16, SECTIONS = 8 };
-static const uintptr_t far_away = (uintptr_t)1 << 62; /* added to addresses, so that the host can't use them */
-
-/* ---- what the tests see ------------------------------------------------------------------------------------------ */
+static const uintptr_t address_offset = (uintptr_t)1 << 62; /* added to addresses, so that the host can't use them */
 
 static struct {
   pthread_cond_t going;
@@ -55,20 +53,15 @@ static void called(fake_entry entry) {
 }
 
 static gk_result called_or_failed(fake_entry entry) {
-  pthread_testcancel();
-  pthread_mutex_lock(&watch.lock);
-  ++fake.calls[entry];
-  bool fails = fake.fail_in && (fake.fail_entry == entry || fake.fail_entry == FAKE_ENTRIES) && --fake.fail_in == 0;
-  gk_result code = fails ? fake.fail_code : GK_OK;
-  bool silent = fake.fail_silently;
-  pthread_mutex_unlock(&watch.lock);
+  bool silent, fails;
+  gk_result code;
+  called(entry);
+  LOCKED(silent = fake.fail_silently, fails = fake.fail_entry == entry || fake.fail_entry == FAKE_ENTRIES,
+         code = fake.fail_in && fails && --fake.fail_in == 0 ? fake.fail_code : GK_OK);
   return code == GK_OK || silent ? code : gk_fail(code, "fake: %s failed on request", entry_names[entry]);
 }
 
-/* ---- devices ----------------------------------------------------------------------------------------------------- */
-
 typedef struct block { struct block *next; uintptr_t at; size_t bytes; } block;
-struct graph;
 typedef struct pending { struct graph *graph; uint32_t run; } pending;
 
 /* A launch on the native device's thread. */
@@ -163,20 +156,19 @@ static void fake_describe(void *state, gk_device_info *info) {
   info->capabilities = capabilities;
 }
 
-/* ---- memory ------------------------------------------------------------------------------------------------------ */
+static bool has_own_addresses(const device *d) { return d->mode == FAKE_BATCHED; }
 
-static bool is_far(const device *d) { return d->mode == FAKE_BATCHED; }
-
-/* Where device memory really is. Far memory is known by its blocks; any other address is the host's. */
-static void *here(device *d, const void *address, size_t bytes) {
+/* Where device memory is. A batched device knows its memory by its blocks; any other address is the host's. */
+static void *here(void *state, const void *address, size_t bytes) {
+  device *d = state;
   uintptr_t at = (uintptr_t)address;
-  if (!is_far(d)) return (void *)at;
+  if (!has_own_addresses(d)) return (void *)at;
   pthread_mutex_lock(&d->lock);
   const block *b = d->blocks;
   while (b && (at < b->at || at - b->at >= b->bytes || bytes > b->bytes - (at - b->at))) b = b->next;
   pthread_mutex_unlock(&d->lock);
   broken_if(!b, "an address that is no memory of the device");
-  return b ? (void *)(at - far_away) : NULL;
+  return b ? (void *)(at - address_offset) : NULL;
 }
 
 static gk_result fake_alloc(void *state, size_t bytes, gk_memory kind, void **memory) {
@@ -189,11 +181,8 @@ static gk_result fake_alloc(void *state, size_t bytes, gk_memory kind, void **me
   void *at = NULL;
   if (!b || posix_memalign(&at, 256, bytes) != 0) abort();
   memset(at, 0xA5, bytes);
-  *b = (block){NULL, (uintptr_t)at + (is_far(d) ? far_away : 0), bytes};
-  pthread_mutex_lock(&d->lock);
-  b->next = d->blocks;
-  d->blocks = b;
-  pthread_mutex_unlock(&d->lock);
+  *b = (block){NULL, (uintptr_t)at + (has_own_addresses(d) ? address_offset : 0), bytes};
+  HOLDING(&d->lock, b->next = d->blocks, d->blocks = b);
   leak(1);
   *memory = (void *)b->at;
   return GK_OK;
@@ -211,24 +200,9 @@ static void fake_free(void *state, void *memory) {
   if (b) *at = b->next;
   pthread_mutex_unlock(&d->lock);
   if (!b) return;
-  free((void *)(b->at - (is_far(d) ? far_away : 0)));
+  free((void *)(b->at - (has_own_addresses(d) ? address_offset : 0)));
   free(b);
   leak(-1);
-}
-
-static void settle(device *d);
-
-static gk_result fake_copy(void *state, gk_direction direction, void *to, const void *from, size_t bytes) {
-  device *d = state;
-  gk_result result = called_or_failed(FAKE_COPY);
-  if (result != GK_OK) return result;
-  broken_if(bytes == 0, "copy: 0 bytes");
-  settle(d);
-  void *target = direction == GK_TO_HOST ? to : here(d, to, bytes);
-  if (!target) return GK_ERROR_DEVICE;
-  if (direction == GK_ZERO) memset(target, 0, bytes);
-  else memmove(target, direction == GK_TO_DEVICE ? from : here(d, from, bytes), bytes);
-  return GK_OK;
 }
 
 static gk_result fake_reaches(void *state, const void *memory) {
@@ -237,9 +211,7 @@ static gk_result fake_reaches(void *state, const void *memory) {
   return GK_OK;
 }
 
-static void *fake_host_address(void *state, void *memory) { return is_far(state) ? NULL : memory; }
-
-/* ---- kernels ----------------------------------------------------------------------------------------------------- */
+static void *fake_host_address(void *state, void *memory) { return has_own_addresses(state) ? NULL : memory; }
 
 static bool fake_takes(const gk_kernel *kernel) { return kernel->host != NULL; }
 
@@ -264,12 +236,8 @@ static void fake_unload(void *state, void *code) {
   leak(-1);
 }
 
-/* ---- running tasks ----------------------------------------------------------------------------------------------- */
-
-static void *here_for(void *state, const void *address, size_t bytes) { return here(state, address, bytes); }
-
 static device_tasks tasks_of(graph *g, const gk_launch_args *launch) {
-  return (device_tasks){g->plan, launch->values, launch->capacity, here_for, g->device, NULL};
+  return (device_tasks){g->plan, launch->values, launch->capacity, here, g->device, NULL};
 }
 
 static gk_result run_run(graph *g, const gk_launch_args *launch, uint32_t run) {
@@ -287,8 +255,6 @@ static int32_t flag_of(graph *g, const gk_launch_args *launch, uint32_t node) {
   device_read_flag(&tasks, node, &flag);
   return flag;
 }
-
-/* ---- graphs ------------------------------------------------------------------------------------------------------ */
 
 static gk_result fake_lower(void *device_state, void *state, const gk_plan *plan, void *const *code, gk_mode *mode) {
   static const gk_mode modes[FAKE_MODES] = {GK_MODE_IN_PROCESS, GK_MODE_NATIVE, GK_MODE_BATCHED};
@@ -326,8 +292,6 @@ static void fake_drop(void *state) {
   for (int k = 0; k < RING; ++k) record_close(&g->rides[k].record);
   leak(-1);
 }
-
-/* ---- in process and native: by the walker ------------------------------------------------------------------------ */
 
 static gk_result walk_on(graph *g, const gk_launch_args *launch, gk_walk *walk);
 
@@ -400,10 +364,7 @@ static gk_result native_launch(graph *g, const gk_launch_args *launch) {
   ride *r = &g->rides[(launch->launch - 1) % RING];
   pthread_mutex_lock(&d->lock);
   broken_if(!r->over, "launch: more than 16 of a graph");
-  r->graph = g;
-  r->args = *launch;
-  r->over = false;
-  r->next = NULL;
+  *r = (ride){.graph = g, .args = *launch, .record = r->record};
   record_clear(&r->record, g->plan);
   ride **last = &d->first;
   while (*last) last = &(*last)->next;
@@ -438,12 +399,7 @@ static gk_result fake_wait(void *state, bool blocks, gk_launch_result *record) {
 }
 
 /* The launches read their word themselves. */
-static gk_result fake_cancel(void *state) {
-  (void)state;
-  return called_or_failed(FAKE_CANCEL);
-}
-
-/* ---- batched ----------------------------------------------------------------------------------------------------- */
+static gk_result fake_cancel(void *state) { return (void)state, called_or_failed(FAKE_CANCEL); }
 
 /* Runs what was submitted, or waits for the thread that does. */
 static void settle(device *d) {
@@ -461,17 +417,28 @@ static void settle(device *d) {
   pthread_mutex_unlock(&d->lock);
 }
 
+static gk_result fake_copy(void *state, gk_direction direction, void *to, const void *from, size_t bytes) {
+  device *d = state;
+  gk_result result = called_or_failed(FAKE_COPY);
+  if (result != GK_OK) return result;
+  broken_if(bytes == 0, "copy: 0 bytes");
+  settle(d);
+  void *target = direction == GK_TO_HOST ? to : here(d, to, bytes);
+  if (!target) return GK_ERROR_DEVICE;
+  if (direction == GK_ZERO) memset(target, 0, bytes);
+  else memmove(target, direction == GK_TO_DEVICE ? from : here(d, from, bytes), bytes);
+  return GK_OK;
+}
+
 static gk_result fake_launch(void *state, const gk_launch_args *launch) {
   graph *g = state;
   enter(&g->in_call);
   gk_result result = called_or_failed(FAKE_LAUNCH);
   broken_by_args(g->plan, launch, ++g->launched);
   if (g->device->mode == FAKE_NATIVE) {
-    if (result == GK_OK) result = native_launch(g, launch);
-    else {
-      g->rides[(launch->launch - 1) % RING].over = true;
-      ++g->waited; /* common mustn't wait for it */
-    }
+    if (result == GK_OK) return leave(&g->in_call, native_launch(g, launch));
+    g->rides[(launch->launch - 1) % RING].over = true;
+    ++g->waited; /* common mustn't wait for it */
     return leave(&g->in_call, result);
   }
   for (unsigned k = 0; k < g->device->pending_count; ++k)
@@ -490,20 +457,16 @@ static gk_result fake_submit(void *state, uint32_t run) {
   broken_if(run >= g->plan->run_count, "submit: no such run");
   gk_result result = called_or_failed(FAKE_SUBMIT);
   if (result == GK_OK && d->pending_count == PENDING) settle(d);
-  pthread_mutex_lock(&d->lock);
-  if (result == GK_OK) d->pending[d->pending_count++] = (pending){g, run};
-  pthread_mutex_unlock(&d->lock);
+  if (result == GK_OK) HOLDING(&d->lock, d->pending[d->pending_count++] = (pending){g, run});
   return leave(&g->in_call, result);
 }
-
-static gk_result late(graph *g) { return g->late == GK_OK ? GK_OK : gk_fail(g->late, "%s", g->late_message); }
 
 static gk_result fake_read_flag(void *state, uint32_t node, int32_t *flag) {
   graph *g = state;
   enter(&g->in_call);
   gk_result result = called_or_failed(FAKE_READ_FLAG);
   settle(g->device);
-  if (result == GK_OK) result = late(g);
+  if (result == GK_OK && g->late != GK_OK) result = gk_fail(g->late, "%s", g->late_message);
   if (result == GK_OK && node) *flag = flag_of(g, &g->args, node);
   return leave(&g->in_call, result);
 }
@@ -516,8 +479,6 @@ static char *fake_dump(void *state, const char *format) {
   leave(&g->in_call, GK_OK);
   return text;
 }
-
-/* ---- the tables -------------------------------------------------------------------------------------------------- */
 
 #define COMMON() \
   .abi = GK_BACKEND_ABI, .bytes = sizeof(gk_backend), .device_bytes = sizeof(device), .graph_bytes = sizeof(graph), \
