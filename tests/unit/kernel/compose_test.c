@@ -2,7 +2,6 @@
 #include "unit/support/own_memory.h"
 #include "unit/support/test.h"
 #include "gk_backend.h"
-#include "gk.h"
 #include "kernel/source.h"
 #include "kernels/language.h"
 #include "twin.h"
