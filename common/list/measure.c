@@ -8,11 +8,11 @@
 enum { MAX_TEXT = 1 << 28 }; /* bytes of all composed names; names that people write are far shorter */
 #define LIMIT (UINT64_C(1) << 40)
 
-typedef struct reader {
+typedef struct pass {
   gki_measures *measures;
   gki_blocks *blocks; /* gets the fault, and its arena the ranks */
   size_t source;      /* the current task of the user's list */
-} reader;
+} pass;
 
 /* ---- faults ------------------------------------------------------------------------------------------------------ */
 
@@ -46,15 +46,15 @@ static gk_result fail_with(gki_blocks *blocks, gki_problem problem, size_t task,
 }
 
 /* words[0] is the list's name; in LIST_TOO_DEEP the limit comes first. */
-static gk_result refuse(reader *read, gki_problem problem, size_t task, const gk_list *list, const char *what) {
+static gk_result refuse(pass *p, gki_problem problem, size_t task, const gk_list *list, const char *what) {
   char where[160] = "", text[512], name[GKI_NAME_SHOWN + 1], limit[12];
   snprintf(name, sizeof name, "%s", gki_list_name(list));
   snprintf(limit, sizeof limit, "%d", GK_MAX_DEPTH);
-  if (task != SIZE_MAX) gki_task_name_append(where, sizeof where, 0, task, &read->measures->all[0].list->tasks[task]);
+  if (task != SIZE_MAX) gki_task_name_append(where, sizeof where, 0, task, &p->measures->all[0].list->tasks[task]);
   bool deep = problem == GKI_LIST_TOO_DEEP;
   const char *const words[] = {deep ? limit : name, deep ? name : what, NULL};
   gki_problem_text(problem, words, text, sizeof text);
-  return fail_with(read->blocks, problem, task, where, text);
+  return fail_with(p->blocks, problem, task, where, text);
 }
 
 /* ---- sizes ------------------------------------------------------------------------------------------------------- */
@@ -63,7 +63,7 @@ static uint64_t sum(uint64_t a, uint64_t b) { return a + b < LIMIT ? a + b : LIM
 static uint64_t product(uint64_t a, uint64_t b) { return a && b > LIMIT / a ? LIMIT : sum(a * b, 0); }
 
 /* The table of slots as places by number. If a number occurs twice, its first place counts. */
-static gk_result measure_slots(reader *read, gki_measure *m) {
+static gk_result measure_slots(pass *p, gki_measure *m) {
   const gk_list *list = m->list;
   if (list->slot_count > GKI_MAX_LINES) {
     m->slots = m->places = LIMIT;
@@ -74,7 +74,7 @@ static gk_result measure_slots(reader *read, gki_measure *m) {
     if (slot > (gk_slot)m->slot_max && slot <= GKI_MAX_SLOT) m->slot_max = (uint32_t)slot;
     m->text = sum(m->text, (list->slots[k].name ? strlen(list->slots[k].name) : 0) + 32);
   }
-  m->ranks = gki_arena_alloc(&read->blocks->arena, m->slot_max + 1, sizeof *m->ranks);
+  m->ranks = gki_arena_alloc(&p->blocks->arena, m->slot_max + 1, sizeof *m->ranks);
   if (!m->ranks) return gki_fail_memory("a task list's slots", (m->slot_max + 1) * sizeof *m->ranks);
   for (size_t k = 0; k < list->slot_count; ++k) {
     gk_slot slot = list->slots[k].slot;
@@ -89,9 +89,9 @@ const char *gki_inclusion_prefix(const gk_task *at) {
   return at->list->name && *at->list->name ? at->list->name : "list";
 }
 
-static gk_result refuse_again(reader *read, const gki_measure *m, uint32_t depth) {
-  if (m->open) return refuse(read, GKI_LIST_IN_ITSELF, read->source, m->list, NULL);
-  if (depth + m->height > GK_MAX_DEPTH) return refuse(read, GKI_LIST_TOO_DEEP, read->source, m->list, NULL);
+static gk_result refuse_again(pass *p, const gki_measure *m, uint32_t depth) {
+  if (m->open) return refuse(p, GKI_LIST_IN_ITSELF, p->source, m->list, NULL);
+  if (depth + m->height > GK_MAX_DEPTH) return refuse(p, GKI_LIST_TOO_DEEP, p->source, m->list, NULL);
   return GK_OK;
 }
 
@@ -106,25 +106,24 @@ static void add_included(gki_measure *m, const gki_measure *inner, const gk_task
   if (m->height <= inner->height) m->height = inner->height + 1;
 }
 
-static gk_result measure_list(reader *read, const gk_list *list, uint32_t depth, size_t *place);
+static gk_result measure_list(pass *p, const gk_list *list, uint32_t depth, size_t *place);
 
-static gk_result measure_tasks(reader *read, gki_measure *m, uint32_t depth) {
+static gk_result measure_tasks(pass *p, gki_measure *m, uint32_t depth) {
   gk_result result = GK_OK;
   for (size_t k = 0; k < m->list->task_count && m->lines < LIMIT && !result; ++k) {
     const gk_task *task = &m->list->tasks[k];
     size_t at;
-    if (!depth) read->source = k;
+    if (!depth) p->source = k;
     if (task->op != GK_OP_LIST) ++m->lines;
     else if (!gki_list_is_readable(task->list)) m->inclusions = sum(m->inclusions, 1);
-    else if (!(result = measure_list(read, task->list, depth + 1, &at)))
-      add_included(m, &read->measures->all[at], task);
+    else if (!(result = measure_list(p, task->list, depth + 1, &at))) add_included(m, &p->measures->all[at], task);
   }
   return result;
 }
 
 /* `depth` is the number of enclosing lists. Recursive, and no deeper than GK_MAX_DEPTH. */
-static gk_result measure_list(reader *read, const gk_list *list, uint32_t depth, size_t *place) {
-  gki_measures *measures = read->measures;
+static gk_result measure_list(pass *p, const gk_list *list, uint32_t depth, size_t *place) {
+  gki_measures *measures = p->measures;
   static const char what[] = "reading a task list";
   if (!gki_grow((void **)&measures->all, &measures->capacity, measures->count + 1, sizeof *measures->all, what) ||
       !gki_table_grow(&measures->places, 1, what))
@@ -132,18 +131,18 @@ static gk_result measure_list(reader *read, const gk_list *list, uint32_t depth,
   const gki_entry *entry = gki_table_find(&measures->places, (uintptr_t)list);
   if (entry->key) {
     *place = entry->value;
-    return refuse_again(read, &measures->all[*place], depth);
+    return refuse_again(p, &measures->all[*place], depth);
   }
-  if (depth > GK_MAX_DEPTH) return refuse(read, GKI_LIST_TOO_DEEP, read->source, list, NULL);
+  if (depth > GK_MAX_DEPTH) return refuse(p, GKI_LIST_TOO_DEEP, p->source, list, NULL);
   gki_measure m = {.list = list, .open = true};
   if (list->task_count > GKI_MAX_LINES) m.lines = LIMIT;
-  gk_result result = measure_slots(read, &m);
+  gk_result result = measure_slots(p, &m);
   if (result) return result;
   *place = measures->count++;
   gki_table_add(&measures->places, (uintptr_t)list, *place);
   measures->all[*place] = m;
   m.inclusions = 1;
-  result = measure_tasks(read, &m, depth);
+  result = measure_tasks(p, &m, depth);
   if (result) return result;
   m.open = false;
   measures->all[*place] = m;
@@ -154,9 +153,9 @@ gk_result gki_measure_list(gki_measures *measures, gki_blocks *blocks, const gk_
   gki_problem problem;
   char text[512];
   if (gki_list_is_broken(list, &problem, text, sizeof text)) return fail_with(blocks, problem, SIZE_MAX, "", text);
-  reader read = {.measures = measures, .blocks = blocks};
+  pass p = {.measures = measures, .blocks = blocks};
   size_t place;
-  gk_result result = measure_list(&read, list, 0, &place);
+  gk_result result = measure_list(&p, list, 0, &place);
   if (result) return result;
   const gki_measure *m = &measures->all[place];
   const char *what = m->lines > GKI_MAX_LINES        ? "2^24 tasks"
@@ -164,7 +163,7 @@ gk_result gki_measure_list(gki_measures *measures, gki_blocks *blocks, const gk_
                      : m->places > GKI_MAX_LINES     ? "2^24 slots"
                      : m->text > MAX_TEXT            ? "2^28 letters in the names of its slots"
                                                      : NULL;
-  return what ? refuse(&read, GKI_LIST_TOO_LONG, SIZE_MAX, list, what) : GK_OK;
+  return what ? refuse(&p, GKI_LIST_TOO_LONG, SIZE_MAX, list, what) : GK_OK;
 }
 
 gki_measure *gki_measure_of(const gki_measures *measures, const gk_list *list) {

@@ -97,7 +97,7 @@ static uint32_t number_closes(gki_gating *g) {
 
 /* ---- writing ----------------------------------------------------------------------------------------------------- */
 
-static bool take_arrays(writer *w, gki_arena *arena) {
+static bool alloc_arrays(writer *w, gki_arena *arena) {
   gki_gating *g = w->g;
   gk_gates *out = w->out;
   gk_gate_handle *handles;
@@ -303,7 +303,7 @@ gk_result gk_gates_make(const gk_plan *plan, uint32_t bits, const gk_gates **gat
     made->gates = (gk_gates){.plan = plan, .bits = bits, .close_count = number_closes(&g),
                              .target_count = bits & GK_WITH_RESUME ? plan->checkpoint_count : 0};
     writer w = {.g = &g, .out = &made->gates};
-    done = take_arrays(&w, &made->arena);
+    done = alloc_arrays(&w, &made->arena);
     if (done) {
       write_closes(&w);
       write_blocks(&w);

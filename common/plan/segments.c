@@ -57,7 +57,7 @@ static bounds bounds_of(const gk_plan *plan, bool plain) {
   return n;
 }
 
-static bool take_scratch(gki_gating *g) {
+static bool alloc_scratch(gki_gating *g) {
   const gk_plan *plan = g->plan;
   const bounds n = bounds_of(plan, gki_is_plain(g));
   g->exit_limit = (uint32_t)n.exits;
@@ -449,7 +449,7 @@ static gki_flow block(gki_gating *g, uint32_t b, uint32_t begin, uint32_t end, g
 }
 
 bool gki_segments_make(gki_gating *g) {
-  if (!take_scratch(g)) return false;
+  if (!alloc_scratch(g)) return false;
   const gk_plan *plan = g->plan;
   for (uint32_t i = plan->node_count - 1; i > 0; --i) {
     if (gki_op_is_loop(plan->nodes[i].op)) g->holds_loop[i] = 1;

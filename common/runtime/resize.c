@@ -25,7 +25,7 @@ void gki_slots_free(gk_graph *graph) {
 }
 
 /* Adds the owner's name to a failure of the device. */
-static gk_result blame_slot(gk_result result, const char *call, uint32_t slot, const gk_slot_desc *desc, size_t count) {
+static gk_result fail_slot(gk_result result, const char *call, uint32_t slot, const gk_slot_desc *desc, size_t count) {
   char why[GKI_MESSAGE_BYTES], text[GKI_MESSAGE_BYTES];
   gki_error_save(why, sizeof why);
   snprintf(text, sizeof text, "%s: slot %u (%s) with %zu elements: %.*s", call, (unsigned)slot, desc->name, count, 4096,
@@ -59,7 +59,7 @@ static gk_result resize_memory(gk_graph *graph, const char *call, uint32_t slot,
     void *memory = NULL;
     const size_t kept = bound->owned_count < count ? bound->owned_count : count;
     const gk_result result = alloc_memory(graph, bound->owned, kept * element, bytes, &memory);
-    if (result != GK_OK) return blame_slot(result, call, slot, desc, count);
+    if (result != GK_OK) return fail_slot(result, call, slot, desc, count);
     if (bound->owned) free_memory(graph, bound->owned);
     bound->owned = memory;
     bound->owned_count = count;
