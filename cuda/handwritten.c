@@ -150,8 +150,8 @@ static bool is_unknown(const gk_kernel *kernel, CUresult result) {
                                     result == CUDA_ERROR_INVALID_CONTEXT || result == CUDA_ERROR_NOT_FOUND);
 }
 
-static gk_result ask(const gki_cuda_device *device, const gk_kernel *kernel, CUfunction_attribute attribute,
-                     CUfunction function, int *value) {
+static gk_result get_attribute(const gki_cuda_device *device, const gk_kernel *kernel, CUfunction_attribute attribute,
+                               CUfunction function, int *value) {
   const CUresult result = device->driver->cuFuncGetAttribute(value, attribute, function);
   if (!is_unknown(kernel, result))
     return gki_cuda_result(device->driver, result, "cuFuncGetAttribute of kernel %s", kernel->name);
@@ -164,7 +164,7 @@ static gk_result ask(const gki_cuda_device *device, const gk_kernel *kernel, CUf
 static gk_result check_block(const gki_cuda_device *device, const gk_kernel *kernel, const gki_cuda_kernel *made) {
   int most = 0;
   const unsigned threads = made->block[0] * made->block[1] * made->block[2];
-  gk_result result = ask(device, kernel, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, made->function, &most);
+  gk_result result = get_attribute(device, kernel, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, made->function, &most);
   if (result != GK_OK || (int)threads <= most) return result;
   return gk_fail(GK_ERROR_INVALID, "kernel %s: its blocks have %u threads, and its code can have %d (its registers and "
                  "launch bounds say so); make .block smaller", kernel->name, threads, most);
@@ -175,9 +175,9 @@ static gk_result ask_for_shared(const gki_cuda_device *device, const gk_kernel *
   const gki_cuda_driver *driver = device->driver;
   int fixed = 0, dynamic = 0, most = 0;
   if (!made->shared_bytes) return GK_OK;
-  gk_result result = ask(device, kernel, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, made->function, &fixed);
+  gk_result result = get_attribute(device, kernel, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, made->function, &fixed);
   if (result == GK_OK)
-    result = ask(device, kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, made->function, &dynamic);
+    result = get_attribute(device, kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, made->function, &dynamic);
   if (result != GK_OK) return result;
   const uint64_t wanted = (uint64_t)made->shared_bytes + (unsigned)fixed;
   if (wanted <= DEFAULT_SHARED && made->shared_bytes <= (unsigned)dynamic) return GK_OK;

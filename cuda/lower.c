@@ -57,7 +57,7 @@ static gk_result choose_gates(gki_cuda_graph *graph) {
 }
 
 /* Uploads from now on are over once the next launch is. */
-static void keep_busy(gki_cuda_graph *graph) {
+static void mark_uploads(gki_cuda_graph *graph) {
   const uint64_t next = atomic_load_explicit(&graph->order.launched, memory_order_relaxed) + 1;
   if (graph->order.busy_until < next) graph->order.busy_until = next;
 }
@@ -80,7 +80,7 @@ static gk_result send_tables(gki_cuda_graph *graph, gki_cuda_variant *variant, c
   const gki_cuda_device *device = graph->device;
   const gki_cuda_places places = {.tables = variant->tables, .control = graph->state, .cancel = graph->pinned_at,
                                   .status = graph->pinned_at + GKI_CUDA_STATUSES_AT};
-  keep_busy(graph);
+  mark_uploads(graph);
   gki_cuda_tables_write(variant->gates, layout, &graph->shared, &places, handles, variant->staged);
   if (graph->external) ((gki_cuda_tables *)variant->staged)->bits |= GKI_CUDA_WITH_ARMING;
   return gki_cuda_graph_result(device, graph->plan,
@@ -245,7 +245,7 @@ static gk_result alloc_state(gki_cuda_graph *graph) {
   graph->slots.table.at = graph->state + shared->slots;
   gki_cuda_counts_make(&graph->counts, &graph->parameters, graph->pinned + GKI_CUDA_POSTS_AT,
                        !graph->external && !graph->plan->loop_count && !graph->plan->checkpoint_count);
-  keep_busy(graph);
+  mark_uploads(graph);
   gki_cuda_shared_write(shared, graph->pinned_at + GKI_CUDA_POSTS_AT, graph->external, graph->pinned + begins_at);
   return gki_cuda_graph_result(device, graph->plan,
                               device->driver->cuMemcpyHtoDAsync(graph->state, graph->pinned + begins_at, shared->bytes,
@@ -346,7 +346,7 @@ gk_result gki_cuda_graph_make_into(gki_cuda_graph *graph, gki_cuda_device *devic
 }
 
 /* A launch by the caller may still use the memory, so it is only freed when the device is closed. */
-static void keep_memory(gki_cuda_graph *graph) {
+static void leak_memory(gki_cuda_graph *graph) {
   gk_log(GK_LOG_WARN, "%s", gk_error());
   gk_log(GK_LOG_WARN, "graph %s: its memory is kept until the device is closed, as its last launch may not be over",
          graph->plan->name);
@@ -373,7 +373,7 @@ void gki_cuda_graph_drop(gki_cuda_graph *graph) {
   if (!graph->device) return;
   const bool entered = gki_cuda_enter_to_free(graph->device);
   const gki_cuda_driver *driver = graph->device->driver;
-  if (!wait_for_launches(graph)) keep_memory(graph);
+  if (!wait_for_launches(graph)) leak_memory(graph);
   gki_cuda_variant_drop(graph, &graph->fresh);
   gki_cuda_variant_drop(graph, &graph->resume);
   if (graph->order.event) (void)driver->cuEventDestroy(graph->order.event);

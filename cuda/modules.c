@@ -30,8 +30,8 @@ static gk_result load(const gki_cuda_device *device, const gki_unit *text, const
 }
 
 /* False: there is no kept image, or the driver refuses it; a new image may still work. */
-static bool load_kept(const gki_cuda_device *device, const gki_unit *text, const gki_cuda_compiler *compiler,
-                      const gki_cache_key *key, CUmodule *module) {
+static bool load_stored(const gki_cuda_device *device, const gki_unit *text, const gki_cuda_compiler *compiler,
+                        const gki_cache_key *key, CUmodule *module) {
   gki_compiled image = {0};
   char log[1024], why[512], made_by[128], name[GKI_UNIT_NAME_BYTES];
   gki_cuda_compiler_describe(compiler, made_by, sizeof made_by);
@@ -56,7 +56,7 @@ gk_result gki_cuda_load_text(const gki_cuda_device *device, const gki_unit *text
   if (!gki_cuda_compiler_find(device->arch, device->driver->version, &compiler, none, sizeof none))
     return gk_fail(GK_ERROR_UNSUPPORTED, "%s%s%s", why, why[0] ? "; nor can it be compiled now: " : "", none);
   const bool keeps = key_of(device, text, &compiler, &key);
-  if (keeps && load_kept(device, text, &compiler, &key, module)) return GK_OK;
+  if (keeps && load_stored(device, text, &compiler, &key, module)) return GK_OK;
   result = gki_cuda_compile(&compiler, text, &image);
   if (result == GK_OK) result = load(device, text, &compiler, &image, module);
   if (result == GK_OK && keeps) gki_store_keep(&key, &image);

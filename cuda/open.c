@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static gk_result ask(gki_cuda_device *device, CUdevice_attribute attribute, const char *name, int *value) {
+static gk_result get_attribute(gki_cuda_device *device, CUdevice_attribute attribute, const char *name, int *value) {
   return gki_cuda_result(device->driver, device->driver->cuDeviceGetAttribute(value, attribute, device->device),
                         "cuDeviceGetAttribute(%s)", name);
 }
@@ -22,13 +22,16 @@ static gk_result find_device(gki_cuda_device *device, int ordinal) {
   if (result == GK_OK)
     result = gki_cuda_result(driver, driver->cuDeviceGetName(device->name, (int)sizeof device->name, device->device),
                             "cuDeviceGetName");
-  if (result == GK_OK) result = ask(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, "major", &major);
-  if (result == GK_OK) result = ask(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, "minor", &minor);
+  if (result == GK_OK) result = get_attribute(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, "major", &major);
+  if (result == GK_OK) result = get_attribute(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, "minor", &minor);
   if (result == GK_OK)
-    result = ask(device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, "multiprocessors", &device->multiprocessors);
+    result = get_attribute(device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, "multiprocessors",
+                           &device->multiprocessors);
   if (result == GK_OK)
-    result = ask(device, CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS, "pageable memory", &device->reaches_pageable);
-  if (result == GK_OK) result = ask(device, CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING, "unified addressing", &unified);
+    result = get_attribute(device, CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS, "pageable memory",
+                           &device->reaches_pageable);
+  if (result == GK_OK)
+    result = get_attribute(device, CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING, "unified addressing", &unified);
   if (result != GK_OK) return result;
   device->arch = 10 * major + minor;
   device->ordinal = ordinal;

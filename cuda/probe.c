@@ -256,7 +256,7 @@ static uint32_t quirks_of(const gki_cuda_caps *caps) {
 }
 
 /* Whether a question with one of these quirks was asked and not answered with yes. */
-static bool is_no(const gki_cuda_caps *caps, uint32_t quirks) {
+static bool is_answered_no(const gki_cuda_caps *caps, uint32_t quirks) {
   for (int k = 0; k < GKI_CUDA_QUESTION_COUNT; ++k)
     if (gki_cuda_questions[k].quirk & quirks && caps->answers[k] != GKI_CUDA_NOT_ASKED &&
         caps->answers[k] != GKI_CUDA_YES)
@@ -276,15 +276,15 @@ static void set_why(gki_cuda_caps *caps, const probe *p) {
 }
 
 static void ask(probe *p, gki_cuda_caps *caps) {
-  caps->conditional = !is_no(caps, GKI_CUDA_HOST_GATED);
+  caps->conditional = !is_answered_no(caps, GKI_CUDA_HOST_GATED);
   caps->is_final = true;
   for (size_t k = 0; k < GKI_CUDA_PROBE_GRAPHS && caps->conditional; ++k) {
     const gki_probe_graph *graph = &gki_probe_graphs[k];
-    if (caps->driver_version < graph->since || is_no(caps, graph->unless)) continue;
+    if (caps->driver_version < graph->since || is_answered_no(caps, graph->unless)) continue;
     if (!try_graph(p, graph, caps)) {
       caps->is_final = p->hangs;
       caps->conditional = !graph->is_vital && !p->hangs;
-    } else if (is_no(caps, GKI_CUDA_HOST_GATED)) {
+    } else if (is_answered_no(caps, GKI_CUDA_HOST_GATED)) {
       caps->conditional = false;
     }
   }
@@ -475,7 +475,7 @@ void gki_cuda_describe_quirks(const gki_cuda_caps *caps, uint32_t quirks, char *
   bool asked = true;
   int length = snprintf(full, sizeof full, "this driver (CUDA %d.%d) %s this:", caps->driver_version / 1000,
                         caps->driver_version % 1000 / 10,
-                        is_no(caps, quirks) ? "doesn't do"
+                        is_answered_no(caps, quirks) ? "doesn't do"
                         : caps->why[0]    ? "couldn't be tried for"
                                                : "isn't asked for");
   const char *between = " ";

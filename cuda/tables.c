@@ -49,8 +49,9 @@ enum { LINE = 128 }; /* of the device's caches: written and constant data share 
 
 /* ---- offsets ----------------------------------------------------------------------------------------------------- */
 
-/* The next offset at a multiple of `alignment`, a power of two. Counts are below 2^32, so 64 bits don't overflow. */
-static size_t take(size_t *at, size_t alignment, size_t count, size_t element_bytes) {
+/* Returns the next offset at a multiple of `alignment`, a power of two. Counts are below 2^32, so 64 bits don't
+ * overflow. */
+static size_t reserve(size_t *at, size_t alignment, size_t count, size_t element_bytes) {
   static_assert(sizeof(size_t) == 8, "counts of 32 bits times the size of an element");
   const size_t begin = (*at + alignment - 1) & ~(alignment - 1);
   *at = begin + count * element_bytes;
@@ -60,27 +61,27 @@ static size_t take(size_t *at, size_t alignment, size_t count, size_t element_by
 gki_cuda_layout gki_cuda_tables_lay_out(const gk_gates *gates) {
   size_t at = GKI_CUDA_POINTS_AT;
   gki_cuda_layout l;
-  l.points = take(&at, 64, gates->point_count, sizeof(gki_cuda_point));
-  l.exits = take(&at, 16, (size_t)gates->exit_count + 1, sizeof(gki_cuda_exit)); /* one more is loaded */
-  l.reenables = take(&at, 16, gates->reenable_count, sizeof(uint32_t));
-  l.closes = take(&at, 16, gates->close_count, sizeof(gki_cuda_gate_close));
-  l.blocks = take(&at, 16, gates->block_count, sizeof(gki_cuda_block));
-  l.targets = take(&at, 16, gates->target_count, sizeof(gki_cuda_target));
-  l.handles = take(&at, 16, gates->handle_count, sizeof(uint64_t));
-  l.guards = take(&at, LINE, gates->guard_count, sizeof(uint64_t));
-  l.bytes = take(&at, LINE, 0, 1);
+  l.points = reserve(&at, 64, gates->point_count, sizeof(gki_cuda_point));
+  l.exits = reserve(&at, 16, (size_t)gates->exit_count + 1, sizeof(gki_cuda_exit)); /* one more is loaded */
+  l.reenables = reserve(&at, 16, gates->reenable_count, sizeof(uint32_t));
+  l.closes = reserve(&at, 16, gates->close_count, sizeof(gki_cuda_gate_close));
+  l.blocks = reserve(&at, 16, gates->block_count, sizeof(gki_cuda_block));
+  l.targets = reserve(&at, 16, gates->target_count, sizeof(gki_cuda_target));
+  l.handles = reserve(&at, 16, gates->handle_count, sizeof(uint64_t));
+  l.guards = reserve(&at, LINE, gates->guard_count, sizeof(uint64_t));
+  l.bytes = reserve(&at, LINE, 0, 1);
   return l;
 }
 
 gk_result gki_cuda_shared_lay_out(const gk_plan *plan, gki_cuda_shared *shared) {
   size_t at = sizeof(gki_cuda_control), status = sizeof(gki_cuda_status);
-  shared->loops = take(&at, 64, plan->loop_count, sizeof(gki_cuda_loop));
-  shared->ran = take(&at, 16, plan->checkpoint_count, sizeof(uint64_t));
-  shared->slots = take(&at, LINE, plan->slot_count, sizeof(gk_value));
-  shared->bytes = take(&at, LINE, 0, 1);
-  take(&status, 8, plan->loop_count, sizeof(uint64_t) + 1);
-  take(&status, 1, plan->checkpoint_count, 1);
-  take(&status, 64, 0, 1); /* the device writes whole words */
+  shared->loops = reserve(&at, 64, plan->loop_count, sizeof(gki_cuda_loop));
+  shared->ran = reserve(&at, 16, plan->checkpoint_count, sizeof(uint64_t));
+  shared->slots = reserve(&at, LINE, plan->slot_count, sizeof(gk_value));
+  shared->bytes = reserve(&at, LINE, 0, 1);
+  reserve(&status, 8, plan->loop_count, sizeof(uint64_t) + 1);
+  reserve(&status, 1, plan->checkpoint_count, 1);
+  reserve(&status, 64, 0, 1); /* the device writes whole words */
   if (status > UINT32_MAX) return gki_fail_memory("the status of a launch", status);
   shared->status_bytes = (uint32_t)status;
   return GK_OK;

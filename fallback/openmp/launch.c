@@ -16,12 +16,12 @@ static inline gk_step next_step(gki_runner *runner, int64_t answer) {
   if (step.kind == GK_STEP_RUN || step.kind == GK_STEP_CHECKPOINT) runner->at = runner->program->runs[step.at].begin;
   return step;
 }
-static void go_on(gki_runner *runner, int64_t answer) { runner->step = next_step(runner, answer); }
+static void advance(gki_runner *runner, int64_t answer) { runner->step = next_step(runner, answer); }
 
 /* ---- sections ---------------------------------------------------------------------------------------------------- */
 
 /* GKI_SHARE: split the sections. *timed: the time must be reported. */
-static gki_advice choose(gki_runner *runner, gki_fork *fork, bool *timed) {
+static gki_advice choose_split(gki_runner *runner, gki_fork *fork, bool *timed) {
   *timed = false;
   if (fork->in_order || runner->break_even_ns == INFINITY) return GKI_ALONE;
   gki_advice advice;
@@ -62,7 +62,7 @@ static void run_sections(gki_team_job *at, uint32_t index) {
     }
     gk_walk_fork(split->around, section->node, section->walk);
     runner.walk = runner.outermost = section->walk;
-    go_on(&runner, 0);
+    advance(&runner, 0);
     if (walk(&runner) != GKI_DONE) return;
   }
 }
@@ -99,7 +99,7 @@ static void end_series(gki_runner *runner, gki_fork *fork) {
 /* Executes a FORK: runs its sections, or enters them in series. Advances runner->at. */
 static gki_outcome fork_ops(gki_runner *runner, gki_fork *fork) {
   bool timed;
-  if (choose(runner, fork, &timed) == GKI_ALONE) {
+  if (choose_split(runner, fork, &timed) == GKI_ALONE) {
     begin_series(runner, fork, timed);
     ++runner->at;
     return GKI_DONE;
@@ -179,15 +179,15 @@ static void begin_section(gki_runner *runner) {
   const gki_section *section = &runner->program->sections[fork->first + fork->at];
   gk_walk_fork(fork->around, section->node, section->walk);
   runner->walk = section->walk;
-  go_on(runner, 0);
+  advance(runner, 0);
 }
 
 static gki_outcome fork_walks(gki_runner *runner) {
   gki_fork *fork = fork_at(runner->program, runner->step.at);
   bool timed;
-  if (choose(runner, fork, &timed) == GKI_SHARE) {
+  if (choose_split(runner, fork, &timed) == GKI_SHARE) {
     gki_outcome outcome = split_sections(runner, fork, runner->walk, timed);
-    if (outcome == GKI_DONE) go_on(runner, 0);
+    if (outcome == GKI_DONE) advance(runner, 0);
     return outcome;
   }
   begin_series(runner, fork, timed);
@@ -210,7 +210,7 @@ static void end_section(gki_runner *runner) {
   end_series(runner, fork);
   runner->walk = fork->around;
   runner->fork = fork->outer;
-  go_on(runner, 0);
+  advance(runner, 0);
 }
 
 /* Runs passes of a loop whose body is straight. The walker runs those of any other loop. */
@@ -221,7 +221,7 @@ static gki_outcome run_passes(gki_runner *runner) {
   gki_span ops;
   int64_t ended = 0;
   if (!straight_body(program, loop, &ops)) {
-    go_on(runner, 0);
+    advance(runner, 0);
     return GKI_DONE;
   }
   if (program->plan->nodes[loop].op == GK_OP_WHILE && read_flag(runner, loop) == 0) ended = 1;
@@ -236,7 +236,7 @@ static gki_outcome run_passes(gki_runner *runner) {
     ended = read_flag(runner, loop) == 0;
     if (made == runner->step.passes) break;
   }
-  go_on(runner, ended);
+  advance(runner, ended);
   return GKI_DONE;
 }
 
@@ -270,10 +270,10 @@ static gki_outcome walk(gki_runner *runner) {
       if (traced) gki_trace_begin_run(program->plan, runner->step.at);
       outcome = run_ops(runner, program->runs[runner->step.at].end);
       if (traced) gki_trace_end();
-      if (outcome == GKI_DONE) go_on(runner, 0);
+      if (outcome == GKI_DONE) advance(runner, 0);
       break;
     case GK_STEP_CHECKPOINT: outcome = run_checkpoints(runner); break;
-    case GK_STEP_FLAG: go_on(runner, read_flag(runner, runner->step.at)); break;
+    case GK_STEP_FLAG: advance(runner, read_flag(runner, runner->step.at)); break;
     case GK_STEP_FORK: outcome = fork_walks(runner); break;
     case GK_STEP_END:
       if (runner->walk == runner->outermost) return GKI_DONE;
@@ -303,7 +303,7 @@ gk_result gki_openmp_run(void *graph, const gk_launch_args *launch, gk_launch_re
   const uint32_t more = 1u << GK_STEP_LOOP | 1u << GK_STEP_CHECKPOINT; /* steps with several tasks */
   const uint32_t takes = 1u << GK_STEP_FORK | (program->plan->bits & GK_ISOLATE ? 0 : more);
   gk_walk_start(&whole, program->plan, launch, takes, result);
-  go_on(&runner, 0);
+  advance(&runner, 0);
   (void)walk(&runner);
   gki_team_release(&device->team);
   program->wakes_at_once = runner.saving_ns > device->wake_ns;
