@@ -30,12 +30,7 @@ static gk_result begin(device *d, const char *entry, gk_result *late) {
   gk_result code;
   test_device_how how;
   LOCKED(fails = ++asked.calls == asked.fail_at, code = asked.code, how = asked.how);
-  if (d->opened) {
-    pthread_mutex_lock(&d->lock);
-    if (fails && how == TEST_DEVICE_LOST) d->lost = true;
-    lost = d->lost && !fails;
-    pthread_mutex_unlock(&d->lock);
-  }
+  if (d->opened) HOLDING(&d->lock, d->lost |= fails && how == TEST_DEVICE_LOST, lost = d->lost && !fails);
   if (lost) return gk_fail(GK_ERROR_DEVICE, "backend test_device: %s: the device is lost; close it", entry);
   if (!fails) return GK_OK;
   if (!late || how != TEST_DEVICE_LATE) return gk_fail(code, "backend test_device: %s failed on request", entry);
@@ -299,10 +294,7 @@ static gk_result lower(void *device_state, void *state, const gk_plan *plan, voi
   g->device = d;
   g->plan = plan;
   atomic_flag_clear(&g->in_call);
-  pthread_mutex_lock(&d->lock);
-  g->next = d->graphs;
-  d->graphs = g;
-  pthread_mutex_unlock(&d->lock);
+  HOLDING(&d->lock, g->next = d->graphs, d->graphs = g);
   leak(1);
   gk_result result = begin(d, "lower", NULL);
   if (result != GK_OK) return result;
@@ -403,10 +395,9 @@ static gk_result submit(void *state, uint32_t run) {
 }
 
 static gk_result settled(graph *g, gk_result result) {
+  bool lost;
   if (result != GK_OK) return result;
-  pthread_mutex_lock(&g->device->lock);
-  bool lost = g->device->lost;
-  pthread_mutex_unlock(&g->device->lock);
+  HOLDING(&g->device->lock, lost = g->device->lost);
   if (lost) return gk_fail(GK_ERROR_DEVICE, "backend test_device: the device was lost meanwhile; close it");
   return g->late == GK_OK ? GK_OK : gk_fail(g->late, "%s", g->late_message);
 }
@@ -422,9 +413,7 @@ static gk_result read_flag(void *state, uint32_t node, int32_t *flag) {
   else test_device_wait(d, 0);
   result = settled(g, result);
   if (result == GK_OK && node) *flag = g->flag;
-  pthread_mutex_lock(&d->lock);
-  if (!node) g->running = false;
-  pthread_mutex_unlock(&d->lock);
+  HOLDING(&d->lock, g->running &= node != 0);
   return leave(&g->in_call, result);
 }
 

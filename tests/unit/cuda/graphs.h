@@ -81,4 +81,14 @@ static inline gk_result fail_entry(gk_device *device, const char *entry, CUresul
     gk_graph_destroy(*graph);
   }
 }
+
+/* Ends a capture in which nothing was recorded. */
+static inline void end_empty_capture(CUstream stream) {
+  CUgraph captured;
+  size_t count = 99;
+  RIGHT(cu.cuStreamEndCapture(stream, &captured));
+  RIGHT(cu.cuGraphGetNodes(captured, NULL, &count));
+  assert_int_equal(count, 0);
+  RIGHT(cu.cuGraphDestroy(captured));
+}
 #endif

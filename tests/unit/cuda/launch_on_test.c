@@ -205,16 +205,6 @@ TEST_ON_STREAMS(test_failed_launch_leaves_nothing) {
   }
 }
 
-/* The end of a capture that is empty. */
-static void end_empty_capture(CUstream stream) {
-  CUgraph captured;
-  size_t count = 99;
-  RIGHT(cu.cuStreamEndCapture(stream, &captured));
-  RIGHT(cu.cuGraphGetNodes(captured, NULL, &count));
-  assert_int_equal(count, 0);
-  RIGHT(cu.cuGraphDestroy(captured));
-}
-
 /* After the call returned, the stream is the caller's alone, and can be destroyed or captured while the launch runs. */
 TEST_ON_STREAMS(test_stream_is_left_alone) {
   for (int k = 0; k < 4; ++k) {

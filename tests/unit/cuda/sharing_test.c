@@ -40,16 +40,6 @@ static void begin_capture(CUstream stream) {
   RIGHT(cu.cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
 }
 
-/* Nothing was recorded. */
-static void end_empty_capture(CUstream stream) {
-  CUgraph captured;
-  size_t count = 99;
-  RIGHT(cu.cuStreamEndCapture(stream, &captured));
-  RIGHT(cu.cuGraphGetNodes(captured, NULL, &count));
-  assert_int_equal(count, 0);
-  RIGHT(cu.cuGraphDestroy(captured));
-}
-
 /* Three passes of the loop over memory of the caller's own. */
 static void check_runs(gk_device *device, uint32_t bits) {
   int *x = taken(1), *left = taken(1), *own = int_on(device, 7);
