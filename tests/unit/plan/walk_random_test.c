@@ -42,6 +42,8 @@ static const char *compare(const world *w, const trace *t, const oracle *o) {
   return NULL;
 }
 
+static bool by_tapes;
+static long tapes, enqueued, executed;
 static long launches, yields, cancels, limits, resumes, checkpoint_steps;
 
 /* Six launches of a list on both sides; the difference, or NULL. Only tasks and seed decide what happens. */
@@ -59,16 +61,21 @@ static const char *run_list(const gk_task *tasks, uint32_t count, uint64_t seed,
   world w = {.execute = trace_execute, .flag = trace_flag, .user = &t, .random = random};
   w.takes = (pick(&random, 2) ? TAKES_LOOP : 0) | (pick(&random, 2) ? TAKES_FORK : 0);
   if (pick(&random, 2)) w.takes |= TAKES_CHECKPOINT;
-  w.interleave = !cancelling && pick(&random, 2); /* what a cancel meets in sections depends on their order */
+  if (by_tapes) w.takes = TAKES_TAPES;
+  w.interleave = !cancelling && (by_tapes || pick(&random, 2)); /* what a cancel meets in sections depends on their
+                                                                  * order */
   t.cancel = &w.cancel;
   world_begin(&w, &list, pick(&random, 4) ? 0 : GK_ISOLATE);
+  const bool at_once = by_tapes && w.points->lane_count > 1; /* cancelled before it starts, or not */
+  w.interleave = w.interleave || at_once;
   int32_t target = 0;
   const char *wrong = NULL;
   for (int launch = 0; launch < 6 && !wrong; ++launch) {
     if (w.plan->checkpoint_count && pick(&random, 10) < 3)
       target = w.plan->nodes[w.plan->checkpoints[pick(&random, w.plan->checkpoint_count)]].label;
     o.t.until_cancel = t.until_cancel = cancelling && pick(&random, 2) ? 1 + pick(&random, 20) : 0;
-    w.cancel = o.cancel = 0;
+    w.cancel = o.cancel = at_once && t.until_cancel;
+    if (at_once) o.t.until_cancel = t.until_cancel = 0;
     t.log_count = 0;
     oracle_launch(&o, target);
     uint32_t node = target ? gki_plan_label(w.plan, target) : 0;
@@ -87,6 +94,7 @@ static const char *run_list(const gk_task *tasks, uint32_t count, uint64_t seed,
     target = o.yielded && pick(&random, 10) ? o.yielded : 0;
   }
   checkpoint_steps += w.checkpoint_steps;
+  tapes += w.tapes, enqueued += w.enqueued, executed += w.executed;
   world_end(&w);
   return wrong;
 }
@@ -305,6 +313,15 @@ TEST(test_contract) {
   if (getenv("GK_SEED")) return;
   assert_true(yields > launches / 50 && cancels > launches / 100 && limits > launches / 50 &&
               checkpoint_steps > launches / 50); /* or it tests nothing */
+}
+
+/* walk.inc with tapes of runs, in place of the walker. */
+TEST(test_contract_by_tapes) {
+  by_tapes = true;
+  launches = yields = cancels = limits = resumes = 0;
+  each_list(one_list, 20000);
+  print_message("%ld launches, %ld resumed: %ld yielded, %ld cancelled, %ld hit a bound; %ld tapes, %ld runs enqueued, "
+                "%ld executed\n", launches, resumes, yields, cancels, limits, tapes, enqueued, executed);
 }
 
 int main(void) { return run_all_tests(); }

@@ -4,10 +4,13 @@
 #define WALK_WORLD_H
 #include "unit/support/chance.h"
 #include "plan/plan.h"
+#include "plan/walk.inc"
+#include "runtime/tape.h"
 #include "unit/support/test.h"
 
 enum { TAKES_LOOP = 1 << GK_STEP_LOOP, TAKES_FORK = 1 << GK_STEP_FORK,
-       TAKES_CHECKPOINT = 1 << GK_STEP_CHECKPOINT };
+       TAKES_CHECKPOINT = 1 << GK_STEP_CHECKPOINT,
+       TAKES_TAPES = 1 << 16 }; /* not the walker, but walk.inc, with tapes of runs */
 
 typedef struct world {
   gki_blocks blocks;
@@ -22,6 +25,11 @@ typedef struct world {
   uint64_t random;
   long steps, step_limit;
   long checkpoint_steps;                           /* taken in all */
+  const gk_points *points;                         /* of TAKES_TAPES */
+  gki_arena arena;
+  gki_tape tape;
+  uint32_t *state, *before;
+  long tapes, enqueued, executed;                  /* in all */
   void (*execute)(struct world *, uint32_t node);
   int64_t (*flag)(struct world *, uint32_t node);
   void *user;
@@ -36,6 +44,11 @@ static void world_begin(world *w, const gk_list *list, uint32_t bits) {
   w->record.ran = calloc(plan->checkpoint_count + 1, 1);
   w->entries = calloc(plan->loop_count + 1, sizeof *w->entries);
   w->step_limit = 1000000;
+  if (!(w->takes & TAKES_TAPES)) return;
+  assert_ok(gk_points_make(plan, &w->points));
+  assert_true(gki_tape_make(&w->tape, w->points, &w->arena));
+  w->state = calloc(w->points->state_count, sizeof *w->state);
+  w->before = calloc(plan->loop_count + 1, sizeof *w->before);
 }
 
 static void world_end(world *w) {
@@ -45,6 +58,10 @@ static void world_end(world *w) {
   free(w->record.hit_bound);
   free(w->record.ran);
   free(w->entries);
+  gk_points_free(w->points);
+  gki_arena_free(&w->arena);
+  free(w->state);
+  free(w->before);
 }
 
 static bool device_blocks(world *w, uint32_t at, uint32_t end);
@@ -184,6 +201,60 @@ static int64_t do_step(world *w, gk_walk *walk, gk_step step) {
   }
 }
 
+/* ---- tapes ------------------------------------------------------------------------------------------------------- */
+
+static world *tapes_of; /* the world whose state walk.inc walks */
+static uint32_t tape_flag(uint32_t slot, uint32_t offset, uint32_t at) {
+  const gk_node *node = &tapes_of->plan->nodes[tapes_of->points->table[at + GKW_NODE]];
+  assert_true(node->flag == slot && node->offset == offset);
+  return (uint32_t)tapes_of->flag(tapes_of, tapes_of->points->table[at + GKW_NODE]);
+}
+
+#define GKW_FN static
+#define gkw_uint uint32_t
+#define GKW_POINT(i) tapes_of->points->table[i]
+#define GKW_STATE(i) tapes_of->state[i]
+#define GKW_FLAG(slot, offset) tape_flag(slot, offset, at)
+#define GKW_CANCELLED() (tapes_of->cancel != 0)
+#include "plan/walk.inc"
+
+/* The control kernel, sometimes with a small budget. */
+static void walk_points(world *w) {
+  assert_true(++w->steps < w->step_limit);
+  gkw_walk(pick(&w->random, 8) ? 1000 : 1 + pick(&w->random, 3));
+}
+
+/* As a device does: the tasks of a level whose words are open, in any order, then their control kernels. */
+static void play_tape(world *w, const gki_tape *tape) {
+  const gk_points *points = w->points;
+  ++w->tapes;
+  for (uint32_t k = 0, end; k < tape->count; k = end) {
+    for (end = k + 1; end < tape->count && tape->runs[end] != GK_NONE && tape->runs[end] & GK_AHEAD_BESIDE;) ++end;
+    for (uint32_t at = k; at < end && tape->runs[k] != GK_NONE; ++at) {
+      const uint32_t run = tape->runs[at] & ~GK_AHEAD_BESIDE, point = points->runs[run];
+      ++w->enqueued;
+      if (w->state[points->table[point + GKW_RECORD] + GKW_TASKS] == GKW_OPEN) do_run(w, run), ++w->executed;
+    }
+    for (uint32_t at = k; at < end && tape->runs[k] != GK_NONE; ++at)
+      gkw_ran(points->runs[tape->runs[at] & ~GK_AHEAD_BESIDE]);
+    walk_points(w);
+  }
+}
+
+static gk_state launch_tapes(world *w, const gk_launch_args *launch) {
+  tapes_of = w;
+  gk_points_start(w->points, launch, w->state);
+  memset(w->before, 0, w->plan->loop_count * sizeof *w->before);
+  while (!gk_points_over(w->points, w->state)) {
+    gki_tape_fill(&w->tape, w->state, pick(&w->random, 4) ? GKI_TAPE_RUNS : 1 + pick(&w->random, 8));
+    play_tape(w, &w->tape);
+    gki_tape_learn(&w->tape, w->state);
+    gk_points_add(w->points, w->state, w->before, launch, &w->record);
+  }
+  gk_points_add(w->points, w->state, w->before, launch, &w->record);
+  return w->record.state;
+}
+
 static gk_state world_launch(world *w, uint32_t target) {
   const gk_plan *plan = w->plan;
   for (uint32_t k = 0; k < plan->loop_count; ++k) w->record.passes[k] = w->record.hit_bound[k] = 0;
@@ -192,6 +263,7 @@ static gk_state world_launch(world *w, uint32_t target) {
   w->record.yielded = w->record.limit = 0;
   w->steps = 0;
   gk_launch_args launch = {.target = target, .entries = w->entries, .cancel = &w->cancel};
+  if (w->takes & TAKES_TAPES) return launch_tapes(w, &launch);
   gk_walk walk;
   gk_walk_start(&walk, plan, &launch, w->takes, &w->record);
   gk_step step = gk_walk_next(&walk, 0);

@@ -1,0 +1,173 @@
+#include "runtime/tape.h"
+#include "plan/node.h"
+#include "plan/walk.inc"
+#include <string.h>
+
+enum { STEPS = 16 * GKI_TAPE_RUNS }; /* points that a guess passes at most: bodies may have no runs */
+
+static uint32_t word(const gki_tape *tape, uint32_t at, uint32_t field) { return tape->points->table[at + field]; }
+static uint32_t lane_of(const gki_tape *tape, uint32_t at) {
+  return (word(tape, at, GKW_LANE) - GKW_LANES) / GKW_LANE_WORDS;
+}
+static uint32_t loop_of(const gki_tape *tape, uint32_t at) {
+  return (word(tape, at, GKW_RECORD) - tape->points->loops_at) / GKW_LOOP_WORDS;
+}
+
+/* Library calls and handwritten code can't look at a gate: such a run is enqueued only when it is sure to come. */
+static bool is_gated(const gk_plan *plan, uint32_t run) {
+  for (uint32_t at = plan->runs[run].begin; at < plan->runs[run].end; ++at)
+    if (plan->nodes[at].op == GK_OP_CALL || plan->nodes[at].handwritten) return false;
+  return true;
+}
+
+bool gki_tape_make(gki_tape *tape, const gk_points *points, gki_arena *arena) {
+  const gk_plan *plan = points->plan;
+  *tape = (gki_tape){.points = points};
+  tape->passes = gki_arena_alloc(arena, plan->loop_count, sizeof *tape->passes);
+  tape->guessed = gki_arena_alloc(arena, plan->loop_count, sizeof *tape->guessed);
+  tape->before = gki_arena_alloc(arena, plan->loop_count, sizeof *tape->before);
+  tape->left = gki_arena_alloc(arena, plan->loop_count, sizeof *tape->left);
+  tape->cursors = gki_arena_alloc(arena, points->lane_count, sizeof *tape->cursors);
+  tape->pending = gki_arena_alloc(arena, points->lane_count, sizeof *tape->pending);
+  tape->gated = gki_arena_alloc(arena, plan->run_count, sizeof *tape->gated);
+  tape->runs = gki_arena_alloc(arena, GKI_TAPE_RUNS, sizeof *tape->runs);
+  if (!tape->passes || !tape->left || !tape->guessed || !tape->before || !tape->cursors || !tape->pending ||
+      !tape->gated || !tape->runs)
+    return false;
+  for (uint32_t k = 0; k < plan->loop_count; ++k) tape->passes[k] = 1;
+  for (uint32_t k = 0; k < plan->run_count; ++k) tape->gated[k] = is_gated(plan, k);
+  return true;
+}
+
+/* ---- guessing ---------------------------------------------------------------------------------------------------- */
+
+static void enter_loop(gki_tape *tape, uint32_t at) { tape->left[loop_of(tape, at)] = tape->passes[loop_of(tape, at)]; }
+
+static void fork(gki_tape *tape, uint32_t at) {
+  const uint32_t lane = lane_of(tape, at), exits = word(tape, at, GKW_NEXT);
+  tape->pending[lane] = word(tape, at, GKW_BOUND);
+  tape->cursors[lane] = GK_NONE;
+  for (uint32_t k = 0; k < tape->pending[lane]; ++k) {
+    const uint32_t first = tape->points->table[exits + k];
+    tape->cursors[lane_of(tape, first)] = first;
+  }
+}
+
+static void end_section(gki_tape *tape, uint32_t at) {
+  const uint32_t join = word(tape, at, GKW_NEXT), around = lane_of(tape, join);
+  tape->cursors[lane_of(tape, at)] = GK_NONE;
+  if (--tape->pending[around] == 0) tape->cursors[around] = join + GKW_WORDS;
+}
+
+/* The lane's next run in list order, with its loops repeated; GK_NONE: none for now. Both arms of a branch come. */
+static uint32_t next_run(gki_tape *tape, uint32_t lane, uint32_t *steps) {
+  while (tape->cursors[lane] != GK_NONE && ++*steps < STEPS) {
+    const uint32_t at = tape->cursors[lane];
+    tape->cursors[lane] = at + GKW_WORDS;
+    switch (word(tape, at, GKW_KIND)) {
+    case GKW_RUN: return at;
+    case GKW_END: tape->cursors[lane] = GK_NONE; break;
+    case GKW_ENTER: case GKW_HEAD: enter_loop(tape, at); break;
+    case GKW_TURN:
+      ++tape->guessed[loop_of(tape, at)];
+      if (--tape->left[loop_of(tape, at)] > 0) tape->cursors[lane] = word(tape, at, GKW_NEXT);
+      break;
+    case GKW_FORK: fork(tape, at); break;
+    case GKW_SECTION_END: end_section(tape, at); break;
+    default: break;
+    }
+  }
+  return GK_NONE;
+}
+
+static uint32_t passes_of(const gki_tape *tape, const uint32_t *state, uint32_t loop) {
+  return state[tape->points->loops_at + loop * GKW_LOOP_WORDS + GKW_PASSES];
+}
+
+static bool is_open(const gki_tape *tape, const uint32_t *state, uint32_t run) {
+  return state[word(tape, run, GKW_RECORD) + GKW_TASKS] == GKW_OPEN;
+}
+
+/* Puts the cursors where a state's lanes are. */
+static void find_cursor(gki_tape *tape, const uint32_t *state, uint32_t lane) {
+  const uint32_t at = state[GKW_LANES + lane * GKW_LANE_WORDS + GKW_AT];
+  const uint32_t record = word(tape, at, GKW_RECORD);
+  tape->cursors[lane] = at;
+  if (word(tape, at, GKW_KIND) != GKW_JOIN || !state[record + GKW_PENDING]) return;
+  tape->cursors[lane] = GK_NONE;
+  tape->pending[lane] = 0;
+  const uint32_t split = word(tape, at, GKW_PAST);
+  for (uint32_t k = 0; k < word(tape, split, GKW_BOUND); ++k) {
+    const uint32_t section = lane_of(tape, tape->points->table[word(tape, split, GKW_NEXT) + k]);
+    find_cursor(tape, state, section);
+    const uint32_t cursor = tape->cursors[section];
+    if (cursor != GK_NONE && word(tape, cursor, GKW_KIND) == GKW_SECTION_END) tape->cursors[section] = GK_NONE;
+    else ++tape->pending[lane];
+  }
+  if (!tape->pending[lane]) tape->cursors[lane] = at + GKW_WORDS;
+}
+
+/* The next run of each lane, all of which may be on the device at once. False: the tape ends here. */
+static bool put_level(gki_tape *tape, const uint32_t *state, uint32_t limit, uint32_t *steps) {
+  const uint32_t begin = tape->count;
+  bool moved = false;
+  for (uint32_t lane = 0; lane < tape->points->lane_count; ++lane) {
+    if (tape->cursors[lane] == GK_NONE) continue;
+    moved = true;
+    const uint32_t at = next_run(tape, lane, steps);
+    if (at == GK_NONE) continue;
+    const uint32_t run = word(tape, at, GKW_NODE);
+    const bool is_sure = begin <= tape->first && is_open(tape, state, at);
+    if (tape->count == limit || (!tape->gated[run] && !is_sure)) {
+      tape->cursors[lane] = at;
+      tape->cut = tape->count == limit;
+      return false;
+    }
+    tape->runs[tape->count] = tape->count > begin ? run | GK_AHEAD_BESIDE : run;
+    ++tape->count;
+  }
+  return moved && *steps < STEPS;
+}
+
+void gki_tape_fill(gki_tape *tape, const uint32_t *state, uint32_t limit) {
+  uint32_t steps = 0;
+  tape->count = 0;
+  tape->cut = false;
+  if (limit > GKI_TAPE_RUNS) limit = GKI_TAPE_RUNS;
+  for (uint32_t k = 0; k < tape->points->plan->loop_count; ++k) {
+    tape->left[k] = tape->passes[k];
+    tape->guessed[k] = 0;
+    tape->before[k] = passes_of(tape, state, k);
+  }
+  for (uint32_t k = 0; k < tape->points->lane_count; ++k) tape->cursors[k] = GK_NONE;
+  if (state[GKW_DUE]) tape->runs[tape->count++] = GK_NONE;
+  tape->first = tape->count;
+  find_cursor(tape, state, 0);
+  while (put_level(tape, state, limit, &steps)) continue;
+}
+
+/* ---- learning ---------------------------------------------------------------------------------------------------- */
+
+/* A loop whose passes were all enqueued and that goes on gets twice as many, up to its bound. */
+static void learn_lane(gki_tape *tape, const uint32_t *state, uint32_t lane) {
+  const gk_plan *plan = tape->points->plan;
+  const uint32_t at = state[GKW_LANES + lane * GKW_LANE_WORDS + GKW_AT], number = word(tape, at, GKW_NODE);
+  uint32_t node = word(tape, at, GKW_KIND) == GKW_RUN ? plan->nodes[plan->runs[number].begin].parent : number;
+  for (; node; node = plan->nodes[node].parent) {
+    const gk_node *loop = &plan->nodes[node];
+    if (!gki_node_is_loop(loop->op)) continue;
+    uint32_t *passes = &tape->passes[loop->loop];
+    if (state[tape->points->loops_at + loop->loop * GKW_LOOP_WORDS + GKW_ENTRY] < *passes) continue;
+    *passes = *passes < GKI_TAPE_RUNS ? *passes * 2 : *passes;
+    if (loop->max_iterations && *passes > loop->max_iterations) *passes = loop->max_iterations;
+  }
+}
+
+/* A loop of whose passes less than half were made gets half as many. */
+void gki_tape_learn(gki_tape *tape, const uint32_t *state) {
+  for (uint32_t k = 0; k < tape->points->plan->loop_count; ++k)
+    if (2 * (passes_of(tape, state, k) - tape->before[k]) < tape->guessed[k] && tape->passes[k] > 1)
+      tape->passes[k] /= 2;
+  for (uint32_t lane = 0; lane < tape->points->lane_count; ++lane)
+    if (tape->cursors[lane] == GK_NONE || !lane) learn_lane(tape, state, lane);
+}

@@ -1,0 +1,71 @@
+/** @file gk_ahead.h
+ * For authors of backends whose devices have no conditional nodes, such as those of HIP and Vulkan. Common turns a plan
+ * into a table of points. A small control kernel behind each run walks from point to point to the next run, so the host
+ * enqueues many runs ahead and reads the state back once. Programs and backends of other kinds don't need this header.
+ *
+ * The table and the state are arrays of words of 32 bits. The text of the walk (gk_walk_text) says what each word is;
+ * it compiles as C, CUDA, HIP and GLSL.
+ * \sa gk_walk_start: the same contract, with a round trip for each decision. */
+#ifndef GK_AHEAD_H
+#define GK_AHEAD_H
+
+#include "gk_backend.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+#if defined(__GNUC__)
+#pragma GCC visibility push(default)
+#endif
+
+#ifndef GK_NONE
+#define GK_NONE UINT32_MAX /**< No such index. */
+#endif
+
+/** The points of a plan. Indices of points are those of their first word in the table. */
+typedef struct gk_points {
+  const gk_plan *plan;      /**< Their plan, which must outlive them. */
+  const uint32_t *table;    /**< The table, constant. */
+  uint32_t word_count;      /**< Length of table. */
+  uint32_t state_count;     /**< Number of words of the state. */
+  uint32_t lane_count;      /**< Number of lanes: 1, and one per section that can decide something. */
+  const uint32_t *runs;     /**< By run of the plan: its point. */
+  const uint32_t *targets;  /**< By checkpoint: the first point in its block. */
+  const uint32_t *loops;    /**< By loop: its TURN. */
+  uint32_t first;           /**< The point at which a launch from the top begins. */
+  uint32_t end;             /**< The point at the list's end. */
+  uint32_t loops_at;        /**< Index of the first loop's words in the state. */
+  uint32_t checkpoints_at;  /**< Index of the first checkpoint's word in the state: 1 if it ran. */
+} gk_points;
+
+/** Bit of an entry of a tape: the run may be on the device together with the one before it. */
+#define GK_AHEAD_BESIDE 0x80000000u
+
+/** Makes the points of a plan, in time and memory linear in its size. Needs no device. Thread-safe.
+ * @param plan    Constant; must outlive the points.
+ * @param points  The caller frees them by gk_points_free.
+ * @return GK_OK; GK_ERROR_MEMORY. */
+gk_result gk_points_make(const gk_plan *plan, const gk_points **points);
+
+/** Frees points of gk_points_make. NULL is allowed. */
+void gk_points_free(const gk_points *points);
+
+/** Writes the state with which a launch begins.
+ * @param state  Of points->state_count words. */
+void gk_points_start(const gk_points *points, const gk_launch_args *launch, uint32_t *state);
+
+/** Whether the state is that of a launch that is over. */
+bool gk_points_over(const gk_points *points, const uint32_t *state);
+
+/** Adds a state to a launch's result, and writes the entries of its loops.
+ * @param before  Passes of each loop in the state that was added last; this call brings them up to date. */
+void gk_points_add(const gk_points *points, const uint32_t *state, uint32_t *before, const gk_launch_args *launch,
+                   gk_launch_result *result);
+
+#if defined(__GNUC__)
+#pragma GCC visibility pop
+#endif
+#ifdef __cplusplus
+}
+#endif
+#endif
