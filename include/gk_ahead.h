@@ -50,6 +50,9 @@ gk_result gk_points_make(const gk_plan *plan, const gk_points **points);
 /** Frees points of gk_points_make. NULL is allowed. */
 void gk_points_free(const gk_points *points);
 
+/** The text of the walk, common/plan/walk.inc, without comments. Define its macros in front of it. Constant. */
+const char *gk_walk_text(void);
+
 /** Writes the state with which a launch begins.
  * @param state  Of points->state_count words. */
 void gk_points_start(const gk_points *points, const gk_launch_args *launch, uint32_t *state);

@@ -4,8 +4,10 @@
  * A backend is one constant gk_backend. It gets plans that have passed all checks and doesn't check them again. For
  * each plan, `lower` chooses one of three modes:
  * - native: `lower` builds the whole plan and `launch` starts it. The device decides loops and checkpoints (CUDA).
+ * - ahead: `lower` prepares the plan's runs and a control kernel. Common enqueues runs by `ahead` in the order in which
+ *   they will probably come; the device skips those that don't (HIP, Vulkan, old CUDA drivers).
  * - batched: `lower` prepares the plan's runs. Common walks the plan on the device's worker thread: it calls `submit`
- *   for a run, `read_flag` for a decision, and `loop` for many passes at once (HIP, Vulkan, old CUDA drivers).
+ *   for a run and `read_flag` for a decision. The simplest way to a complete backend.
  * - in process: `run` executes a whole launch on the device's worker thread (OpenMP).
  *
  * Entries are in order of use. An optional entry may be NULL; its comment says what common does then. Common allocates
@@ -88,6 +90,7 @@ typedef struct gk_plan {
   const uint32_t *checkpoints; /**< Nodes of the checkpoints. */
   const uint32_t *by_label;    /**< Nodes of the checkpoints, in ascending order of labels. */
   const uint32_t *always;      /**< Nodes of the always-tasks. */
+  const struct gk_points *points; /**< Points (gk_ahead.h), if the backend has the entry `ahead`; else NULL. */
 } gk_plan;
 
 /* ---- one launch -------------------------------------------------------------------------------------------------- */
@@ -107,6 +110,7 @@ typedef struct gk_launch_args {
   const size_t *capacity;  /**< By index, for slots of a COPY or FILL with a count: size in bytes of the memory from the
                             * slot's address on; SIZE_MAX: not known. NULL: there is no such slot. Only the sizes of
                             * changed slots change. Valid until the launch ends. */
+  const uint32_t *state;   /**< Ahead: the state to begin with, valid until the launch ends; else NULL. */
 } gk_launch_args;
 
 /** Checks the count of a KERNEL, COPY or FILL before it runs (docs/contract.md, rule 12). Never allocates. Thread-safe.
@@ -203,8 +207,9 @@ void gk_walk_join(gk_walk *walk, const gk_walk *section_walk);
 /** How a plan runs. Each mode needs the entries named. */
 typedef enum gk_mode {
   GK_MODE_NATIVE,     /**< launch, wait, cancel. */
-  GK_MODE_BATCHED,    /**< launch, submit, read_flag, loop. */
+  GK_MODE_BATCHED,    /**< launch, submit, read_flag. */
   GK_MODE_IN_PROCESS, /**< run. */
+  GK_MODE_AHEAD,      /**< launch, ahead, state; the plan has points (gk_ahead.h). */
 } gk_mode;
 
 /** Directions of a copy. */
@@ -266,7 +271,8 @@ typedef struct gk_backend {
   /** Frees what lower made. No launch of the graph runs any more. */
   void (*drop)(void *graph);
 
-  /** Native: starts the plan. Batched: applies the values; submits follow. Must not block or allocate, except to make
+  /** Native: starts the plan. Batched: applies the values; submits follow. Ahead: applies the values and the state;
+   * tapes follow. Must not block or allocate, except to make
    * the device's graph for the first target, or again for calls whose slots have changed. */
   gk_result (*launch)(void *graph, const gk_launch_args *launch);
   /** Native only. Fills the result of the oldest launch. GK_NOT_READY: it isn't over, and `block` is false.
@@ -285,10 +291,13 @@ typedef struct gk_backend {
   /** Batched only. Waits for the tasks that the node's flag depends on, then reads it. node 0: waits for all
    * submits. */
   gk_result (*read_flag)(void *graph, uint32_t node, int32_t *flag);
-  /** Batched only. Runs up to `limit` passes of a loop, gated on the device. Adds its counts to the result and sets
-   * *ended. With GK_CANCELLABLE it reads `cancel` at the end of each pass, also of inner loops. Optional: the walker
-   * gives pass by pass. */
-  gk_result (*loop)(void *graph, uint32_t node, uint32_t limit, gk_launch_result *result, bool *ended);
+  /** Ahead only. Enqueues a tape (gk_ahead.h) behind all earlier ones, and a copy of the state behind it. GK_NOT_READY:
+   * that many tapes can't be under way; common calls `state` first. Each run is followed by the control kernel. The
+   * tasks of a run do nothing unless its word is open. GK_NONE stands for a control kernel alone. */
+  gk_result (*ahead)(void *graph, const uint32_t *runs, uint32_t count);
+  /** Ahead only. Waits for the oldest tape under way, then gives the state behind it, valid until the next call of an
+   * entry for the graph. Without a tape under way, it waits for all work of the launch. */
+  gk_result (*state)(void *graph, const uint32_t **state);
 
   /** Describes the backend's form of the plan as "text", "dot" or "json". The caller frees it by free(). NULL: no such
    * format. Optional: only the plan is dumped. */

@@ -81,8 +81,9 @@ static const char *lacking(const gk_backend *b) {
   if (!b->drop) return "drop";
   if (b->load && !b->unload) return "unload";
   if (!b->run && !b->launch) return "run, or launch with wait, or launch with submit and read_flag";
-  if (b->launch && !b->wait && !b->submit) return "wait, or submit and read_flag";
+  if (b->launch && !b->wait && !b->submit && !b->ahead) return "wait, or submit and read_flag";
   if (b->submit && !b->read_flag) return "read_flag";
+  if (b->ahead && !b->state) return "state";
   if (b->own && !b->disown) return "disown";
   return NULL;
 }

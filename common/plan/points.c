@@ -3,7 +3,7 @@
 #include "gk_ahead.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "plan/node.h"
+#include "base/op.h"
 #include "plan/walk.inc"
 #include <string.h>
 
@@ -29,7 +29,7 @@ static bool is_alone(const gk_node *node) { return node->run == UINT32_MAX; } /*
 static uint32_t points_before(const gk_node *node) { return node->op != GK_OP_CHECKPOINT && node->op != GK_OP_CASE &&
                                                             node->op != GK_OP_ELSE && node->op != GK_OP_SECTION; }
 static uint32_t points_after(const gk_node *node) {
-  return gki_node_is_loop(node->op) || node->op == GK_OP_CHECKPOINT || node->op == GK_OP_SECTION ||
+  return gki_op_is_loop(node->op) || node->op == GK_OP_CHECKPOINT || node->op == GK_OP_SECTION ||
          node->op == GK_OP_PARALLEL;
 }
 
@@ -255,6 +255,11 @@ void gk_points_free(const gk_points *points) {
   union { const gk_points *given; gki_points *whole; } as = {points};
   gki_arena_free(&as.whole->arena);
   gk_host_free(as.whole);
+}
+
+const char *gk_walk_text(void) {
+  extern const char gki_text_walk[];
+  return gki_text_walk;
 }
 
 /* ---- the state --------------------------------------------------------------------------------------------------- */

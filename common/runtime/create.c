@@ -7,7 +7,9 @@
 #include "base/trace.h"
 #include "base/within.h"
 #include "check/check.h"
+#include "gk_ahead.h"
 #include "list/line_name.h"
+#include "runtime/ahead.h"
 #include "runtime/launch.h"
 #include "runtime/resize.h"
 #include "runtime/slots.h"
@@ -91,6 +93,7 @@ void gk_graph_destroy(gk_graph *graph) {
   gk_host_free(graph->failed_message);
   gk_host_free(graph->first_error_message);
   gki_arena_free(&graph->arena);
+  gk_points_free(graph->planned.plan.points);
   gki_plan_free(&graph->planned);
   gk_host_free(graph);
   gki_memory_drop();
@@ -136,6 +139,7 @@ static gk_result refuse_mode(const gk_graph *graph) {
   bool complete = graph->mode == GK_MODE_IN_PROCESS ? b->run != NULL
                   : graph->mode == GK_MODE_NATIVE   ? b->launch && b->wait
                   : graph->mode == GK_MODE_BATCHED  ? b->launch && b->submit && b->read_flag
+                  : graph->mode == GK_MODE_AHEAD    ? b->launch && b->ahead && b->state
                                                     : false;
   if (complete) return GK_OK;
   return gk_fail(GK_ERROR_UNSUPPORTED, "backend %s chose mode %d for graph %s and lacks the entries for it", b->name,
@@ -148,6 +152,8 @@ static gk_result plan_list(gk_graph *graph, const gk_list *list, uint32_t bits) 
   gk_result result = gki_blocks_read(&blocks, list);
   if (result == GK_OK) result = gki_check(&blocks, graph->device->backend, NULL, NULL);
   if (result == GK_OK) result = gki_plan_make(&graph->planned, &blocks, graph->device->backend, bits);
+  if (result == GK_OK && graph->device->backend->ahead)
+    result = gk_points_make(&graph->planned.plan, &graph->planned.plan.points);
   gki_blocks_free(&blocks);
   gki_trace_end();
   return result;
@@ -167,6 +173,7 @@ static gk_result make(gk_graph *graph, const gk_list *list, uint32_t bits, const
   if (result == GK_OK) result = make_slots(graph);
   if (result == GK_OK) result = gki_queue_make(graph);
   if (result == GK_OK) result = gki_status_make(graph);
+  if (result == GK_OK && graph->mode == GK_MODE_AHEAD) result = gki_ahead_make(graph);
   return result;
 }
 

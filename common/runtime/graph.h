@@ -49,6 +49,7 @@ struct gk_graph {
   void *state;         /* the backend's */
   bool lowered;
   gk_mode mode;
+  struct gki_ahead *ahead; /* of GK_MODE_AHEAD */
   bool external;        /* it was lowered into a graph of the caller, which the caller launches: here it is armed, not
                          * launched */
   const char *arm_call; /* for such a graph: the call that arms it, for messages */

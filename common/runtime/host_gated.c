@@ -3,7 +3,7 @@
 #include "base/trace.h"
 #include "runtime/wait.h"
 
-static gk_result perform(gk_graph *graph, gk_step step, gk_launch_result *launch_result, int64_t *answer) {
+static gk_result perform(gk_graph *graph, gk_step step, int64_t *answer) {
   const gk_backend *backend = graph->device->backend;
   gk_result result;
   switch (step.kind) {
@@ -14,19 +14,11 @@ static gk_result perform(gk_graph *graph, gk_step step, gk_launch_result *launch
     *answer = flag;
     return result;
   }
-  case GK_STEP_LOOP: {
-    const gk_launch_result given = *launch_result;
-    bool ended = false;
-    result = backend->loop(graph->state, step.at, step.passes, launch_result, &ended);
-    *answer = ended;
-    return result == GK_OK ? gki_check_arrays(graph, launch_result, &given) : result;
-  }
   case GK_STEP_END: {
     int32_t nothing;
     return backend->read_flag(graph->state, 0, &nothing); /* waits for everything submitted */
   }
-  case GK_STEP_FORK: /* never occurs: sections run in sequence */
-  case GK_STEP_CHECKPOINT: break; /* never occurs: runs and flags are separate steps */
+  case GK_STEP_LOOP: case GK_STEP_FORK: case GK_STEP_CHECKPOINT: break; /* never occur: the walker gives simple steps */
   }
   return gk_fail(GK_ERROR_INVALID, "the walker asked for step %d, which was not taken", (int)step.kind);
 }
@@ -35,32 +27,30 @@ static void begin_range(const gk_plan *plan, gk_step step) {
   const gk_node *node = &plan->nodes[step.at];
   if (step.kind == GK_STEP_RUN) gki_trace_begin_run(plan, step.at);
   else if (step.kind == GK_STEP_END) gki_trace_begin(0, "wait for the device");
-  else gki_trace_begin(step.passes, "%s task %u (%s)", step.kind == GK_STEP_LOOP ? "passes of" : "flag of",
-                       (unsigned)node->source, node->name);
+  else gki_trace_begin(0, "flag of task %u (%s)", (unsigned)node->source, node->name);
 }
 
-static gk_result do_step(gk_graph *graph, gk_step step, gk_launch_result *launch_result, int64_t *answer) {
+static gk_result do_step(gk_graph *graph, gk_step step, int64_t *answer) {
   if (gki_trace_enabled()) begin_range(&graph->planned.plan, step);
-  const gk_result result = perform(graph, step, launch_result, answer);
+  const gk_result result = perform(graph, step, answer);
   gki_trace_end();
   return result;
 }
 
-gk_result gki_batched_run(gk_graph *graph, const gk_launch_args *launch, gk_launch_result *launch_result) {
-  const gk_backend *backend = graph->device->backend;
-  gk_result result = backend->launch(graph->state, launch);
+gk_result gki_host_gated_run(gk_graph *graph, const gk_launch_args *launch, gk_launch_result *launch_result) {
+  gk_result result = graph->device->backend->launch(graph->state, launch);
   if (result != GK_OK) return result;
   gk_walk walk;
-  gk_walk_start(&walk, &graph->planned.plan, launch, backend->loop ? 1u << GK_STEP_LOOP : 0, launch_result);
+  gk_walk_start(&walk, &graph->planned.plan, launch, 0, launch_result);
   int64_t answer = 0;
   gk_step step;
   do {
     step = gk_walk_next(&walk, answer);
     answer = 0;
-    result = do_step(graph, step, launch_result, &answer);
+    result = do_step(graph, step, &answer);
   } while (result == GK_OK && step.kind != GK_STEP_END);
   if (result != GK_OK && step.kind != GK_STEP_END)
     /* waits, since submitted work still uses the values */
-    do_step(graph, (gk_step){.kind = GK_STEP_END}, launch_result, &answer);
+    do_step(graph, (gk_step){.kind = GK_STEP_END}, &answer);
   return result;
 }

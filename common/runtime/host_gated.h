@@ -4,5 +4,5 @@
 #include "runtime/graph.h"
 
 /* Walks the plan: the walker gives the next step. */
-gk_result gki_batched_run(gk_graph *graph, const gk_launch_args *launch, gk_launch_result *launch_result);
+gk_result gki_host_gated_run(gk_graph *graph, const gk_launch_args *launch, gk_launch_result *launch_result);
 #endif

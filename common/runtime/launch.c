@@ -6,6 +6,7 @@
 #include "base/registry.h"
 #include "base/thread_cancel.h"
 #include "base/trace.h"
+#include "runtime/ahead.h"
 #include "runtime/bind_check.h"
 #include "runtime/host_gated.h"
 #include "runtime/wait.h"
@@ -31,7 +32,8 @@ static void run_launch(gki_job *job) {
   if (atomic_exchange(&graph->resend_slots, false)) gki_launch_send_all(launch);
   switch (graph->mode) {
   case GK_MODE_IN_PROCESS: launch->result = backend->run(graph->state, &launch->args, &launch->launch_result); break;
-  case GK_MODE_BATCHED: launch->result = gki_batched_run(graph, &launch->args, &launch->launch_result); break;
+  case GK_MODE_AHEAD: launch->result = gki_ahead_run(graph, &launch->args, &launch->launch_result); break;
+  case GK_MODE_BATCHED: launch->result = gki_host_gated_run(graph, &launch->args, &launch->launch_result); break;
   case GK_MODE_NATIVE: launch->result = backend->launch(graph->state, &launch->args); break;
   }
   launch->result = gki_launch_ended(launch->result);

@@ -1,5 +1,5 @@
 #include "runtime/tape.h"
-#include "plan/node.h"
+#include "base/op.h"
 #include "plan/walk.inc"
 #include <string.h>
 
@@ -117,7 +117,7 @@ static bool put_level(gki_tape *tape, const uint32_t *state, uint32_t limit, uin
     const uint32_t at = next_run(tape, lane, steps);
     if (at == GK_NONE) continue;
     const uint32_t run = word(tape, at, GKW_NODE);
-    const bool is_sure = begin <= tape->first && is_open(tape, state, at);
+    const bool is_sure = state && begin <= tape->first && is_open(tape, state, at);
     if (tape->count == limit || (!tape->gated[run] && !is_sure)) {
       tape->cursors[lane] = at;
       tape->cut = tape->count == limit;
@@ -129,11 +129,19 @@ static bool put_level(gki_tape *tape, const uint32_t *state, uint32_t limit, uin
   return moved && *steps < STEPS;
 }
 
-void gki_tape_fill(gki_tape *tape, const uint32_t *state, uint32_t limit) {
+static void put_levels(gki_tape *tape, const uint32_t *state, uint32_t limit) {
   uint32_t steps = 0;
-  tape->count = 0;
   tape->cut = false;
-  if (limit > GKI_TAPE_RUNS) limit = GKI_TAPE_RUNS;
+  while (put_level(tape, state, limit < GKI_TAPE_RUNS ? limit : GKI_TAPE_RUNS, &steps)) continue;
+}
+
+void gki_tape_go_on(gki_tape *tape, uint32_t limit) {
+  tape->count = tape->first = 0;
+  put_levels(tape, NULL, limit);
+}
+
+void gki_tape_fill(gki_tape *tape, const uint32_t *state, uint32_t limit) {
+  tape->count = 0;
   for (uint32_t k = 0; k < tape->points->plan->loop_count; ++k) {
     tape->left[k] = tape->passes[k];
     tape->guessed[k] = 0;
@@ -143,7 +151,7 @@ void gki_tape_fill(gki_tape *tape, const uint32_t *state, uint32_t limit) {
   if (state[GKW_DUE]) tape->runs[tape->count++] = GK_NONE;
   tape->first = tape->count;
   find_cursor(tape, state, 0);
-  while (put_level(tape, state, limit, &steps)) continue;
+  put_levels(tape, state, limit);
 }
 
 /* ---- learning ---------------------------------------------------------------------------------------------------- */
@@ -155,7 +163,7 @@ static void learn_lane(gki_tape *tape, const uint32_t *state, uint32_t lane) {
   uint32_t node = word(tape, at, GKW_KIND) == GKW_RUN ? plan->nodes[plan->runs[number].begin].parent : number;
   for (; node; node = plan->nodes[node].parent) {
     const gk_node *loop = &plan->nodes[node];
-    if (!gki_node_is_loop(loop->op)) continue;
+    if (!gki_op_is_loop(loop->op)) continue;
     uint32_t *passes = &tape->passes[loop->loop];
     if (state[tape->points->loops_at + loop->loop * GKW_LOOP_WORDS + GKW_ENTRY] < *passes) continue;
     *passes = *passes < GKI_TAPE_RUNS ? *passes * 2 : *passes;

@@ -26,6 +26,9 @@ bool gki_tape_make(gki_tape *tape, const gk_points *points, gki_arena *arena);
 /* Fills the tape from a state on: `limit` runs at most. */
 void gki_tape_fill(gki_tape *tape, const uint32_t *state, uint32_t limit);
 
+/* Fills it with what follows it, if it was cut. */
+void gki_tape_go_on(gki_tape *tape, uint32_t limit);
+
 /* Learns from the state behind a tape. */
 void gki_tape_learn(gki_tape *tape, const uint32_t *state);
 #endif

@@ -1,0 +1,97 @@
+#include "runtime/ahead.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/trace.h"
+#include "runtime/tape.h"
+#include <stdlib.h>
+#include <string.h>
+
+/* A desktop's watchdog ends work on the GPU that takes seconds. */
+enum { FIRST_RUNS = 64, TAPE_MS = 100 };
+
+typedef struct gki_ahead {
+  gki_tape tape;
+  uint32_t *start, *before; /* the launch's first state; passes by loop in the last state */
+  uint32_t limit;           /* runs of a tape */
+  uint64_t tape_ns;         /* a tape should take at most this long */
+} gki_ahead;
+
+static uint64_t tape_ns(void) {
+  const char *text = secure_getenv("GK_TAPE_MS");
+  const long ms = text ? strtol(text, NULL, 10) : 0;
+  return (uint64_t)(ms > 0 && ms <= 100000 ? ms : TAPE_MS) * 1000000;
+}
+
+gk_result gki_ahead_make(gk_graph *graph) {
+  const gk_plan *plan = &graph->planned.plan;
+  gki_ahead *ahead = graph->ahead = gki_arena_alloc(&graph->arena, 1, sizeof *ahead);
+  const bool made = ahead && gki_tape_make(&ahead->tape, plan->points, &graph->arena);
+  if (made) {
+    ahead->start = gki_arena_alloc(&graph->arena, plan->points->state_count, sizeof *ahead->start);
+    ahead->before = gki_arena_alloc(&graph->arena, plan->loop_count, sizeof *ahead->before);
+  }
+  if (!made || !ahead->start || !ahead->before)
+    return gki_fail_memory("a graph's tape of runs", GKI_TAPE_RUNS * sizeof *ahead->tape.runs);
+  ahead->limit = FIRST_RUNS;
+  ahead->tape_ns = tape_ns();
+  return GK_OK;
+}
+
+/* So many runs as fit the time, if the next ones take as long as these; not much more at once. */
+static void limit_tape(gki_ahead *ahead, uint64_t ns) {
+  const uint64_t fit = ns ? ahead->tape_ns * ahead->tape.count / ns : GKI_TAPE_RUNS;
+  const uint64_t most = ahead->limit < GKI_TAPE_RUNS / 2 ? 2 * ahead->limit : GKI_TAPE_RUNS;
+  ahead->limit = (uint32_t)(fit < 1 ? 1 : fit < most ? fit : most);
+}
+
+/* Enqueues tapes until no further one can be guessed, or the backend takes no more. */
+static gk_result enqueue(gk_graph *graph, const uint32_t *state, uint32_t *under_way) {
+  gki_ahead *ahead = graph->ahead;
+  gk_result result = GK_OK;
+  gki_tape_fill(&ahead->tape, state, ahead->limit);
+  for (*under_way = 0; result == GK_OK && ahead->tape.count; gki_tape_go_on(&ahead->tape, ahead->limit)) {
+    result = graph->device->backend->ahead(graph->state, ahead->tape.runs, ahead->tape.count);
+    if (result == GK_OK) ++*under_way;
+    if (!ahead->tape.cut) break;
+  }
+  return result == GK_NOT_READY && *under_way ? GK_OK : result;
+}
+
+static gk_result read_state(gk_graph *graph, const uint32_t **state) {
+  gki_trace_begin(0, "wait for the device");
+  const gk_result result = graph->device->backend->state(graph->state, state);
+  gki_trace_end();
+  return result;
+}
+
+/* From one state that is known to the next. */
+static gk_result advance(gk_graph *graph, const uint32_t **state) {
+  gki_ahead *ahead = graph->ahead;
+  const uint64_t begin = gki_now_ns();
+  uint32_t under_way;
+  gk_result result = enqueue(graph, *state, &under_way);
+  const bool is_one = under_way == 1;
+  for (; under_way && result == GK_OK; --under_way) result = read_state(graph, state);
+  if (result != GK_OK) return result;
+  if (is_one) limit_tape(ahead, gki_now_ns() - begin);
+  gki_tape_learn(&ahead->tape, *state);
+  return GK_OK;
+}
+
+gk_result gki_ahead_run(gk_graph *graph, const gk_launch_args *launch, gk_launch_result *result) {
+  gki_ahead *ahead = graph->ahead;
+  const gk_points *points = graph->planned.plan.points;
+  gk_launch_args args = *launch;
+  const uint32_t *state = args.state = ahead->start;
+  gk_points_start(points, launch, ahead->start);
+  memset(ahead->before, 0, points->plan->loop_count * sizeof *ahead->before);
+  gk_result answer = graph->device->backend->launch(graph->state, &args);
+  if (answer != GK_OK) return answer;
+  while (answer == GK_OK && !gk_points_over(points, state)) {
+    answer = advance(graph, &state);
+    if (answer == GK_OK) gk_points_add(points, state, ahead->before, launch, result);
+  }
+  const uint32_t *last;
+  if (answer != GK_OK) (void)read_state(graph, &last); /* waits, since work under way still uses the values */
+  return answer;
+}
