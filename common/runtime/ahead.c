@@ -2,6 +2,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/trace.h"
+#include "plan/walk.inc"
 #include "runtime/tape.h"
 #include <stdlib.h>
 #include <string.h>
@@ -64,6 +65,20 @@ static gk_result read_state(gk_graph *graph, const uint32_t **state) {
   return result;
 }
 
+/* A kernel that writes beyond its memory may overwrite the state. */
+static gk_result check_state(const gk_graph *graph, const uint32_t *state) {
+  const gk_points *points = graph->planned.plan.points;
+  bool is_valid = true;
+  for (uint32_t lane = 0; lane < points->lane_count; ++lane) {
+    const uint32_t at = state[GKW_LANES + lane * GKW_LANE_WORDS + GKW_AT];
+    is_valid = is_valid && at <= points->end && at % GKW_WORDS == 0;
+  }
+  if (is_valid && (state[GKW_YIELDED] == 0 || state[GKW_STOPPED])) return GK_OK;
+  return gk_fail(GK_ERROR_DEVICE, "backend %s: its state of a launch of graph %s can't be, so something wrote over it: "
+                 "look for a kernel that writes beyond its own memory, and close the device",
+                 graph->device->backend->name, graph->planned.plan.name);
+}
+
 /* From one state that is known to the next. */
 static gk_result advance(gk_graph *graph, const uint32_t **state) {
   gki_ahead *ahead = graph->ahead;
@@ -72,6 +87,7 @@ static gk_result advance(gk_graph *graph, const uint32_t **state) {
   gk_result result = enqueue(graph, *state, &under_way);
   const bool is_one = under_way == 1;
   for (; under_way && result == GK_OK; --under_way) result = read_state(graph, state);
+  if (result == GK_OK) result = check_state(graph, *state);
   if (result != GK_OK) return result;
   if (is_one) limit_tape(ahead, gki_now_ns() - begin);
   gki_tape_learn(&ahead->tape, *state);

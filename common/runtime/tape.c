@@ -84,6 +84,14 @@ static uint32_t passes_of(const gki_tape *tape, const uint32_t *state, uint32_t 
   return state[tape->points->loops_at + loop * GKW_LOOP_WORDS + GKW_PASSES];
 }
 
+/* Passes to enqueue of a loop that may be under way, which has made some of its bound. */
+static uint32_t passes_left(const gki_tape *tape, const uint32_t *state, uint32_t loop) {
+  const gk_plan *plan = tape->points->plan;
+  const uint32_t bound = plan->nodes[plan->loops[loop]].max_iterations;
+  const uint32_t made = state[tape->points->loops_at + loop * GKW_LOOP_WORDS + GKW_ENTRY];
+  return bound > made && bound - made < tape->passes[loop] ? bound - made : tape->passes[loop];
+}
+
 static bool is_open(const gki_tape *tape, const uint32_t *state, uint32_t run) {
   return state[word(tape, run, GKW_RECORD) + GKW_TASKS] == GKW_OPEN;
 }
@@ -143,7 +151,7 @@ void gki_tape_go_on(gki_tape *tape, uint32_t limit) {
 void gki_tape_fill(gki_tape *tape, const uint32_t *state, uint32_t limit) {
   tape->count = 0;
   for (uint32_t k = 0; k < tape->points->plan->loop_count; ++k) {
-    tape->left[k] = tape->passes[k];
+    tape->left[k] = passes_left(tape, state, k);
     tape->guessed[k] = 0;
     tape->before[k] = passes_of(tape, state, k);
   }
@@ -171,10 +179,10 @@ static void learn_lane(gki_tape *tape, const uint32_t *state, uint32_t lane) {
   }
 }
 
-/* A loop of whose passes less than half were made gets half as many. */
+/* A loop of whose passes less than a quarter were made gets half as many. */
 void gki_tape_learn(gki_tape *tape, const uint32_t *state) {
   for (uint32_t k = 0; k < tape->points->plan->loop_count; ++k)
-    if (2 * (passes_of(tape, state, k) - tape->before[k]) < tape->guessed[k] && tape->passes[k] > 1)
+    if (4 * (uint64_t)(passes_of(tape, state, k) - tape->before[k]) < tape->guessed[k] && tape->passes[k] > 1)
       tape->passes[k] /= 2;
   for (uint32_t lane = 0; lane < tape->points->lane_count; ++lane)
     if (tape->cursors[lane] == GK_NONE || !lane) learn_lane(tape, state, lane);

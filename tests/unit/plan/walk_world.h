@@ -29,6 +29,7 @@ typedef struct world {
   gki_arena arena;
   gki_tape tape;
   uint32_t *state, *before;
+  bool whole;                                      /* tapes of any length, and no small budgets */
   long tapes, enqueued, executed;                  /* in all */
   void (*execute)(struct world *, uint32_t node);
   int64_t (*flag)(struct world *, uint32_t node);
@@ -221,7 +222,7 @@ static uint32_t tape_flag(uint32_t slot, uint32_t offset, uint32_t at) {
 /* The control kernel, sometimes with a small budget. */
 static void walk_points(world *w) {
   assert_true(++w->steps < w->step_limit);
-  gkw_walk(pick(&w->random, 8) ? 1000 : 1 + pick(&w->random, 3));
+  gkw_walk(w->whole || pick(&w->random, 8) ? 1000 : 1 + pick(&w->random, 3));
 }
 
 /* As a device does: the tasks of a level whose words are open, in any order, then their control kernels. */
@@ -246,7 +247,7 @@ static gk_state launch_tapes(world *w, const gk_launch_args *launch) {
   gk_points_start(w->points, launch, w->state);
   memset(w->before, 0, w->plan->loop_count * sizeof *w->before);
   while (!gk_points_over(w->points, w->state)) {
-    gki_tape_fill(&w->tape, w->state, pick(&w->random, 4) ? GKI_TAPE_RUNS : 1 + pick(&w->random, 8));
+    gki_tape_fill(&w->tape, w->state, w->whole || pick(&w->random, 4) ? GKI_TAPE_RUNS : 1 + pick(&w->random, 8));
     play_tape(w, &w->tape);
     gki_tape_learn(&w->tape, w->state);
     gk_points_add(w->points, w->state, w->before, launch, &w->record);

@@ -4,7 +4,7 @@
 #define CELLS_H
 #include "unit/plan/walk_world.h"
 
-enum { CELLS = 32, BIG = 4000 };
+enum { CELLS = 32, BIG = 4000, BY_TAPES = 16 };
 enum { A = 1, B, C, D, E, F, G, H, N, M, K, X, Y, P, Q };
 enum { LB = 101, LC, LP, LQ, LX, LY };
 
@@ -38,6 +38,7 @@ static void cells_execute(world *w, uint32_t node) {
   cells *c = w->user;
   const gk_node *task = &w->plan->nodes[node];
   gk_value args[GK_MAX_ARGS];
+  if (!task->kernel) return; /* a library call, which does nothing */
   for (uint32_t k = 0; k < task->arg_count; ++k) args[k].ptr = c->at[w->plan->args[task->args + k]];
   task->kernel->host(args, (gk_range){0, 1, {1, 1, 1}});
 }
@@ -59,13 +60,16 @@ static void begin(const gk_task *tasks, size_t count, uint32_t mode) {
   gk_list list = {GK_ABI, "test", tasks, count, slots, GK_COUNT(slots)};
   t.w = (world){.execute = cells_execute, .flag = cells_flag, .user = &t.c, .random = mode};
   t.w.takes = (mode & 1 ? TAKES_LOOP : 0) | (mode & 2 ? TAKES_FORK : 0) | (mode & 8 ? TAKES_CHECKPOINT : 0);
+  if (mode & BY_TAPES) t.w.takes = TAKES_TAPES;
   cancel_at = &t.w.cancel;
   world_begin(&t.w, &list, mode & 4 ? GK_ISOLATE : 0);
 }
 
-/* Runs in all modes: loops, forks and checkpoints by steps or by the backend, tasks in runs or alone. */
+/* Runs in all modes: loops, forks and checkpoints by steps or by the backend, tasks in runs or alone; and by tapes. */
 static void walk_in_modes(const gk_task *tasks, size_t count, void (*body)(uint32_t mode)) {
-  for (uint32_t mode = 0; mode < 16; ++mode) {
+  static const uint32_t by_tapes[] = {BY_TAPES, BY_TAPES | 4};
+  for (uint32_t k = 0; k < 16 + GK_COUNT(by_tapes); ++k) {
+    const uint32_t mode = k < 16 ? k : by_tapes[k - 16];
     begin(tasks, count, mode);
     body(mode);
     world_end(&t.w);

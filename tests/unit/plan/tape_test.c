@@ -1,0 +1,86 @@
+/* What is enqueued ahead: how long tapes are, and what they learn. */
+#include "unit/support/cells.h"
+
+static gk_result do_nothing(const gk_value *args, void *native) { (void)native, (void)args; return GK_OK; }
+#define TASKS(...) ((const gk_task[]){__VA_ARGS__}), GK_COUNT(((const gk_task[]){__VA_ARGS__}))
+
+/* A launch with tapes of any length, and all of a walk's points in one go. */
+static void launch_in_tapes(long wanted, int line) {
+  const long before = t.w.tapes;
+  t.w.whole = true;
+  launch(0);
+  if (t.w.tapes - before != wanted) fail_msg("line %d: %ld tapes, not %ld", line, t.w.tapes - before, wanted);
+}
+#define LAUNCH_IN(tapes) launch_in_tapes(tapes, __LINE__)
+
+TEST(test_silent_checkpoints_in_one_tape) {
+#define SILENT(x) GK_CHECKPOINT(x, F), DO(tick, A), GK_END
+  begin(TASKS(SILENT(1), SILENT(2), SILENT(3), SILENT(4), SILENT(5), SILENT(6), SILENT(7), SILENT(8), DO(tick, B)),
+        BY_TAPES);
+  LAUNCH_IN(1);
+  EXPECT({A, 8}, {B, 1});
+  world_end(&t.w);
+}
+
+/* 1, 2, 4 ... passes in each tape; from then on as many as the last launch needed. */
+TEST(test_passes_are_learned) {
+  begin(TASKS(GK_DO_WHILE(N), DO(tick, A), DO(drop, N), GK_END, DO(tick, B)), BY_TAPES);
+  for (int launches = 0; launches < 3; ++launches) {
+    static const long tapes[] = {6, 2, 1};
+    SET({N, 50}, {A, 0}, {B, 0});
+    LAUNCH_IN(tapes[launches]);
+    EXPECT({A, 50}, {B, 1});
+  }
+  CELL_OF(N) = 3; /* fewer by far: half as many in the next launch */
+  const uint32_t passes = t.w.tape.passes[0];
+  LAUNCH_IN(1);
+  assert_int_equal(t.w.tape.passes[0], passes / 2);
+  world_end(&t.w);
+}
+
+TEST(test_no_more_passes_than_the_bound) {
+  begin(TASKS(GK_DO_WHILE(N, .max_iterations = 5), DO(tick, A), GK_END), BY_TAPES);
+  CELL_OF(N) = 1;
+  for (int launches = 0; launches < 3; ++launches) launch(0);
+  assert_int_equal(t.w.tape.passes[0], 5);
+  EXPECT({A, 15});
+  world_end(&t.w);
+}
+
+/* A library call can't look at a gate: it is enqueued only when it is next, and first in its tape. */
+TEST(test_calls_begin_tapes) {
+  begin(TASKS(DO(tick, A), GK_CALL(do_nothing, B), DO(tick, A), GK_IF(N), GK_CALL(do_nothing, B), GK_END, DO(tick, C)),
+        BY_TAPES);
+  for (CELL_OF(N) = 0; CELL_OF(N) < 2; ++CELL_OF(N)) LAUNCH_IN(CELL_OF(N) ? 3 : 2);
+  EXPECT({A, 4}, {C, 2});
+  world_end(&t.w);
+}
+
+TEST(test_sections_side_by_side) {
+  begin(TASKS(GK_PARALLEL, GK_SECTION, DO(tick, X), GK_IF(P), DO(tick, A), GK_END, GK_END, GK_SECTION, DO(tick, Y),
+              GK_IF(Q), DO(tick, B), GK_END, DO(tick, C), GK_END, GK_END, DO(tick, D)), BY_TAPES);
+  static const uint32_t runs[] = {0, 2 | GK_AHEAD_BESIDE, 1, 3 | GK_AHEAD_BESIDE, 4, 5};
+  gk_points_start(t.w.points, &(gk_launch_args){.entries = t.w.entries}, t.w.state);
+  gki_tape_fill(&t.w.tape, t.w.state, GKI_TAPE_RUNS);
+  assert_int_equal(t.w.tape.count, 1 + GK_COUNT(runs));
+  assert_int_equal(t.w.tape.runs[0], GK_NONE); /* the walk from the launch's first point on */
+  assert_memory_equal(t.w.tape.runs + 1, runs, sizeof runs);
+  world_end(&t.w);
+}
+
+/* A tape that is as long as it may be goes on in the next one. */
+TEST(test_cut_and_gone_on) {
+  begin(TASKS(GK_CHECKPOINT(1, F), DO(tick, A), GK_END, GK_CHECKPOINT(2, F), DO(tick, A), GK_END, DO(tick, B)),
+        BY_TAPES);
+  gki_tape *tape = &t.w.tape;
+  gk_points_start(t.w.points, &(gk_launch_args){.entries = t.w.entries}, t.w.state);
+  gki_tape_fill(tape, t.w.state, 2);
+  assert_true(tape->cut && tape->count == 2 && tape->runs[0] == GK_NONE && tape->runs[1] == 0);
+  gki_tape_go_on(tape, 1);
+  assert_true(tape->cut && tape->count == 1 && tape->runs[0] == 1);
+  gki_tape_go_on(tape, 9);
+  assert_true(!tape->cut && tape->count == 1 && tape->runs[0] == 2);
+  world_end(&t.w);
+}
+
+int main(void) { return run_all_tests(); }
