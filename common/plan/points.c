@@ -272,7 +272,6 @@ void gk_points_start(const gk_points *points, const gk_launch_args *launch, uint
     run[GKW_TASKS] = run[GKW_CONTROL] = GKW_CLOSED;
   }
   state[GKW_TARGET] = GKW_NONE;
-  state[GKW_DUE] = GKW_LANES;
   uint32_t first = points->first;
   if (launch->target) {
     first = points->targets[plan->nodes[launch->target].checkpoint];
@@ -282,6 +281,9 @@ void gk_points_start(const gk_points *points, const gk_launch_args *launch, uint
     }
   }
   state[GKW_LANES + GKW_AT] = first;
+  if (points->table[first + GKW_KIND] != GKW_RUN) state[GKW_DUE] = GKW_LANES;
+  else state[points->table[first + GKW_RECORD] + GKW_TASKS] = state[points->table[first + GKW_RECORD] + GKW_CONTROL] =
+      GKW_OPEN;
   for (uint32_t k = 0; k < plan->loop_count && launch->target; ++k)
     state[points->loops_at + k * GKW_LOOP_WORDS + GKW_ENTRY] =
         launch->entries[k] < UINT32_MAX ? (uint32_t)launch->entries[k] : UINT32_MAX;
