@@ -296,7 +296,7 @@ typedef struct gk_backend {
    * tasks of a run do nothing unless its word is open. GK_NONE stands for a control kernel alone. */
   gk_result (*ahead)(void *graph, const uint32_t *runs, uint32_t count);
   /** Ahead only. Waits for the oldest tape under way, then gives the state behind it, valid until the next call of an
-   * entry for the graph. Without a tape under way, it waits for all work of the launch. */
+   * entry for the graph. NULL: the launch is over or has failed; waits for all of its work. */
   gk_result (*state)(void *graph, const uint32_t **state);
 
   /** Describes the backend's form of the plan as "text", "dot" or "json". The caller frees it by free(). NULL: no such

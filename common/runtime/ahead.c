@@ -50,7 +50,8 @@ static gk_result enqueue(gk_graph *graph, const uint32_t *state, uint32_t *under
   gki_ahead *ahead = graph->ahead;
   gk_result result = GK_OK;
   gki_tape_fill(&ahead->tape, state, ahead->limit);
-  for (*under_way = 0; result == GK_OK && ahead->tape.count; gki_tape_go_on(&ahead->tape, ahead->limit)) {
+  *under_way = 0;
+  for (; result == GK_OK && ahead->tape.count; gki_tape_go_on(&ahead->tape, ahead->limit)) {
     result = graph->device->backend->ahead(graph->state, ahead->tape.runs, ahead->tape.count);
     if (result == GK_OK) ++*under_way;
     if (!ahead->tape.cut) break;
@@ -58,7 +59,7 @@ static gk_result enqueue(gk_graph *graph, const uint32_t *state, uint32_t *under
   return result == GK_NOT_READY && *under_way ? GK_OK : result;
 }
 
-static gk_result read_state(gk_graph *graph, const uint32_t **state) {
+static gk_result read_state(const gk_graph *graph, const uint32_t **state) {
   gki_trace_begin(0, "wait for the device");
   const gk_result result = graph->device->backend->state(graph->state, state);
   gki_trace_end();
@@ -107,7 +108,6 @@ gk_result gki_ahead_run(gk_graph *graph, const gk_launch_args *launch, gk_launch
     answer = advance(graph, &state);
     if (answer == GK_OK) gk_points_add(points, state, ahead->before, launch, result);
   }
-  const uint32_t *last;
-  if (answer != GK_OK) (void)read_state(graph, &last); /* waits, since work under way still uses the values */
-  return answer;
+  const gk_result end = read_state(graph, NULL); /* also after a failure: work under way still uses the values */
+  return answer == GK_OK ? end : answer;
 }

@@ -3,20 +3,22 @@
 #define TEST_DEVICE_PARTS_H
 #include "test_device.h"
 #include "tasks.h"
+#include "gk_ahead.h"
 #include <pthread.h>
 #include <stdatomic.h>
 
-enum { QUEUE = 64, STAGING = 1 << 16 };
+enum { QUEUE = 64, STAGING = 1 << 16, LEVEL = 6, TAPES = 2 };
 
 typedef struct block { uintptr_t begin; size_t bytes; unsigned char *at; gk_memory kind; } block;
 struct graph;
 
-typedef enum command_kind { COMMAND_RUN, COMMAND_FLAG, COMMAND_LOOP, COMMAND_FAIL, COMMAND_COPY } command_kind;
+typedef enum command_kind { COMMAND_RUN, COMMAND_FLAG, COMMAND_LEVEL, COMMAND_STATE, COMMAND_FAIL, COMMAND_COPY } command_kind;
 typedef struct command {
   command_kind kind;
   struct graph *graph;
-  uint32_t at, limit;     /* RUN: the run; FLAG, LOOP: the node, passes at most */
-  bool deaf;              /* LOOP: doesn't look whether it is cancelled */
+  uint32_t at;            /* RUN: the run; FLAG: the node; STATE: where to copy it */
+  uint32_t runs[LEVEL], count; /* LEVEL: none: a control kernel alone */
+  bool cancelled, deaf;   /* LEVEL: when it was posted; it doesn't look itself */
   gk_result code;         /* FAIL */
   gk_direction direction; /* COPY: to and from are the device's addresses, or NULL: the staging memory */
   void *to;
@@ -57,15 +59,15 @@ typedef struct graph {
   bool running;
   gk_value *values;
   unsigned char *bytes; /* structs */
-  uint64_t *host_entries;
   const int32_t *cancel;
   const size_t *capacity; /* of the launch at hand */
   gk_result late; /* of what was submitted */
   char late_message[600];
   int32_t flag;
-  gk_launch_result record; /* of one LOOP */
-  uint64_t *entries;
-  bool ended;
+  uint32_t *words;         /* the state, on the device; */
+  uint32_t *states[TAPES]; /* copies behind tapes */
+  uint64_t tapes[TAPES];   /* numbers of the commands that copy */
+  uint32_t first, under_way; /* tapes */
 } graph;
 
 void *test_device_here(void *device, const void *address, size_t bytes); /* takes the lock; NULL: nowhere */

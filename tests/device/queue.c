@@ -30,54 +30,6 @@ static int32_t flag_of(graph *g, uint32_t node) {
   return flag;
 }
 
-static bool is_cancelled(graph *g, bool deaf) {
-  if (deaf || !__atomic_load_n(g->cancel, __ATOMIC_RELAXED)) return false;
-  g->record.state = GK_CANCELLED;
-  return true;
-}
-
-/* True: it stopped. An inner loop has its count in `entries`; that of the outermost is the walker's. */
-static bool run_loop(graph *g, uint32_t at, uint64_t most, bool deaf, bool outermost, bool *ended) {
-  const gk_node *node = &g->plan->nodes[at];
-  uint64_t *entry = &g->entries[node->loop];
-  *ended = false;
-  if (!outermost) *entry = 0;
-  bool again = node->op == GK_OP_DO_WHILE || (outermost && *entry) || flag_of(g, at) != 0;
-  for (uint64_t made = 0; again && made < most; ++made) {
-    if (run_blocks(g, at + 1, node->end)) return true;
-    ++g->record.passes[node->loop];
-    if (!outermost) ++*entry;
-    if (is_cancelled(g, deaf)) return true;
-    again = flag_of(g, at) != 0;
-    if (outermost || !again || !node->max_iterations || *entry < node->max_iterations) continue;
-    g->record.hit_bound[node->loop] = 1;
-    if (!g->record.limit) g->record.limit = at;
-    again = false;
-  }
-  *ended = !again;
-  if (!outermost) *entry = 0;
-  return g->late != GK_OK;
-}
-
-static bool run_checkpoint(graph *g, uint32_t at) {
-  const gk_node *node = &g->plan->nodes[at];
-  g->record.ran[node->checkpoint] = 1;
-  if (run_blocks(g, at + 1, node->end)) return true;
-  if (!node->flag) return false;
-  if (!flag_of(g, at)) return is_cancelled(g, false);
-  g->record.yielded = at;
-  g->record.state = GK_YIELDED;
-  return true;
-}
-
-static bool run_switch(graph *g, uint32_t at) {
-  const gk_node *nodes = g->plan->nodes;
-  int64_t value = flag_of(g, at), index = 0;
-  for (uint32_t one = at + 1; one < nodes[at].end; one = nodes[one].end)
-    if (index++ == value) return run_blocks(g, one + 1, nodes[one].end);
-  return false;
-}
-
 enum { SECTIONS = 64 }; /* mixed at a time */
 
 /* Straight ones are interleaved, one task at a time. */
@@ -96,46 +48,15 @@ static bool run_interleaved(graph *g, const uint32_t *sections, uint32_t count) 
   return false;
 }
 
-/* Others one after the other. Each that is cancelled stops by itself; the first in the list that hit a bound counts. */
-static bool run_shuffled(graph *g, uint32_t *sections, uint32_t count) {
-  uint32_t limit = g->record.limit, first = 0;
-  bool stopped = false;
-  for (; count && g->late == GK_OK; --count) {
-    uint32_t k = pick(&g->device->device_random, count), one = sections[k];
-    sections[k] = sections[count - 1];
-    g->record.limit = 0;
-    stopped |= run_blocks(g, one + 1, g->plan->nodes[one].end);
-    if (g->record.limit && (!first || g->record.limit < first)) first = g->record.limit;
-  }
-  g->record.limit = limit ? limit : first;
-  return stopped;
-}
-
-static bool run_parallel(graph *g, uint32_t at) {
-  const gk_node *nodes = g->plan->nodes;
-  bool stopped = false;
-  for (uint32_t one = at + 1; one < nodes[at].end && g->late == GK_OK;) {
-    uint32_t sections[SECTIONS], count = 0;
-    for (; one < nodes[at].end && count < SECTIONS; one = nodes[one].end) sections[count++] = one;
-    stopped |= nodes[at].run != GK_NONE ? run_interleaved(g, sections, count) : run_shuffled(g, sections, count);
-  }
-  return stopped;
-}
-
 static bool run_block(graph *g, uint32_t at) {
-  const gk_node *node = &g->plan->nodes[at];
-  bool ended;
-  switch (node->op) {
-  case GK_OP_DO_WHILE: case GK_OP_WHILE: return run_loop(g, at, UINT64_MAX, false, false, &ended);
-  case GK_OP_CHECKPOINT: return run_checkpoint(g, at);
-  case GK_OP_SWITCH: return run_switch(g, at);
-  case GK_OP_PARALLEL: return run_parallel(g, at);
-  case GK_OP_IF: {
-    uint32_t end = node->otherwise ? node->otherwise : node->end;
-    if (flag_of(g, at)) return run_blocks(g, at + 1, end);
-    return node->otherwise && run_blocks(g, end + 1, node->end);
-  }
-  default: break;
+  const gk_node *nodes = g->plan->nodes;
+  if (nodes[at].op == GK_OP_PARALLEL) {
+    for (uint32_t one = at + 1; one < nodes[at].end;) {
+      uint32_t sections[SECTIONS], count = 0;
+      for (; one < nodes[at].end && count < SECTIONS; one = nodes[one].end) sections[count++] = one;
+      if (run_interleaved(g, sections, count)) return true;
+    }
+    return false;
   }
   device_tasks tasks = tasks_of(g);
   gk_result result = device_run_node(&tasks, at);
@@ -147,6 +68,43 @@ static bool run_blocks(graph *g, uint32_t at, uint32_t end) {
   for (; at < end; at = g->plan->nodes[at].end)
     if (run_block(g, at) || g->late != GK_OK) return true;
   return false;
+}
+
+static void run(graph *g, uint32_t run) { run_blocks(g, g->plan->runs[run].begin, g->plan->runs[run].end); }
+
+/* ---- tapes ------------------------------------------------------------------------------------------------------- */
+
+static _Thread_local struct { graph *g; bool cancelled; } walked;
+
+#define GKW_FN static
+#define gkw_uint uint32_t
+#define GKW_POINT(i) walked.g->plan->points->table[i]
+#define GKW_STATE(i) walked.g->words[i]
+#define GKW_FLAG(slot, offset) ((void)(slot), (void)(offset), (uint32_t)flag_of(walked.g, GKW_POINT(at + GKW_NODE)))
+#define GKW_CANCELLED() walked.cancelled
+#include "plan/walk.inc"
+
+static bool is_open(graph *g, uint32_t run) {
+  const gk_points *points = g->plan->points;
+  return g->words[points->table[points->runs[run] + GKW_RECORD] + GKW_TASKS] == GKW_OPEN;
+}
+
+/* The open runs of a level in any order, then the control kernel. Now and then it hears of a cancel only when a tape is
+ * enqueued, and walks a few points only. */
+static void run_level(device *d, const command *c) {
+  graph *g = c->graph;
+  uint32_t open[LEVEL], left = 0;
+  for (uint32_t k = 0; k < c->count; ++k)
+    if (is_open(g, c->runs[k])) open[left++] = c->runs[k];
+  while (left && g->late == GK_OK) {
+    const uint32_t one = pick(&d->device_random, left);
+    run(g, open[one]);
+    open[one] = open[--left];
+  }
+  walked.g = g;
+  walked.cancelled = c->cancelled || (!c->deaf && __atomic_load_n(g->cancel, __ATOMIC_RELAXED));
+  for (uint32_t k = 0; k < c->count; ++k) gkw_ran(g->plan->points->runs[c->runs[k]]);
+  gkw_walk(pick(&d->device_random, 8) ? 1000 : 1 + pick(&d->device_random, 4));
 }
 
 static void copy(device *d, const command *c) {
@@ -167,9 +125,10 @@ static void carry_out(device *d, const command *c) {
   if (g->late != GK_OK) return;
   gki_begin();
   switch (c->kind) {
-  case COMMAND_RUN: run_blocks(g, g->plan->runs[c->at].begin, g->plan->runs[c->at].end); break;
+  case COMMAND_RUN: run(g, c->at); break;
   case COMMAND_FLAG: g->flag = flag_of(g, c->at); break;
-  case COMMAND_LOOP: run_loop(g, c->at, c->limit, c->deaf, true, &g->ended); break;
+  case COMMAND_LEVEL: run_level(d, c); break;
+  case COMMAND_STATE: memcpy(g->states[c->at], g->words, g->plan->points->state_count * sizeof *g->words); break;
   default: fail_late(g, gk_fail(c->code, "backend test_device: what was submitted failed on request"));
   }
 }

@@ -93,13 +93,13 @@ static void close_device(void *state) {
 static void describe(void *state, gk_device_info *info) {
   static const gk_capability capabilities[] = {
     {"KERNEL", GK_NATIVE, "Its host function, for parts of the items, on the device's thread."},
-    {"DO_WHILE", GK_BATCHED, "As many passes at once as it pleases, then a word with the host."},
+    {"DO_WHILE", GK_BATCHED, "Several passes are enqueued at once, and those that don't come are skipped."},
     {"WHILE", GK_BATCHED, "As DO_WHILE."},
-    {"IF", GK_ON_HOST, "On the device only inside of loops."},
-    {"SWITCH", GK_ON_HOST, "As IF."},
-    {"CHECKPOINT", GK_ON_HOST, "As IF."},
+    {"IF", GK_BATCHED, "Both arms are enqueued; one is skipped."},
+    {"SWITCH", GK_BATCHED, "As IF."},
+    {"CHECKPOINT", GK_BATCHED, "What is behind it is enqueued; all of that is skipped if it yields."},
     {"PARALLEL", GK_IN_SERIES, "Sections come in any order, interleaved, but never at once."},
-    {"CALL", GK_NATIVE, "On the device's thread; the loops around are taken pass by pass."},
+    {"CALL", GK_NATIVE, "On the device's thread, and not before it is sure to come."},
     {"LAUNCH_ON", GK_REFUSED, "It has no streams."}};
   device *d = state;
   broken_if(!info->backend, "describe: info->backend is NULL");
@@ -307,15 +307,17 @@ static gk_result lower(void *device_state, void *state, const gk_plan *plan, voi
   for (uint32_t k = 1; k < plan->slot_count; ++k) bytes += struct_bytes(&plan->slots[k]);
   g->values = gk_host_alloc(plan->slot_count * sizeof *g->values);
   g->bytes = gk_host_alloc(bytes);
-  g->entries = gk_host_alloc(plan->loop_count * sizeof *g->entries);
-  if (!record_open(&g->record, plan) || !g->values || !g->bytes || !g->entries)
+  const size_t state_bytes = plan->points->state_count * sizeof *g->words;
+  g->words = gk_host_alloc(state_bytes);
+  for (uint32_t k = 0; k < TAPES; ++k) g->states[k] = gk_host_alloc(state_bytes);
+  if (!g->values || !g->bytes || !g->words || !g->states[0] || !g->states[1])
     return gk_fail(GK_ERROR_MEMORY, "backend test_device: no memory for a graph");
   unsigned char *at = g->bytes + (-(uintptr_t)g->bytes & (STRUCT_UNIT - 1));
   for (uint32_t k = 1; k < plan->slot_count; ++k) {
     if (plan->slots[k].type == GK_BYTES) g->values[k].ptr = at;
     at += struct_bytes(&plan->slots[k]);
   }
-  *mode = GK_MODE_BATCHED;
+  *mode = plan->bits & GK_HOST_GATED ? GK_MODE_BATCHED : GK_MODE_AHEAD;
   return GK_OK;
 }
 
@@ -333,8 +335,8 @@ static void drop(void *state) {
   pthread_mutex_unlock(&d->lock);
   gk_host_free(g->values);
   gk_host_free(g->bytes);
-  gk_host_free(g->entries);
-  record_close(&g->record);
+  gk_host_free(g->words);
+  for (uint32_t k = 0; k < TAPES; ++k) gk_host_free(g->states[k]);
   leak(-1);
 }
 
@@ -374,7 +376,9 @@ static gk_result launch(void *state, const gk_launch_args *args) {
   pthread_mutex_unlock(&d->lock);
   for (uint32_t k = 1; k < g->plan->slot_count; ++k)
     broken_if(!is_same(g, k, &args->values[k]), "launch: a slot changed that is not among those changed");
-  g->host_entries = args->entries;
+  g->under_way = 0;
+  if (args->state) memcpy(g->words, args->state, g->plan->points->state_count * sizeof *g->words);
+  broken_if(!args->state != !!(g->plan->bits & GK_HOST_GATED), "launch: a state without need, or none");
   g->cancel = args->cancel;
   g->capacity = args->capacity;
   g->late = GK_OK;
@@ -417,54 +421,57 @@ static gk_result read_flag(void *state, uint32_t node, int32_t *flag) {
   return leave(&g->in_call, result);
 }
 
-/* Passes that the device takes by itself; 0: the host shall walk. */
-static uint32_t passes_of(graph *g, uint32_t node, uint32_t limit, bool *deaf) {
-  const gk_node *nodes = g->plan->nodes;
-  *deaf = false;
-  if (g->plan->bits & GK_HOST_GATED) return 0;
-  bool inner = false;
-  for (uint32_t k = node + 1; k < nodes[node].end; ++k) {
-    if (nodes[k].op == GK_OP_CALL) return 0; /* can't be gated */
-    inner = inner || nodes[k].op == GK_OP_WHILE || nodes[k].op == GK_OP_DO_WHILE;
+/* Runs that may be on the device at once, behind each other in the tape. */
+static uint32_t post_level(graph *g, const uint32_t *runs, uint32_t count, command *c) {
+  uint32_t level = 1;
+  while (level < count && level < LEVEL && runs[level] != GK_NONE && runs[level] & GK_AHEAD_BESIDE) ++level;
+  c->count = runs[0] == GK_NONE ? 0 : level;
+  for (uint32_t k = 0; k < c->count; ++k) {
+    c->runs[k] = runs[k] & ~GK_AHEAD_BESIDE;
+    broken_if(c->runs[k] >= g->plan->run_count, "ahead: no such run");
   }
-  pthread_mutex_lock(&g->device->lock);
-  uint32_t passes = pick(&g->device->random, 8);
-  *deaf = passes < 3 && !inner && !(g->plan->bits & GK_CANCELLABLE);
-  pthread_mutex_unlock(&g->device->lock);
-  return passes > 4 || passes > limit ? limit : passes;
+  test_device_post(g->device, c);
+  return c->count ? level : 1;
 }
 
-static gk_result loop(void *state, uint32_t node, uint32_t limit, gk_launch_result *record, bool *ended) {
+static gk_result ahead(void *state, const uint32_t *runs, uint32_t count) {
   graph *g = state;
-  const gk_plan *plan = g->plan;
+  device *d = g->device;
+  gk_result late = GK_OK;
   enter(&g->in_call);
-  broken_if(node >= plan->node_count || (plan->nodes[node].op != GK_OP_WHILE && plan->nodes[node].op != GK_OP_DO_WHILE),
-            "loop: of what is none");
-  broken_if(limit == 0, "loop: no passes");
-  gk_result result = begin(g->device, "loop", NULL);
-  command c = {.kind = COMMAND_LOOP, .graph = g, .at = node};
-  c.limit = result == GK_OK ? passes_of(g, node, limit, &c.deaf) : 0;
-  *ended = false;
-  if (!c.limit) return leave(&g->in_call, result);
-  /* What was submitted before doesn't touch these. */
-  gk_launch_result *own = &g->record;
-  record_clear(own, plan);
-  for (uint32_t k = 0; k < plan->loop_count; ++k) g->entries[k] = g->host_entries[k];
-  g->ended = false;
-  test_device_wait(g->device, test_device_post(g->device, &c));
-  result = settled(g, GK_OK);
+  broken_if(!g->running, "ahead: before launch");
+  broken_if(count == 0, "ahead: no runs");
+  gk_result result = begin(d, "ahead", &late);
+  if (result == GK_OK && g->under_way == TAPES) result = GK_NOT_READY;
   if (result != GK_OK) return leave(&g->in_call, result);
-  for (uint32_t k = 0; k < plan->loop_count; ++k) {
-    record->passes[k] += own->passes[k];
-    record->hit_bound[k] |= own->hit_bound[k];
-    if (plan->loops[k] > node && plan->loops[k] < plan->nodes[node].end) g->host_entries[k] = g->entries[k];
-  }
-  for (uint32_t k = 0; k < plan->checkpoint_count; ++k) record->ran[k] |= own->ran[k];
-  if (own->limit && !record->limit) record->limit = own->limit;
-  if (own->yielded) record->yielded = own->yielded;
-  if (own->state != GK_FINISHED) record->state = own->state;
-  *ended = g->ended;
+  if (late != GK_OK) test_device_post(d, &(command){.kind = COMMAND_FAIL, .graph = g, .code = late});
+  command c = {.kind = COMMAND_LEVEL, .graph = g, .cancelled = __atomic_load_n(g->cancel, __ATOMIC_RELAXED) != 0};
+  pthread_mutex_lock(&d->lock);
+  c.deaf = !(g->plan->bits & GK_CANCELLABLE) && pick(&d->random, 2);
+  pthread_mutex_unlock(&d->lock);
+  for (uint32_t k = 0; k < count;) k += post_level(g, runs + k, count - k, &c);
+  const uint32_t at = (g->first + g->under_way++) % TAPES;
+  g->tapes[at] = test_device_post(d, &(command){.kind = COMMAND_STATE, .graph = g, .at = at});
   return leave(&g->in_call, GK_OK);
+}
+
+static gk_result read_state(void *state, const uint32_t **words) {
+  graph *g = state;
+  enter(&g->in_call);
+  broken_if(!g->running, "state: before launch");
+  broken_if(words && !g->under_way, "state: no tape is under way");
+  gk_result result = begin(g->device, "state", NULL);
+  test_device_wait(g->device, words ? g->tapes[g->first] : 0);
+  result = settled(g, result);
+  if (words && result == GK_OK) *words = g->states[g->first];
+  g->first = (g->first + 1) % TAPES;
+  g->under_way = words ? g->under_way - 1 : 0;
+  if (!words) {
+    pthread_mutex_lock(&g->device->lock);
+    g->running = false;
+    pthread_mutex_unlock(&g->device->lock);
+  }
+  return leave(&g->in_call, result);
 }
 
 static char *dump(void *state, const char *format) {
@@ -481,7 +488,7 @@ void test_device_register(void) {
     .graph_bytes = sizeof(graph), .open = open_device, .close = close_device, .describe = describe,
     .alloc = alloc_memory, .free = free_memory, .copy = copy_memory, .host_address = host_address, .takes = takes,
     .load = load, .unload = unload, .lower = lower, .drop = drop, .launch = launch, .submit = submit,
-    .read_flag = read_flag, .loop = loop, .dump = dump};
+    .read_flag = read_flag, .ahead = ahead, .state = read_state, .dump = dump};
   for (size_t k = 0; gk_backend_at(k); ++k)
     if (strcmp(gk_backend_at(k)->name, backend.name) == 0) return;
   if (gk_backend_register(&backend) != GK_OK) abort();
