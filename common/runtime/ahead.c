@@ -15,6 +15,7 @@ typedef struct gki_ahead {
   uint32_t *start, *before; /* the launch's first state; passes by loop in the last state */
   uint32_t limit;           /* runs of a tape */
   uint64_t tape_ns;         /* a tape should take at most this long */
+  uint64_t run_ns;          /* a run takes this long */
 } gki_ahead;
 
 static uint64_t tape_ns(void) {
@@ -38,9 +39,11 @@ gk_result gki_ahead_make(gk_graph *graph) {
   return GK_OK;
 }
 
-/* So many runs as fit the time, if the next ones take as long as these; not much more at once. */
-static void limit_tape(gki_ahead *ahead, uint64_t ns) {
-  const uint64_t fit = ns ? ahead->tape_ns * ahead->tape.count / ns : GKI_TAPE_RUNS;
+/* So many runs as fit the time if all of them come, by the longest that runs took lately; not much more at once. */
+static void limit_tape(gki_ahead *ahead, uint64_t ns, uint32_t ran) {
+  ahead->run_ns -= ahead->run_ns / 8;
+  if (ahead->run_ns < ns / ran) ahead->run_ns = ns / ran;
+  const uint64_t fit = ahead->run_ns ? ahead->tape_ns / ahead->run_ns : GKI_TAPE_RUNS;
   const uint64_t most = ahead->limit < GKI_TAPE_RUNS / 2 ? 2 * ahead->limit : GKI_TAPE_RUNS;
   ahead->limit = (uint32_t)(fit < 1 ? 1 : fit < most ? fit : most);
 }
@@ -87,10 +90,11 @@ static gk_result advance(gk_graph *graph, const uint32_t **state) {
   uint32_t under_way;
   gk_result result = enqueue(graph, *state, &under_way);
   const bool is_one = under_way == 1;
+  const uint32_t ran = (*state)[GKW_RAN];
   for (; under_way && result == GK_OK; --under_way) result = read_state(graph, state);
   if (result == GK_OK) result = check_state(graph, *state);
   if (result != GK_OK) return result;
-  if (is_one) limit_tape(ahead, gki_now_ns() - begin);
+  if (is_one && (*state)[GKW_RAN] != ran) limit_tape(ahead, gki_now_ns() - begin, (*state)[GKW_RAN] - ran);
   gki_tape_learn(&ahead->tape, *state);
   return GK_OK;
 }

@@ -104,7 +104,7 @@ static void run_level(device *d, const command *c) {
   walked.g = g;
   walked.cancelled = c->cancelled || (!c->deaf && __atomic_load_n(g->cancel, __ATOMIC_RELAXED));
   for (uint32_t k = 0; k < c->count; ++k) gkw_ran(g->plan->points->runs[c->runs[k]]);
-  gkw_walk(pick(&d->device_random, 8) ? 1000 : 1 + pick(&d->device_random, 4));
+  gkw_walk(!d->slow || pick(&d->device_random, 8) ? 1000 : 1 + pick(&d->device_random, 4));
 }
 
 static void copy(device *d, const command *c) {

@@ -158,7 +158,7 @@ COUNTED_TEST(launches_go_on_behind_a_failure) {
   for (unsigned long k = 1; k <= 3; ++k) {
     gk_graph *graph = graph_on(device, &straight, 0);
     test_device_fail_how(TEST_DEVICE_AT_ONCE);
-    test_device_fail_at(3 * (k - 1) + 1, GK_ERROR_MEMORY); /* each has a launch, a submit, and the wait at its end */
+    test_device_fail_at(4 * (k - 1) + 1, GK_ERROR_MEMORY); /* each has a launch, a tape, its state, and the end */
     for (int n = 1; n <= 4; ++n) {
       if (n == 2) assert_ok(gk_bind_int(graph, A, 10));
       assert_ok(gk_launch(graph, 0));
@@ -196,7 +196,7 @@ COUNTED_TEST(lost_device_answers_until_it_is_closed) {
   test_device_fail_how(TEST_DEVICE_LOST);
   test_device_fail_at(2, GK_ERROR_DEVICE);
   for (int k = 0; k < 5; ++k) assert_ok(gk_launch(graph, 0));
-  assert_fails(GK_ERROR_DEVICE, "submit failed on request", gk_wait(graph, NULL));
+  assert_fails(GK_ERROR_DEVICE, "ahead failed on request", gk_wait(graph, NULL));
   test_device_fail_at(0, GK_OK);
   for (int k = 0; k < 3; ++k) {
     assert_fails(GK_ERROR_DEVICE, "the device is lost; close it", waited_for(graph, 0));

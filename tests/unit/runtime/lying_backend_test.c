@@ -4,9 +4,9 @@
 #include "unit/support/runtime_kernels.h"
 #include "base/registry.h"
 
-enum { IN_PROCESS, NATIVE, KINDS, BATCHED = KINDS, ALL_KINDS };
-static gk_backend fakes[ALL_KINDS], liars[ALL_KINDS];
-static const char *const liar_names[ALL_KINDS] = {"liar in process", "native liar", "batched liar"};
+enum { IN_PROCESS, NATIVE, KINDS };
+static gk_backend fakes[KINDS], liars[KINDS];
+static const char *const liar_names[KINDS] = {"liar in process", "native liar"};
 
 /* The entry that lies, and its answer; or its change to the struct that it fills in. */
 static struct {
@@ -59,12 +59,6 @@ static gk_result wait_for_it(void *graph, bool block, gk_launch_result *record) 
   if (lie.record) lie.record(record);
   return or_lie("wait", result);
 }
-static gk_result loop_it(void *graph, uint32_t node, uint32_t limit, gk_launch_result *record, bool *ended) {
-  (void)graph, (void)node, (void)limit;
-  if (lie.record) lie.record(record);
-  *ended = true;
-  return GK_OK;
-}
 static gk_result cancel_it(void *graph) { return or_lie("cancel", fakes[NATIVE].cancel(graph)); }
 
 /* Of what it tells, one is a fact; another lacks only its reason. */
@@ -87,8 +81,8 @@ static int make_liars(void **state) {
   (void)state;
   fake_register();
   fake_reset();
-  static const fake_mode modes[ALL_KINDS] = {FAKE_IN_PROCESS, FAKE_NATIVE, FAKE_BATCHED};
-  for (int kind = 0; kind < ALL_KINDS; ++kind) {
+  static const fake_mode modes[KINDS] = {FAKE_IN_PROCESS, FAKE_NATIVE};
+  for (int kind = 0; kind < KINDS; ++kind) {
     fakes[kind] = *gki_backend_named(fake_names[modes[kind]]);
     gk_backend *liar = &liars[kind];
     *liar = fakes[kind];
@@ -103,7 +97,6 @@ static int make_liars(void **state) {
     liar->query = query_it;
     if (liar->run) liar->run = run_it;
     if (liar->wait) liar->wait = wait_for_it;
-    if (kind == BATCHED) liar->loop = loop_it;
     if (liar->cancel) liar->cancel = cancel_it;
     if (gk_backend_register(liar) != GK_OK) return -1;
   }
@@ -266,8 +259,8 @@ static void applied_99(gk_launch_result *record) { record->applied = (gk_applied
 
 typedef void (*record_lie)(gk_launch_result *record);
 
-static void check_records(int kinds, const record_lie *records, size_t count, const char *wrong) {
-  for (int kind = 0; kind < kinds; ++kind) {
+static void check_records(const record_lie *records, size_t count, const char *wrong) {
+  for (int kind = 0; kind < KINDS; ++kind) {
     gk_device *device = open_named(liar_names[kind]);
     gk_graph *graph = graph_on(device, &list, 0);
     char words[100];
@@ -283,7 +276,7 @@ static void check_records(int kinds, const record_lie *records, size_t count, co
 TEST(record_can_be) {
   static const record_lie records[] = {state_55, yielded_at_none, yielded_far_off, yielded_in_a_loop, limit_far_off,
                                        limit_at_a_task, applied_99};
-  check_records(KINDS, records, GK_COUNT(records), "can't be: state ");
+  check_records(records, GK_COUNT(records), "can't be: state ");
 }
 
 /* A launch keeps the arrays that gk gave for it. */
@@ -293,7 +286,7 @@ static void ran_elsewhere(gk_launch_result *record) { record->ran = (uint8_t *)r
 
 TEST(arrays_stay) {
   static const record_lie moved[] = {no_passes, no_bounds, ran_elsewhere};
-  check_records(ALL_KINDS, moved, GK_COUNT(moved), "has other arrays");
+  check_records(moved, GK_COUNT(moved), "has other arrays");
 }
 
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
