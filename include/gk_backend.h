@@ -2,7 +2,7 @@
  * For authors of backends; programs need only gk.h. docs/backend-author.md says in which order to implement it.
  *
  * A backend is one constant gk_backend. It gets plans that have passed all checks and doesn't check them again. For
- * each plan, `lower` chooses one of three modes:
+ * each plan, `lower` chooses one of four modes:
  * - native: `lower` builds the whole plan and `launch` starts it. The device decides loops and checkpoints (CUDA).
  * - ahead: `lower` prepares the plan's runs and a control kernel. Common enqueues runs by `ahead` in the order in which
  *   they will probably come; the device skips those that don't (HIP, Vulkan, old CUDA drivers).

@@ -19,6 +19,7 @@ static const struct { const char *name, *what; } variables[] = {
   {"GK_LOG", "what is said on standard error: none, error, warn, info, debug"},
   {"GK_CACHE", "the folder in which compiled kernels are kept; off: they aren't"},
   {"GK_CACHE_LIMIT", "what they may take there, in MiB; 256 if not set"},
+  {"GK_TAPE_MS", "how long a device should take for what is enqueued at once, in ms; 100 if not set"},
   {"XDG_CACHE_HOME", "without GK_CACHE they are kept in its folder gk"},
   {"HOME", "without both in its folder .cache/gk"},
   {"NVTX_INJECTION64_PATH", "NVTX's: the library of a tool that gk's ranges are told; profilers set it themselves"},

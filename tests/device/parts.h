@@ -12,7 +12,9 @@ enum { QUEUE = 64, STAGING = 1 << 16, LEVEL = 6, TAPES = 2 };
 typedef struct block { uintptr_t begin; size_t bytes; unsigned char *at; gk_memory kind; } block;
 struct graph;
 
-typedef enum command_kind { COMMAND_RUN, COMMAND_FLAG, COMMAND_LEVEL, COMMAND_STATE, COMMAND_FAIL, COMMAND_COPY } command_kind;
+typedef enum command_kind {
+  COMMAND_RUN, COMMAND_FLAG, COMMAND_LEVEL, COMMAND_STATE, COMMAND_FAIL, COMMAND_COPY
+} command_kind;
 typedef struct command {
   command_kind kind;
   struct graph *graph;
