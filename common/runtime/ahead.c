@@ -55,18 +55,13 @@ static gk_result enqueue(gk_graph *graph, const uint32_t *state, uint32_t *under
   gki_tape_fill(&ahead->tape, state, ahead->limit);
   *under_way = 0;
   for (; result == GK_OK && ahead->tape.count; gki_tape_go_on(&ahead->tape, ahead->limit)) {
+    gki_trace_begin(ahead->tape.count, "enqueue runs");
     result = graph->device->backend->ahead(graph->state, ahead->tape.runs, ahead->tape.count);
+    gki_trace_end();
     if (result == GK_OK) ++*under_way;
     if (!ahead->tape.cut) break;
   }
   return result == GK_NOT_READY && *under_way ? GK_OK : result;
-}
-
-static gk_result read_state(const gk_graph *graph, const uint32_t **state) {
-  gki_trace_begin(0, "wait for the device");
-  const gk_result result = graph->device->backend->state(graph->state, state);
-  gki_trace_end();
-  return result;
 }
 
 /* A kernel that writes beyond its memory may overwrite the state. */
@@ -87,11 +82,13 @@ static gk_result check_state(const gk_graph *graph, const uint32_t *state) {
 static gk_result advance(gk_graph *graph, const uint32_t **state) {
   gki_ahead *ahead = graph->ahead;
   const uint64_t begin = gki_now_ns();
+  const uint32_t ran = (*state)[GKW_RAN];
   uint32_t under_way;
   gk_result result = enqueue(graph, *state, &under_way);
   const bool is_one = under_way == 1;
-  const uint32_t ran = (*state)[GKW_RAN];
-  for (; under_way && result == GK_OK; --under_way) result = read_state(graph, state);
+  gki_trace_begin(0, "wait for the device");
+  for (; under_way && result == GK_OK; --under_way) result = graph->device->backend->state(graph->state, state);
+  gki_trace_end();
   if (result == GK_OK) result = check_state(graph, *state);
   if (result != GK_OK) return result;
   if (is_one && (*state)[GKW_RAN] != ran) limit_tape(ahead, gki_now_ns() - begin, (*state)[GKW_RAN] - ran);
@@ -112,6 +109,7 @@ gk_result gki_ahead_run(gk_graph *graph, const gk_launch_args *launch, gk_launch
     answer = advance(graph, &state);
     if (answer == GK_OK) gk_points_add(points, state, ahead->before, launch, result);
   }
-  const gk_result end = read_state(graph, NULL); /* also after a failure: work under way still uses the values */
+  /* Also after a failure, since work under way still uses the values. */
+  const gk_result end = graph->device->backend->state(graph->state, NULL);
   return answer == GK_OK ? end : answer;
 }

@@ -130,7 +130,7 @@ TEST_TOLD(ALL_BACKENDS, launching) {
   gk_graph *graph = GRAPH_ON(device, &straight, 0, {X, x});
   for (int k = 1; k < 3; ++k) {
     const bool native = is_of(device, "fake_native");
-    const bool batched = is_of(device, "fake_batched") || is_of(device, "test_device");
+    const bool batched = is_of(device, "fake_batched"), ahead = is_of(device, "test_device");
     char caller[200], worker[200];
     tool->forget();
     gki_trace_mark(0, "first"); /* this thread is number 0 */
@@ -138,6 +138,7 @@ TEST_TOLD(ALL_BACKENDS, launching) {
     snprintf(caller, sizeof caller, native ? "!first;launch straight[%d]{start straight[%d]{}}wait for straight[%d]{}"
                                            : "!first;launch straight[%d]{}wait for straight[%d]{}", k, k, k);
     snprintf(worker, sizeof worker, batched ? "run straight[%d]{tasks 0 (add) to 1 (add){}wait for the device{}}"
+                                    : ahead ? "run straight[%d]{enqueue runs[1]{}wait for the device{}}"
                                             : "run straight[%d]{}", k);
     assert_said(0, caller);
     assert_said(1, native ? "" : worker);
