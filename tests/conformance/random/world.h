@@ -64,6 +64,6 @@ bool give_struct(world *w, cell *c, uint64_t random);
 bool give_number(world *w, cell *c, int64_t value);
 
 bool same_bytes(world *w, const char *name, const void *at, const void *wanted, size_t bytes);
-/* What the reference left alone is compared now and then, or always if `all`: each look at far memory takes time. */
+/* What the reference left alone is compared now and then, or always if `all`: reading a device's memory takes time. */
 bool same_memory(world *w, bool all);
 #endif

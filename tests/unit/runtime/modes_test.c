@@ -70,20 +70,17 @@ static gk_graph *launched(const char *backend, gk_mode mode, gk_device **device)
   return graph;
 }
 
-TEST(native_without_cancel_refuses_it) {
-  gk_device *device;
-  gk_graph *graph = launched("only_native", GK_MODE_NATIVE, &device);
-  assert_fails(GK_ERROR_UNSUPPORTED, "backend only_native can't stop a launch", gk_cancel(graph));
-  assert_ok(gk_wait(graph, NULL));
-  end_fake(device);
-}
-
-TEST(cancel_that_fails_silently_is_told) {
-  gk_device *device;
-  gk_graph *graph = launched("no_words", GK_MODE_NATIVE, &device);
-  assert_fails(GK_ERROR_DEVICE, "backend no_words couldn't cancel and didn't say why", gk_cancel(graph));
-  assert_ok(gk_wait(graph, NULL));
-  end_fake(device);
+TEST(native_backend_lacks_cancel_or_fails_silently) {
+  static const struct { const char *backend; gk_result code; const char *words; } cases[] = {
+    {"only_native", GK_ERROR_UNSUPPORTED, "backend only_native can't stop a launch"},
+    {"no_words", GK_ERROR_DEVICE, "backend no_words couldn't cancel and didn't say why"}};
+  for (size_t k = 0; k < GK_COUNT(cases); ++k) {
+    gk_device *device;
+    gk_graph *graph = launched(cases[k].backend, GK_MODE_NATIVE, &device);
+    assert_fails(cases[k].code, cases[k].words, gk_cancel(graph));
+    assert_ok(gk_wait(graph, NULL));
+    end_fake(device);
+  }
 }
 
 /* In DOT there is the plan or what was made of it, since two graphs don't fit into one file. */
