@@ -1,5 +1,5 @@
 /* A graph's table of slots in device memory, which all its tasks read. One asynchronous copy sends the changed range
- * from a ring in page-locked memory. */
+ * from a ring in page-locked memory. parameters.h updates the nodes of handwritten kernels, which read no table. */
 #ifndef GKI_CUDA_SLOTS_H
 #define GKI_CUDA_SLOTS_H
 #include "cuda/device.h"

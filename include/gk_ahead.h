@@ -18,10 +18,6 @@ extern "C" {
 #pragma GCC visibility push(default)
 #endif
 
-#ifndef GK_NONE
-#define GK_NONE UINT32_MAX /**< No such index. */
-#endif
-
 /** The points of a plan. Indices of points are those of their first word in the table. */
 typedef struct gk_points {
   const gk_plan *plan;      /**< Their plan, which must outlive them. */

@@ -1,3 +1,4 @@
+/* Facts that are kept in this process, until they are printed. */
 #include "info/info.h"
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* Writes out a list with its included lists, then matches its blocks. measure.c has counted before. */
 #include "list/blocks.h"
 #include "base/error.h"
 #include "list/measure.h"

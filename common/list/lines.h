@@ -1,4 +1,4 @@
-/* A list as read: its lines and inclusions. Every file of this folder shares these structs. */
+/* A list as read (blocks.c): its lines and inclusions. Every file of this folder shares these structs. */
 #ifndef GKI_LIST_LINES_H
 #define GKI_LIST_LINES_H
 #include "base/op.h"

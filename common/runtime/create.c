@@ -1,3 +1,4 @@
+/* Creating and destroying graphs: a list is checked and planned, its kernels are made ready, the backend lowers it. */
 #include "runtime/create.h"
 #include "base/error.h"
 #include "base/fork.h"

@@ -1,3 +1,4 @@
+/* Graphs that the caller launches, as part of a graph of its own: here they are armed, and polled for their end. */
 #include "base/error.h"
 #include "base/thread_cancel.h"
 #include "base/trace.h"

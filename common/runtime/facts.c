@@ -1,3 +1,4 @@
+/* Facts about this library, its modules and its backends' libraries and devices, which gk-info prints. */
 #include "base/error.h"
 #include "base/registry.h"
 #include "base/thread_cancel.h"

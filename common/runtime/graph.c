@@ -1,3 +1,4 @@
+/* Entering and leaving the calls of a graph. */
 #include "runtime/graph.h"
 #include "base/error.h"
 #include "base/lifetime.h"

@@ -1,3 +1,4 @@
+/* Opening, listing and closing devices. */
 #include "base/error.h"
 #include "base/lifetime.h"
 #include "base/registry.h"

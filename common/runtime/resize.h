@@ -1,3 +1,4 @@
+/* Memory that a graph owns for its slots. */
 #ifndef GKI_RUNTIME_RESIZE_H
 #define GKI_RUNTIME_RESIZE_H
 #include "runtime/graph.h"

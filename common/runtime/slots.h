@@ -1,3 +1,4 @@
+/* What a graph knows of its slots from the beginning. */
 #ifndef GKI_RUNTIME_SLOTS_H
 #define GKI_RUNTIME_SLOTS_H
 #include "runtime/graph.h"
