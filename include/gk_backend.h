@@ -348,6 +348,10 @@ __attribute__((format(printf, 2, 3)))
 #endif
 gk_result gk_fail(gk_result code, const char *format, ...);
 
+/** Lets this thread's next gk_fail set the message. For a backend's own threads, in front of each piece of work: on
+ * gk's threads and callers' threads each call begins so. */
+void gk_fail_again(void);
+
 /** Writes a line to the log (gk_set_log). */
 #if defined(__GNUC__)
 __attribute__((format(printf, 2, 3)))

@@ -45,6 +45,7 @@ const char *gk_result_name(gk_result result) {
 }
 
 void gki_begin(void) { message_is_set = false; }
+void gk_fail_again(void) { gki_begin(); }
 
 static void set_message(const char *text, size_t length) {
   static const char tail[] = " ... (cut)";

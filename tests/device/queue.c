@@ -1,7 +1,6 @@
 /* The device's thread: takes batches from the queue, some time after they were flushed, and says only at their ends
  * that anything is done. */
 #include "parts.h"
-#include "base/error.h"
 #include "unit/support/chance.h"
 #include <sched.h>
 #include <stdio.h>
@@ -123,7 +122,7 @@ static void carry_out(device *d, const command *c) {
     return;
   }
   if (g->late != GK_OK) return;
-  gki_begin();
+  gk_fail_again();
   switch (c->kind) {
   case COMMAND_RUN: run(g, c->at); break;
   case COMMAND_FLAG: g->flag = flag_of(g, c->at); break;

@@ -13,6 +13,7 @@ typedef enum test_device_how {
   TEST_DEVICE_LOST     /* the call fails, and after it every call on that device */
 } test_device_how;
 
+const gk_backend *gk_backend_export(void);
 void test_device_register(void); /* again: nothing */
 /* Delays, sizes of batches, budgets of walks, the order of sections and of items, of devices opened from now on.
  * 0: no delays, and a thread that waits for the device carries out its work, which is fast. */

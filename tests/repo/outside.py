@@ -57,13 +57,22 @@ def suite_passes(module):
              series not in backend["constructs"] else None)
 
 
+def test_device_is_a_module(folder, build):
+    """A backend with all entries for tapes, and its own thread, needs nothing but public functions and walk.inc."""
+    module = Path(folder) / "libtest_device.so"
+    sources = [f"tests/device/{name}.c" for name in ("test_device", "queue", "tasks")]
+    problem = build(*sources, "-D_GNU_SOURCE", "-Itests", "-Icommon", "-pthread", to=module)
+    code, said = problem and (-1, problem) or output(SUITE, "--module", module)
+    tap.case("the test device passes as a module, too", said if code or said.count("\nok ") < 190 else None)
+
+
 def mistakes_are_found(folder, build):
     """Each is the module with one mistake; the suite runs the chapter that must see it."""
     whole = Path("docs/examples/minimal_backend.c").read_text()
     for title, old, new, case, words in MISTAKES:
         source, module = folder / "wrong.c", folder / "libwrong.so"
         source.write_text(whole.replace(old, new))
-        problem = f"{old}: not in minimal_backend.c once" if whole.count(old) != 1 else build(source, module)
+        problem = f"{old}: not in minimal_backend.c once" if whole.count(old) != 1 else build(source, to=module)
         if not problem:
             code, said = output(SUITE, "--module", module, "--seconds", "2" if "hangs" in title else "60",
                                 case if "hangs" in title else case.split("/")[0] + "/*")
@@ -74,7 +83,7 @@ def mistakes_are_found(folder, build):
     # The last one but two fails one case for sure: what a list of known failures makes of that.
     source.write_text(whole.replace(*MISTAKES[5][1:3]))
     case, expect = MISTAKES[5][3], folder / "known.expect"
-    problem = build(source, module)
+    problem = build(source, to=module)
     for title, text, name, wanted, last in [
             ("is no failure", f"# why\n\n{case}: calls come later\n", case, 0, "# TO" "DO calls come later"),
             ("must fail", f"{case}: so\nplain/two_tasks: so\n", "two_tasks", 1, "unexpected pass: take it out of"),
@@ -92,9 +101,9 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         module = Path(folder) / "libserial.so"
 
-        def build(source, to):
-            return tap.run(*cc, *flags, "-shared", "-fPIC", source, *shared, "-o", to)
-        tap.case("the module builds", build("docs/examples/minimal_backend.c", module))
+        def build(*sources, to):
+            return tap.run(*cc, *flags, "-shared", "-fPIC", *sources, *shared, "-o", to)
+        tap.case("the module builds", build("docs/examples/minimal_backend.c", to=module))
         for page, wanted in PAGES.items():
             program, source = Path(folder) / "program", Path(folder) / "program.c"
             source.write_text(re.search(r"^```c\n(.*?)^```", Path(page).read_text(), re.M | re.S)[1])
@@ -108,6 +117,7 @@ def main():
             tap.case(f"{page} without the module says why",
                      None if "nothing.so" in said and "openmp" in said else said or "it ran")
         suite_passes(module)
+        test_device_is_a_module(folder, build)
         mistakes_are_found(Path(folder), build)
     tap.finish()
 

@@ -24,6 +24,9 @@ TEST(first_failure_of_a_call_wins) {
   gk_fail(GK_ERROR_INVALID, "another call");
   assert_int_equal(gki_failure(), GK_ERROR_INVALID);
   assert_string_equal(gk_error(), "another call");
+  gk_fail_again();
+  gk_fail(GK_ERROR_MEMORY, "again");
+  assert_string_equal(gk_error(), "again");
 }
 
 TEST(message_may_quote_itself) {
