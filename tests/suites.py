@@ -35,7 +35,7 @@ SCRIPTS = [
     ("costs", ["tests/repo/costs.py"], False),
     ("quoted figures", ["tests/repo/quoted.py"], False),
     ("peers", ["tests/repo/peers.py"], PLAIN),
-    ("kernel compilers", ["tests/kernels/compilers.py", "tasks", "transfers", "functions", "language"], False),
+    ("kernel compilers", ["tests/kernels/compilers.py", "tasks", "transfers", "walk", "functions", "language"], False),
     ("kernel compilers, soft body", ["tests/kernels/compilers.py", "softbody"], False),
     ("composed kernels on Vulkan", ["tests/kernels/vulkan.py"], False),
     ("kernel flags", ["tests/kernels/flags.py"], False),

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """Gives composed kernels to every device compiler that is here: NVRTC, nvcc, hipcc, glslc, glslangValidator, spirv-val.
-hipcc also gets COPY and FILL.
+hipcc also gets COPY and FILL, and all get the walk over the points of a plan.
 
 The kernels are those of language.h, a row of the common language each, and the soft body's. NVRTC and nvcc make code
 of the former for some architectures and of the latter for one, NVRTC of 12.4 (from PyPI) for those of them that it
 knows; with GK_TEST_SCALE above 1 for all that they know. Runs in a build tree; prints TAP. A compiler that isn't here
 is skipped and says so.
 
-  tests/kernels/compilers.py [PART ...]    tasks, transfers, functions, language or softbody"""
+  tests/kernels/compilers.py [PART ...]    tasks, transfers, walk, functions, language or softbody"""
 import os
 import re
 import shutil
@@ -117,6 +117,43 @@ int main(void) {
   }
   return wrong > 0;
 }
+"""
+
+
+# Control kernels: addresses without 64-bit integers in GLSL.
+WALK_GLSL = """#version 450
+#extension GL_EXT_buffer_reference_uvec2 : require
+#extension GL_EXT_scalar_block_layout : require
+layout(local_size_x = 1) in;
+layout(buffer_reference, scalar) buffer block { uint at[]; };
+layout(push_constant, scalar) uniform push { uvec2 points, state, slots, cancel; uint run; };
+uint flag(uint slot, uint offset) {
+  uvec2 at = uvec2(block(slots).at[2 * slot], block(slots).at[2 * slot + 1]);
+  uint carry;
+  at.x = uaddCarry(at.x, offset, carry);
+  at.y += carry;
+  return block(at).at[0];
+}
+#define GKW_FN
+#define gkw_uint uint
+#define GKW_POINT(i) block(points).at[i]
+#define GKW_STATE(i) block(state).at[i]
+#define GKW_FLAG(slot, at) flag(slot, at)
+#define GKW_CANCELLED() (block(cancel).at[0] != 0)
+@walk@
+void main() { gkw_ran(run); gkw_walk(1000); }
+"""
+WALK_CUDA = """#define GKW_FN static __device__
+#define gkw_uint unsigned
+__device__ const unsigned *points;
+__device__ volatile unsigned *state, *cancel;
+__device__ char **slots;
+#define GKW_POINT(i) points[i]
+#define GKW_STATE(i) state[i]
+#define GKW_FLAG(slot, at) (*(volatile unsigned *)(slots[slot] + (at)))
+#define GKW_CANCELLED() (*cancel != 0)
+@walk@
+extern "C" __global__ void control(unsigned run) { gkw_ran(run); gkw_walk(1000u); }
 """
 
 
@@ -245,17 +282,42 @@ def check_glsl(kernels, folder):
     if not validator:
         tap.skip(f"{kernels.name}: valid SPIR-V", "there is no spirv-val in PATH")
     for kernel in kernels.kernels:
-        source, target = folder / f"{kernel}.comp", folder / f"{kernel}.spv"
         text, problem = kernels.compose("glsl", kernel)
-        source.write_text(text or "")
-        if glslc:
-            problem = problem or tap.run(glslc, "-Werror", "--target-env=vulkan1.2", "-o", target, source)
-        if glslang:
-            problem = problem or tap.run(glslang, "--target-env", "vulkan1.2", "-o", target, source)
-        if validator:
-            problem = problem or tap.run(validator, "--target-env", "vulkan1.2", "--scalar-block-layout", target)
-        tap.case(f"{kernels.name}: GLSL: {kernel}", problem)
+        tap.case(f"{kernels.name}: GLSL: {kernel}", problem or compile_glsl(text, folder / f"{kernel}.comp"))
     return None
+
+
+def compile_glsl(text, source):
+    """By all compilers that are here; what is wrong, or None."""
+    glslc, glslang, validator = tool("glslc"), tool("glslangValidator"), tool("spirv-val")
+    problem, target = None, source.with_suffix(".spv")
+    source.write_text(text)
+    if glslc:
+        problem = tap.run(glslc, "-Werror", "--target-env=vulkan1.2", "-o", target, source)
+    if glslang:
+        problem = problem or tap.run(glslang, "--target-env", "vulkan1.2", "-o", target, source)
+    if validator:
+        problem = problem or tap.run(validator, "--target-env", "vulkan1.2", "--scalar-block-layout", target)
+    return problem
+
+
+def check_walk():
+    """walk.inc in a control kernel of each language. tests/unit/plan compiles it as C."""
+    walk = (tap.ROOT / "common/plan/walk.inc").read_text()
+    with tempfile.TemporaryDirectory() as name:
+        if tool("glslc") or tool("glslangValidator"):
+            tap.case("the walk: GLSL", compile_glsl(WALK_GLSL.replace("@walk@", walk), Path(name) / "walk.comp"))
+        else:
+            tap.skip("the walk: GLSL", "there is neither glslc nor glslangValidator in PATH")
+        for compiler, flags, head in (("nvcc", ["-cubin", "-arch=sm_90"], ""),
+                                      ("hipcc", ["--genco", "--offload-arch=gfx90a", "-x", "hip"],
+                                       "#include <hip/hip_runtime.h>\n")):
+            path, source = tool(compiler, "/usr/local/cuda", "/opt/rocm"), Path(name) / "walk.cu"
+            source.write_text(head + WALK_CUDA.replace("@walk@", walk))
+            if path:
+                tap.case(f"the walk: {compiler}", tap.run(path, *flags, "-o", Path(name) / "walk.o", source))
+            else:
+                tap.skip(f"the walk: {compiler}", f"there is no {compiler}")
 
 
 def check_transfers():
@@ -303,7 +365,7 @@ def check_kernels(header):
 
 def main():
     """Without arguments all of it; else what begins so."""
-    parts = {"tasks": check_tasks, "transfers": check_transfers, "functions": check_functions}
+    parts = {"tasks": check_tasks, "transfers": check_transfers, "walk": check_walk, "functions": check_functions}
     parts.update((os.path.basename(header), lambda header=header: check_kernels(header)) for header in HEADERS)
     for name, check in parts.items():
         if len(sys.argv) == 1 or name.startswith(tuple(sys.argv[1:])):
