@@ -48,7 +48,7 @@ TABLES = ROOT / "tests/mutations"
 CAUGHT = TABLES / "caught.json"  # the test that caught each mutation, by its name
 SOURCES = ["bench/harness", "build.ninja", "configure.py", "common", "cuda", "docs", "fallback", "include", "tests"]
 # Of a program, and of a case of the conformance suite: mutations make loops that never end, and memory that ever grows.
-SECONDS, CASE_SECONDS, GIBIBYTES = 300, 100, 8
+SECONDS, CASE_SECONDS, GIBIBYTES = 120, 40, 8
 LISTS = 1000  # random ones
 LONG = ["runtime/endurance_test"]  # does the same again and again
 
