@@ -2,7 +2,9 @@
  * Device graphs with loops, branches, parallel sections and checkpoints, from a constant C array. Every program that
  * uses gk needs this header. gk_kernel.h writes kernels, gk_info.h asks about devices, gk_cuda.h shares with CUDA.
  *
- *     GK_KERNEL(advance, (inout(int, x), out(int, more))) { ... more[0] = x[0] > 1; }    // gk_kernel.h
+ *     GK_SOURCE(collatz)                                                                 // gk_kernel.h: for devices
+ *     GK_KERNEL(advance, (inout(int, x), out(int, more))) { ... more[i] = x[i] > 1 ? 1 : 0; }
+ *     GK_SOURCE_END
  *     enum { X = 1, MORE };                                                              // slots: what may change
  *     static const gk_slot_desc slots[] = {GK_OWN(X, int, 1), GK_OWN(MORE, int, 1)};
  *     static const gk_task tasks[] = {GK_DO_WHILE(MORE), GK_RUN(advance, GK_ONE, X, MORE), GK_END};
@@ -14,9 +16,9 @@
  *     gk_launch(graph, 0);                          // returns at once; the device decides when the loop ends
  *     gk_wait(graph, &status);                      // how it ended
  *
- * README.md has the whole program. A checkpoint may pause a launch (yield): the host fixes the cause, such as a buffer
- * that is too small, and launches again from there (resume). docs/contract.md defines the meaning of a list on every
- * device. gk doesn't schedule over several devices, move memory by itself, or decide when to launch.
+ * README.md has the whole program. A checkpoint may pause a launch (yield): the host fixes the cause, such as a small
+ * buffer, and launches again from there (resume). docs/contract.md defines what a list means on every device. gk
+ * doesn't schedule over several devices, move memory by itself, or decide when to launch.
  *
  * Rules for this whole file; docs/guide.md has more about processes, threads and C++:
  * - Structs that you fill: zero is the default. `reserved` must be zero, and unknown bits are refused. New fields come
@@ -292,14 +294,13 @@ typedef enum gk_memory {
   GK_HOST_MEMORY,   /**< The host accesses it directly, GK_COPY fast, kernels slowly; page-locked if possible. */
 } gk_memory;
 
-/** Allocates memory. Waits for earlier launches if the device has to zero it, as the host can't (gk_host_address).
+/** Allocates memory. If the host can't zero it (gk_host_address), the device does, behind earlier launches; this waits.
  * @return The memory, zeroed and aligned to 256 bytes; 0 bytes are allowed. NULL: it failed, gk_error() says why. */
 void *gk_alloc(gk_device *device, size_t bytes, gk_memory kind);
 /** Frees memory of gk_alloc after all earlier launches. NULL is allowed. Any other address that isn't of gk_alloc, or
  * is freed already, is ignored with a message in gk_error() and the log. A slot bound to it must be bound again. */
 void gk_free(gk_device *device, void *memory);
-/** Copies from the host; returns when done. The range must lie in one block of gk_alloc or of a graph. For memory that
- * isn't gk's, nothing is checked. */
+/** Copies from the host; returns when done. The range must lie in one block, if it is gk's memory. */
 gk_result gk_upload(gk_device *device, void *to, const void *from_host, size_t bytes);
 /** Copies to the host; returns when done. Ranges as in gk_upload. */
 gk_result gk_download(gk_device *device, void *to_host, const void *from, size_t bytes);

@@ -3,8 +3,8 @@
  * into a table of points. A small control kernel behind each run walks from point to point to the next run, so the host
  * enqueues many runs ahead and reads the state back once. Programs and backends of other kinds don't need this header.
  *
- * The table and the state are arrays of words of 32 bits. The text of the walk (gk_walk_text) says what each word is;
- * it compiles as C, CUDA, HIP and GLSL.
+ * The table and the state are arrays of words of 32 bits. common/plan/walk.inc in gk's sources says what each word is
+ * and has the walk, which compiles as C, CUDA, HIP and GLSL; gk_walk_text is the same without comments.
  * \sa gk_walk_start: the same contract, with a round trip for each decision. */
 #ifndef GK_AHEAD_H
 #define GK_AHEAD_H

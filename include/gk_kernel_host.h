@@ -1,5 +1,5 @@
 /** @file gk_kernel_host.h
- * What stands behind the macros of gk_kernel.h in C on the host. Include gk_kernel.h, which includes this file. */
+ * What stands behind the macros of gk_kernel.h in C on the host. Programs include gk_kernel.h, which includes this. */
 #ifndef GK_KERNEL_HOST_H
 #define GK_KERNEL_HOST_H
 #include "gk_code.h"

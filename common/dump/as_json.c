@@ -1,3 +1,4 @@
+/* A plan as JSON. */
 #include "base/name.h"
 #include "dump/formats.h"
 #include <inttypes.h>

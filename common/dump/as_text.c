@@ -1,3 +1,4 @@
+/* A plan as text. */
 #include "base/name.h"
 #include "base/op.h"
 #include "dump/formats.h"

@@ -1,3 +1,4 @@
+/* Words that all formats share. */
 #include "dump/formats.h"
 #include <inttypes.h>
 

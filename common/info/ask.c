@@ -1,3 +1,4 @@
+/* Asks a backend in a separate process, and reads the answers. */
 #include "info/info.h"
 #include <errno.h>
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+/* The program gk-info: its options, and in which order it asks. */
 #include "info/info.h"
 #include <errno.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* Facts and devices as text or JSON. */
 #include "info/info.h"
 #include <stdlib.h>
 #include <string.h>

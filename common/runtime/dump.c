@@ -1,3 +1,4 @@
+/* gk_dump: a list or a graph in writing. */
 #include "base/error.h"
 #include "check/check.h"
 #include "dump/dump.h"

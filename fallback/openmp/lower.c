@@ -1,3 +1,4 @@
+/* A plan as a program of ops, with the values of its slots patched into their arguments. */
 #include "base/error.h"
 #include "base/name.h"
 #include "base/op.h"

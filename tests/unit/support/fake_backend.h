@@ -1,5 +1,5 @@
-/* Backends for the tests of common: they run kernels' host functions on this machine, each in one of the three modes,
- * watch whether common keeps the rules of gk_backend.h, and fail when asked to. */
+/* Backends for the tests of common: they run kernels' host functions on this machine, each in one of three
+ * modes, watch whether common keeps the rules of gk_backend.h, and fail when asked to. */
 #ifndef FAKE_BACKEND_H
 #define FAKE_BACKEND_H
 #include "gk_backend.h"
