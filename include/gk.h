@@ -27,7 +27,7 @@
  * - Ownership: gk copies lists, slot tables, names and values before a call returns. Kernels, and memory bound to a
  *   slot, aren't copied and must outlive the graph. You close, destroy or free what open, create or alloc made (NULL is
  *   allowed there). What a call returns as const belongs to gk.
- * - Errors: a gk_result, and gk_error() in full sentences. A failed call changes nothing and sets its outputs to NULL.
+ * - Errors: a gk_result, and gk_error() in full sentences. Failed calls change nothing (but: gk_bind), outputs are 0.
  * - Threads: any number of threads may use a device, but only one at a time may use a graph; a second one gets
  *   GK_ERROR_BUSY. Only gk_cancel may be called on any thread, as long as the graph exists.
  * - Order: launches, uploads, downloads and copies on a device take effect one after the other, in the order of the
@@ -65,7 +65,7 @@ typedef enum gk_result {
   GK_ERROR_COMPILE,     /**< A kernel doesn't compile; the message has the compiler's log, with your file and line. */
   GK_ERROR_MEMORY,      /**< Out of host or device memory: free some and call again. */
   GK_ERROR_BUSY,        /**< This graph is running, or another thread is in it: wait for it. */
-  GK_ERROR_DEVICE,      /**< The driver failed, and the data on the device is lost: close the device. */
+  GK_ERROR_DEVICE,      /**< The driver failed: data on the device is lost, close it. Or: it is closed, a parent's. */
 } gk_result;
 
 /** The message of this thread's last failure, "" if there was none; valid until the next failing call. */
@@ -112,7 +112,7 @@ typedef struct gk_slot_desc {
   uint32_t element_bytes; /**< Size of an element, for COPY, FILL and gk_resize; 0: 1. */
   uint32_t bits;          /**< GK_HAS_VALUE or 0. */
   gk_value value;         /**< Initial value, with GK_HAS_VALUE. */
-  size_t count;           /**< PTR: it begins with so many zeroed elements in memory that the graph owns. */
+  size_t count;           /**< PTR: number of zeroed elements that the graph allocates for it at first. */
   uintptr_t reserved[2];  /**< Zero. */
 } gk_slot_desc;
 
@@ -235,7 +235,7 @@ typedef struct gk_list {
 #define GK_CASE {.op = GK_OP_CASE} /**< The block for the flag's next value, from 0. */
 /** A checkpoint with label l, which yields if the flag in slot f isn't 0 at its end. */
 #define GK_CHECKPOINT(l, f) {.op = GK_OP_CHECKPOINT, .name = #l, .flag = (f), .label = (l)}
-/** The same with the flag so many bytes into slot f's memory. */
+/** The same with the flag at that offset in slot f's memory. */
 #define GK_CHECKPOINT_AT(l, f, bytes) {.op = GK_OP_CHECKPOINT, .name = #l, .flag = (f), .offset = (bytes), .label = (l)}
 #define GK_TARGET(l) {.op = GK_OP_CHECKPOINT, .name = #l, .label = (l)} /**< Never yields; launches may start here. */
 #define GK_PARALLEL {.op = GK_OP_PARALLEL} /**< Contains GK_SECTION blocks that may run at the same time. */
@@ -331,8 +331,8 @@ void gk_graph_destroy(gk_graph *graph);
 void gk_free_text(char *text);
 
 /** Binds memory to a slot of type PTR or HOST_PTR: any that the device can access, also PyTorch's or CuPy's; other
- * memory is refused. It holds from the next launch on and never rebuilds the graph. If a bind or resize fails, the next
- * launch fails with its message, so the calls themselves need no checks. NULL is memory without bytes. */
+ * memory is refused. It holds from the next launch on, and rebuilds nothing unless a GK_CALL uses the slot. If a bind
+ * or resize fails, so does the next launch, with its message: no call needs a check. NULL is memory without bytes. */
 gk_result gk_bind(gk_graph *graph, gk_slot slot, const void *memory);
 /** Binds a number to a slot of type I32, U32 or I64. Refuses a number outside the type's range. */
 gk_result gk_bind_int(gk_graph *graph, gk_slot slot, int64_t value);
@@ -340,8 +340,8 @@ gk_result gk_bind_int(gk_graph *graph, gk_slot slot, int64_t value);
 gk_result gk_bind_float(gk_graph *graph, gk_slot slot, double value);
 /** Copies a struct into a slot of type BYTES; bytes must be the slot's element_bytes. */
 gk_result gk_bind_bytes(gk_graph *graph, gk_slot slot, const void *value, size_t bytes);
-/** Binds so many elements that the graph owns to a slot of type PTR. Keeps the old elements and zeroes new ones. With
- * old memory it waits for earlier launches, else like gk_alloc. Your own work must not use the old memory any more. */
+/** Gives a slot of type PTR `count` elements that the graph owns. Keeps the old elements and zeroes new ones. With old
+ * memory it waits for earlier launches, else like gk_alloc. Your own work must not use the old memory any more. */
 gk_result gk_resize(gk_graph *graph, gk_slot slot, size_t count);
 /** The memory bound to a slot of type PTR; NULL: none, or no such slot. \sa gk_find_slot */
 void *gk_bound(const gk_graph *graph, gk_slot slot);
@@ -400,15 +400,15 @@ typedef struct gk_status {
   const gk_checkpoint_status *checkpoints; /**< In the list's order. */
 } gk_status;
 
-/** Waits for the last launch. Fails if the launch failed, or if there was none.
- * @param status  May be NULL; receives the status of the launch, valid until the next launch or destroy. */
+/** Waits for all launches. Fails with the first failure that no wait or poll has reported, or if there was no launch.
+ * @param status  May be NULL; receives the status of the last launch, valid until the next launch or destroy. */
 gk_result gk_wait(gk_graph *graph, const gk_status **status);
-/** The same without waiting: returns GK_NOT_READY while the launch runs. */
+/** The same without waiting: returns GK_NOT_READY while a launch runs. */
 gk_result gk_poll(gk_graph *graph, const gk_status **status);
 /** Asks all launches that run or are queued to stop at their next loop end or checkpoint, and doesn't wait. Later
  * launches run as usual. May be called on any thread. GK_ERROR_UNSUPPORTED: made without GK_CANCELLABLE. */
 gk_result gk_cancel(gk_graph *graph);
-/** The passes of the loop with that label; 0: of all loops together. */
+/** The passes of the loop with that label; label 0: of all loops together. 0: no such loop, or no status. */
 uint64_t gk_passes(const gk_status *status, int32_t label);
 
 #define GK_COUNT(array) (sizeof(array) / sizeof((array)[0])) /**< Number of elements of an array. */

@@ -5,6 +5,7 @@
  *
  * The table and the state are arrays of words of 32 bits. common/plan/walk.inc in gk's sources says what each word is
  * and has the walk, which compiles as C, CUDA, HIP and GLSL; gk_walk_text is the same without comments.
+ * A backend reads gk_plan.points and gk_walk_text; common calls the other functions.
  * \sa gk_walk_start: the same contract, with a round trip for each decision. */
 #ifndef GK_AHEAD_H
 #define GK_AHEAD_H

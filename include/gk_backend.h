@@ -272,8 +272,8 @@ typedef struct gk_backend {
   void (*drop)(void *graph);
 
   /** Native: starts the plan. Batched: applies the values; submits follow. Ahead: applies the values and the state;
-   * tapes follow. Must not block or allocate, except to make
-   * the device's graph for the first target, or again for calls whose slots have changed. */
+   * tapes follow. Must not block or allocate, except to make the device's graph for the first target, or again for
+   * calls whose slots have changed. */
   gk_result (*launch)(void *graph, const gk_launch_args *launch);
   /** Native only. Fills the result of the oldest launch. GK_NOT_READY: it isn't over, and `block` is false.
    * GK_ERROR_BUSY, with a message: the device can't be asked now; the caller's call fails, and the next call asks
@@ -292,8 +292,9 @@ typedef struct gk_backend {
    * submits. */
   gk_result (*read_flag)(void *graph, uint32_t node, int32_t *flag);
   /** Ahead only. Enqueues a tape (gk_ahead.h) behind all earlier ones, and a copy of the state behind it. GK_NOT_READY:
-   * that many tapes can't be under way; common calls `state` first. Each run is followed by the control kernel. The
-   * tasks of a run do nothing unless its word is open. GK_NONE stands for a control kernel alone. */
+   * that many tapes can't be under way; common calls `state` first. Entries are numbers of runs, with GK_AHEAD_BESIDE.
+   * Each run is followed by the control kernel, and its tasks do nothing unless its word GKW_TASKS in the state is
+   * GKW_OPEN. GK_NONE stands for a control kernel alone. */
   gk_result (*ahead)(void *graph, const uint32_t *runs, uint32_t count);
   /** Ahead only. Waits for the oldest tape under way, then gives the state behind it, valid until the next call of an
    * entry for the graph. NULL: the launch is over or has failed; waits for all of its work. */

@@ -28,7 +28,8 @@ typedef struct gk_device_entry {
 typedef void (*gk_device_visit)(void *user, const gk_device_entry *entry);
 
 /** Visits each device of each backend, in the order in which gk_device_open tries them. A backend without devices is
- * one entry with its reason, and so is each device that fails. Takes as long as opening each. Thread-safe. */
+ * one entry with its reason, and so is each device that fails. Takes as long as opening each. Thread-safe.
+ * @return GK_OK; GK_ERROR_INVALID: no `visit`; GK_ERROR_MEMORY. */
 gk_result gk_device_list(gk_device_visit visit, void *user);
 
 /* ---- how a device does each construct ---------------------------------------------------------------------------- */
@@ -61,7 +62,7 @@ typedef struct gk_device_info {
   const gk_capability *capabilities;   /**< One entry per construct. */
 } gk_device_info;
 
-/** The report on a device, valid as long as the device. Thread-safe. */
+/** The report on a device, valid as long as the device. Thread-safe. NULL: no device; gk_error() says why. */
 const gk_device_info *gk_device_describe(const gk_device *device);
 
 /* ---- dumps ------------------------------------------------------------------------------------------------------- */
@@ -88,10 +89,12 @@ typedef struct gk_fact {
 typedef void (*gk_fact_visit)(void *user, const gk_fact *fact);
 
 /** Visits facts about the library in this process: its version, the environment variables that it reads, its cache of
- * compiled kernels. Loads the modules of $GK_MODULES. Thread-safe. */
+ * compiled kernels. Loads the modules of $GK_MODULES. Thread-safe.
+ * @return GK_OK; GK_ERROR_INVALID: no `visit`. */
 gk_result gk_facts(gk_fact_visit visit, void *user);
 
-/** Visits facts about an open device. Thread-safe. */
+/** Visits facts about an open device. Thread-safe.
+ * @return GK_OK; GK_ERROR_INVALID: no `visit` or device; GK_ERROR_DEVICE: it is a forked parent's. */
 gk_result gk_device_facts(const gk_device *device, gk_fact_visit visit, void *user);
 
 /* ---- the log ----------------------------------------------------------------------------------------------------- */

@@ -57,8 +57,8 @@ RANDOM_LISTS = "build/tests/conformance/random_lists"
 def simulated(version, *command, no="", probes=True):
     """On the simulated driver as it was in that version; a real one, if there is one, isn't found.
 
-    no: what it answers so to the probe. probes: else gk takes the driver at its word, which saves half of the time
-    where many devices are opened."""
+    no: the probe's questions that it answers with no. probes: else gk takes the driver at its word, which saves half
+    of the time where many devices are opened."""
     return ["/usr/bin/env", "LD_LIBRARY_PATH=build/simgpu", "CUDA_HOME=build/simgpu", f"SIMGPU_VERSION={version}",
             f"SIMGPU_NO={no}", *([] if probes else ["GK_CUDA_PROBE=0"]), *command, "--backend", "cuda"]
 

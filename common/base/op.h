@@ -1,4 +1,4 @@
-/* What kind of op it is. */
+/* Kinds of ops: loops, tasks, those that open blocks. */
 #ifndef GKI_BASE_OP_H
 #define GKI_BASE_OP_H
 #include "gk.h"

@@ -15,7 +15,7 @@ static inline gki_entry *gki_table_find(const gki_table *table, uint64_t key) {
   return &table->entries[at];
 }
 
-/* Adds a key that the table hasn't, and for which there is room. */
+/* Adds a new key; call gki_table_grow before. */
 static inline void gki_table_add(gki_table *table, uint64_t key, uintptr_t value) {
   *gki_table_find(table, key) = (gki_entry){key, value};
   ++table->count;

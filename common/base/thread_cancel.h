@@ -1,5 +1,5 @@
-/* A thread that is cancelled (pthread_cancel) in the middle of a call would never release its lock or graph. So these
- * put the cancellation off until the call is over. For every call that may wait, log, or ask a backend. */
+/* A thread that is cancelled (pthread_cancel) in the middle of a call would never release its lock or graph. These
+ * functions defer the cancellation to the end of the call. For every call that may wait, log, or ask a backend. */
 #ifndef GKI_BASE_THREAD_CANCEL_H
 #define GKI_BASE_THREAD_CANCEL_H
 #include <pthread.h>

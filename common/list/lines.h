@@ -26,7 +26,7 @@ typedef struct gki_inclusion {
   const gk_list *list;   /* NULL: it can't be read (none given, another ABI, arrays missing), and counts as empty */
   const gk_task *at;     /* its LIST task; NULL for [0] */
   const char *name;      /* before its own slots' names: "contacts", nested "outer.inner"; "" for [0] */
-  const uint32_t *ranks; /* of slot number s, up to slot_max: its place in the list's table, from 1; 0: not in there */
+  const uint32_t *ranks; /* of slot s, up to slot_max: its place in the list's table, from 1; 0: it has none */
   uint32_t slot_max;     /* the largest slot number */
   uint32_t slot_base;    /* slot_map[slot_base + place - 1]: the composed slot; 0: the argument for it is unknown */
   uint32_t arg_count;    /* the task gives that many of the table's first slots */

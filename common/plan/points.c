@@ -23,11 +23,13 @@ typedef struct maker {
 
 /* ---- measuring --------------------------------------------------------------------------------------------------- */
 
-static bool is_alone(const gk_node *node) { return node->run == UINT32_MAX; } /* a block that isn't part of a run */
+static bool is_outside_runs(const gk_node *node) { return node->run == GK_NONE; } /* a block that isn't part of a run */
 
-/* Points in front of a node's contents, and behind. */
-static uint32_t points_before(const gk_node *node) { return node->op != GK_OP_CHECKPOINT && node->op != GK_OP_CASE &&
-                                                            node->op != GK_OP_ELSE && node->op != GK_OP_SECTION; }
+/* Points in front of a node's contents, and behind: 1 or 0. */
+static uint32_t points_before(const gk_node *node) {
+  return node->op != GK_OP_CHECKPOINT && node->op != GK_OP_CASE && node->op != GK_OP_ELSE &&
+         node->op != GK_OP_SECTION;
+}
 static uint32_t points_after(const gk_node *node) {
   return gki_op_is_loop(node->op) || node->op == GK_OP_CHECKPOINT || node->op == GK_OP_SECTION ||
          node->op == GK_OP_PARALLEL;
@@ -41,7 +43,7 @@ static void number(maker *make, uint32_t at, uint32_t end, sizes *size) {
   while (at < end) {
     const gk_node *node = &plan->nodes[at];
     make->begin[at] = size->points * GKW_WORDS;
-    if (!is_alone(node)) {
+    if (!is_outside_runs(node)) {
       ++size->points;
       at = plan->runs[node->run].end;
       continue;
@@ -166,14 +168,14 @@ static void put_run(maker *make, uint32_t run, const context *in, uint32_t next)
   make->runs[run] = make->begin[begin];
 }
 
-static uint32_t behind(const gk_plan *plan, uint32_t at) {
+static uint32_t next_item(const gk_plan *plan, uint32_t at) {
   const gk_node *node = &plan->nodes[at];
-  return is_alone(node) ? node->end : plan->runs[node->run].end;
+  return is_outside_runs(node) ? node->end : plan->runs[node->run].end;
 }
 
 static void put_item(maker *make, uint32_t at, const context *in, uint32_t next) {
   const gk_node *node = &make->plan->nodes[at];
-  if (!is_alone(node)) {
+  if (!is_outside_runs(node)) {
     put_run(make, node->run, in, next);
     return;
   }
@@ -188,7 +190,7 @@ static void put_item(maker *make, uint32_t at, const context *in, uint32_t next)
 
 static void put_block(maker *make, uint32_t at, uint32_t end, context in, uint32_t next) {
   for (uint32_t then; at < end; at = then) {
-    then = behind(make->plan, at);
+    then = next_item(make->plan, at);
     put_item(make, at, &in, first_of(make, then, end, next));
   }
 }
@@ -199,7 +201,7 @@ static void put_list(maker *make, uint32_t end) {
   context in = {.lane = GKW_LANES, .stop = end, .around = GKW_NONE};
   put(make, end, GKW_END, &in, 0);
   for (uint32_t at = 1, then, always = 0; at < plan->nodes[0].end; at = then) {
-    then = behind(plan, at);
+    then = next_item(plan, at);
     while (always < plan->always_count && plan->always[always] <= at) ++always;
     in.stop = always < plan->always_count ? make->begin[plan->always[always]] : end;
     put_item(make, at, &in, first_of(make, then, plan->nodes[0].end, end));
@@ -252,9 +254,9 @@ gk_result gk_points_make(const gk_plan *plan, const gk_points **points) {
 
 void gk_points_free(const gk_points *points) {
   if (!points) return;
-  union { const gk_points *given; gki_points *whole; } as = {points};
-  gki_arena_free(&as.whole->arena);
-  gk_host_free(as.whole);
+  gki_points *whole = (gki_points *)(uintptr_t)points;
+  gki_arena_free(&whole->arena);
+  gk_host_free(whole);
 }
 
 const char *gk_walk_text(void) {

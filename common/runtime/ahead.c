@@ -8,14 +8,14 @@
 #include <string.h>
 
 /* A desktop's watchdog ends work on the GPU that takes seconds. */
-enum { FIRST_RUNS = 64, TAPE_MS = 100 };
+enum { FIRST_RUNS = 16, TAPE_MS = 100 };
 
 typedef struct gki_ahead {
   gki_tape tape;
   uint32_t *start, *before; /* the launch's first state; passes by loop in the last state */
   uint32_t limit;           /* runs of a tape */
   uint64_t tape_ns;         /* a tape should take at most this long */
-  uint64_t run_ns;          /* a run takes this long */
+  uint64_t run_ns;          /* the longest mean time of a run lately */
 } gki_ahead;
 
 static uint64_t tape_ns(void) {
@@ -39,7 +39,7 @@ gk_result gki_ahead_make(gk_graph *graph) {
   return GK_OK;
 }
 
-/* So many runs as fit the time if all of them come, by the longest that runs took lately; not much more at once. */
+/* Limits the next tape to what fits into tape_ns if all of its runs come; at most doubles the limit. */
 static void limit_tape(gki_ahead *ahead, uint64_t ns, uint32_t ran) {
   ahead->run_ns -= ahead->run_ns / 8;
   if (ahead->run_ns < ns / ran) ahead->run_ns = ns / ran;
@@ -64,13 +64,14 @@ static gk_result enqueue(gk_graph *graph, const uint32_t *state, uint32_t *under
   return result == GK_NOT_READY && *under_way ? GK_OK : result;
 }
 
-/* A kernel that writes beyond its memory may overwrite the state. */
-static gk_result check_state(const gk_graph *graph, const uint32_t *state) {
+/* A kernel that writes beyond its memory may overwrite the state. has_moved: it differs from the one before. */
+static gk_result check_state(const gk_graph *graph, const uint32_t *state, bool has_moved) {
   const gk_points *points = graph->planned.plan.points;
-  bool is_valid = true;
-  for (uint32_t lane = 0; lane < points->lane_count; ++lane) {
-    const uint32_t at = state[GKW_LANES + lane * GKW_LANE_WORDS + GKW_AT];
-    is_valid = is_valid && at <= points->end && at % GKW_WORDS == 0;
+  bool is_valid = has_moved;
+  for (uint32_t k = 0; k < points->lane_count; ++k) {
+    const uint32_t lane = GKW_LANES + k * GKW_LANE_WORDS, at = state[lane + GKW_AT];
+    is_valid = is_valid && at <= points->end && at % GKW_WORDS == 0 &&
+               (at == 0 || points->table[at + GKW_LANE] == lane); /* 0: the lane was never needed */
   }
   if (is_valid && (state[GKW_YIELDED] == 0 || state[GKW_STOPPED])) return GK_OK;
   return gk_fail(GK_ERROR_DEVICE, "backend %s: its state of a launch of graph %s can't be, so something wrote over it: "
@@ -82,16 +83,15 @@ static gk_result check_state(const gk_graph *graph, const uint32_t *state) {
 static gk_result advance(gk_graph *graph, const uint32_t **state) {
   gki_ahead *ahead = graph->ahead;
   const uint64_t begin = gki_now_ns();
-  const uint32_t ran = (*state)[GKW_RAN];
+  const uint32_t ran = (*state)[GKW_RAN], due = (*state)[GKW_DUE];
   uint32_t under_way;
   gk_result result = enqueue(graph, *state, &under_way);
-  const bool is_one = under_way == 1;
   gki_trace_begin(0, "wait for the device");
   for (; under_way && result == GK_OK; --under_way) result = graph->device->backend->state(graph->state, state);
   gki_trace_end();
-  if (result == GK_OK) result = check_state(graph, *state);
+  if (result == GK_OK) result = check_state(graph, *state, due || (*state)[GKW_RAN] != ran);
   if (result != GK_OK) return result;
-  if (is_one && (*state)[GKW_RAN] != ran) limit_tape(ahead, gki_now_ns() - begin, (*state)[GKW_RAN] - ran);
+  if ((*state)[GKW_RAN] != ran) limit_tape(ahead, gki_now_ns() - begin, (*state)[GKW_RAN] - ran);
   gki_tape_learn(&ahead->tape, *state);
   return GK_OK;
 }

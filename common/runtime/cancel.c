@@ -12,7 +12,7 @@ gk_result gki_launches_cancel(gk_graph *graph) {
   return gki_answer(backend, "cancel", backend->cancel(graph->state));
 }
 
-static gk_result cancel_open(gk_graph *graph) {
+static gk_result cancel_on_device(gk_graph *graph) {
   const gk_backend *backend = graph->device->backend;
   if (graph->mode == GK_MODE_NATIVE && !backend->cancel)
     return gk_fail(GK_ERROR_UNSUPPORTED, "gk_cancel: backend %s can't stop a launch", backend->name);
@@ -36,7 +36,7 @@ gk_result gk_cancel(gk_graph *graph) {
   atomic_fetch_add(&graph->cancelling, 1); /* the device isn't closed from here on */
   gk_result result = GK_OK;
   if (atomic_load(&graph->stoppable) && atomic_load_explicit(&graph->launched, memory_order_relaxed))
-    result = cancel_open(graph);
+    result = cancel_on_device(graph);
   atomic_fetch_sub(&graph->cancelling, 1);
   return result;
 }

@@ -1,4 +1,4 @@
-/* gk_cancel. */
+/* Stopping launches. */
 #ifndef GKI_RUNTIME_CANCEL_H
 #define GKI_RUNTIME_CANCEL_H
 #include "runtime/graph.h"

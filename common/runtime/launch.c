@@ -36,7 +36,7 @@ static void run_launch(gki_job *job) {
   case GK_MODE_BATCHED: launch->result = gki_host_gated_run(graph, &launch->args, &launch->launch_result); break;
   case GK_MODE_NATIVE: launch->result = backend->launch(graph->state, &launch->args); break;
   }
-  launch->result = gki_launch_ended(launch->result);
+  launch->result = gki_launch_final_result(launch->result);
   if (launch->result == GK_OK && !native) launch->result = gki_launch_check_result(launch);
   if (launch->result != GK_OK) atomic_store(&graph->resend_slots, true);
   gki_launch_keep_message(launch);

@@ -23,8 +23,8 @@ static void note_reach(gk_graph *graph, uint32_t slot, uint32_t node, size_t byt
   bound->reached_by = node;
 }
 
-/* Notes the memory that a task touches regardless of its kernel: flags, counts read on the device, and one element of a
- * copy or fill, at their offsets. */
+/* Notes the use, alignment and writes of a node's slots, and the memory that it touches whatever its kernel does:
+ * flags, counts read on the device, and one element of a copy or fill, at their offsets. */
 static void note_node(gk_graph *graph, uint32_t at) {
   const gk_plan *plan = &graph->planned.plan;
   const gk_node *node = &plan->nodes[at];

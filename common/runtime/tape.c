@@ -43,7 +43,7 @@ bool gki_tape_make(gki_tape *tape, const gk_points *points, gki_arena *arena) {
 
 static void enter_loop(gki_tape *tape, uint32_t at) { tape->left[loop_of(tape, at)] = tape->passes[loop_of(tape, at)]; }
 
-static void fork(gki_tape *tape, uint32_t at) {
+static void fork_lanes(gki_tape *tape, uint32_t at) {
   const uint32_t lane = lane_of(tape, at), exits = word(tape, at, GKW_NEXT);
   tape->pending[lane] = word(tape, at, GKW_BOUND);
   tape->cursors[lane] = GK_NONE;
@@ -72,7 +72,7 @@ static uint32_t next_run(gki_tape *tape, uint32_t lane, uint32_t *steps) {
       ++tape->guessed[loop_of(tape, at)];
       if (--tape->left[loop_of(tape, at)] > 0) tape->cursors[lane] = word(tape, at, GKW_NEXT);
       break;
-    case GKW_FORK: fork(tape, at); break;
+    case GKW_FORK: fork_lanes(tape, at); break;
     case GKW_SECTION_END: end_section(tape, at); break;
     default: break;
     }
@@ -162,6 +162,8 @@ void gki_tape_fill(gki_tape *tape, const uint32_t *state, uint32_t limit) {
   put_levels(tape, state, limit);
 }
 
+enum { LEARNED = INT32_MAX }; /* in `guessed`: this loop got more passes, for another lane */
+
 /* ---- learning ---------------------------------------------------------------------------------------------------- */
 
 /* A loop whose passes were all enqueued and that goes on gets twice as many, up to its bound. */
@@ -174,6 +176,8 @@ static void learn_lane(gki_tape *tape, const uint32_t *state, uint32_t lane) {
     if (!gki_op_is_loop(loop->op)) continue;
     uint32_t *passes = &tape->passes[loop->loop];
     if (state[tape->points->loops_at + loop->loop * GKW_LOOP_WORDS + GKW_ENTRY] < *passes) continue;
+    if (tape->guessed[loop->loop] == LEARNED) continue;
+    tape->guessed[loop->loop] = LEARNED;
     *passes = *passes < GKI_TAPE_RUNS ? *passes * 2 : *passes;
     if (loop->max_iterations && *passes > loop->max_iterations) *passes = loop->max_iterations;
   }

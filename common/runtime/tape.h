@@ -10,14 +10,14 @@ enum { GKI_TAPE_RUNS = 1024 }; /* of a tape, at most */
 typedef struct gki_tape {
   const gk_points *points;
   uint32_t *passes;     /* by loop: passes to enqueue; learned */
-  uint32_t *left;       /* by loop: passes that this tape has left */
+  uint32_t *left;       /* by loop: passes still to put on the tape */
   uint32_t *guessed;    /* by loop: passes in this tape */
   uint32_t *before;     /* by loop: passes in the state that it was filled from */
   uint32_t *cursors;    /* by lane: the point to go on from; GK_NONE: none */
   uint32_t *pending;    /* by lane that forks: lanes that haven't ended */
   bool *gated;          /* by run */
   uint32_t *runs;       /* the tape, with GK_AHEAD_BESIDE */
-  uint32_t count, first; /* first: behind the walk that some tapes begin with */
+  uint32_t count, first; /* first: index of the first run; 1 if the tape begins with a control kernel alone */
   bool cut;             /* it is as long as it may be; the next one may follow at once */
 } gki_tape;
 

@@ -67,7 +67,7 @@ static retire_result query_launch(gk_graph *graph, gki_launch *launch, bool bloc
     launch->result = GK_OK;
     return CANT_ASK;
   }
-  if (block || launch->result != GK_NOT_READY) launch->result = gki_launch_ended(launch->result);
+  if (block || launch->result != GK_NOT_READY) launch->result = gki_launch_final_result(launch->result);
   if (launch->result == GK_OK) launch->result = gki_launch_check_result(launch);
   gki_launch_keep_message(launch);
   gki_begin(); /* that failure isn't the current call's */

@@ -22,7 +22,9 @@ gk_result gki_check_arrays(const gk_graph *graph, gk_launch_result *result, cons
 
 /* A GK_NOT_READY, for example of a library call, becomes a failure. As a launch's result it would make gk_poll report
  * that the launch runs, without end. */
-static inline gk_result gki_launch_ended(gk_result result) { return gki_is_answer(result) ? result : GK_ERROR_INVALID; }
+static inline gk_result gki_launch_final_result(gk_result result) {
+  return gki_is_answer(result) ? result : GK_ERROR_INVALID;
+}
 void gki_launch_mark_end(const gki_launch *launch);
 
 /* For a graph that the caller launches. */

@@ -15,8 +15,8 @@ typedef struct gki_openmp_device {
   float dispatch_floor_ns; /* least of calibrated_ns; GKI_DISPATCH_NS from doubted_at until the next calibration */
   float calibrated_ns[8];  /* the latest calibrations */
   uint32_t calibrations;
-  uint64_t doubted_at;     /* when (gki_now_ns) a dispatch_floor_ns above GKI_DISPATCH_NS is given up */
-  float pause_ns;          /* from its calibration until then; 0: it isn't above */
+  uint64_t doubted_at;     /* time (gki_now_ns) from which a floor above GKI_DISPATCH_NS is doubted */
+  float pause_ns;          /* from the calibration to doubted_at; 0: the floor isn't above */
   bool fixed;              /* a test has set the costs */
   float clock_ns;          /* what reading the clock adds to a measured time */
   float wake_ns;           /* expected time of sharing a task with a team that sleeps or hasn't started */

@@ -21,10 +21,10 @@ static void fail_late(graph *g, gk_result code) {
 }
 
 /* An address that is nowhere reads as 0; the launch has failed then. */
-static int32_t flag_of(graph *g, uint32_t node) {
+static int32_t flag_of(graph *g, uint32_t node, uint32_t slot, uint32_t offset) {
   device_tasks tasks = tasks_of(g);
   int32_t flag = 0;
-  gk_result result = device_read_flag(&tasks, node, &flag);
+  gk_result result = device_read_int(&tasks, node, slot, offset, &flag);
   if (result != GK_OK) fail_late(g, result);
   return flag;
 }
@@ -79,7 +79,7 @@ static _Thread_local struct { graph *g; bool cancelled; } walked;
 #define gkw_uint uint32_t
 #define GKW_POINT(i) walked.g->plan->points->table[i]
 #define GKW_STATE(i) walked.g->words[i]
-#define GKW_FLAG(slot, offset) ((void)(slot), (void)(offset), (uint32_t)flag_of(walked.g, GKW_POINT(at + GKW_NODE)))
+#define GKW_FLAG(slot, offset) ((uint32_t)flag_of(walked.g, GKW_POINT(at + GKW_NODE), slot, offset)) /* of gkw_flag */
 #define GKW_CANCELLED() walked.cancelled
 #include "plan/walk.inc"
 
@@ -88,8 +88,8 @@ static bool is_open(graph *g, uint32_t run) {
   return g->words[points->table[points->runs[run] + GKW_RECORD] + GKW_TASKS] == GKW_OPEN;
 }
 
-/* The open runs of a level in any order, then the control kernel. Now and then it hears of a cancel only when a tape is
- * enqueued, and walks a few points only. */
+/* The open runs of a level in any order, then the control kernel. Now and then it walks a few points only. In a graph
+ * that can't be cancelled it may read `cancel`, which closing the device sets, when a tape is enqueued only. */
 static void run_level(device *d, const command *c) {
   graph *g = c->graph;
   uint32_t open[LEVEL], left = 0;
@@ -125,7 +125,7 @@ static void carry_out(device *d, const command *c) {
   gk_fail_again();
   switch (c->kind) {
   case COMMAND_RUN: run(g, c->at); break;
-  case COMMAND_FLAG: g->flag = flag_of(g, c->at); break;
+  case COMMAND_FLAG: g->flag = flag_of(g, c->at, g->plan->nodes[c->at].flag, g->plan->nodes[c->at].offset); break;
   case COMMAND_LEVEL: run_level(d, c); break;
   case COMMAND_STATE: memcpy(g->states[c->at], g->words, g->plan->points->state_count * sizeof *g->words); break;
   default: fail_late(g, gk_fail(c->code, "backend test_device: what was submitted failed on request"));

@@ -15,6 +15,10 @@ static gk_result read_int(const device_tasks *t, const gk_node *node, uint32_t s
   return GK_OK;
 }
 
+gk_result device_read_int(const device_tasks *t, uint32_t node, uint32_t slot, uint32_t offset, int32_t *value) {
+  return read_int(t, &t->plan->nodes[node], slot, offset, value);
+}
+
 gk_result device_read_flag(const device_tasks *t, uint32_t node, int32_t *flag) {
   const gk_node *n = &t->plan->nodes[node];
   return read_int(t, n, n->flag, n->offset, flag);
@@ -68,7 +72,9 @@ static void add_sum(const gk_param *param, void *to, const void *from) {
   else *(unsigned *)to += *(const unsigned *)from;
 }
 
-/* In several calls, so that a kernel which forgets its range is found out. Sums are the same each time: their kernels
+typedef union sum_value { double f64; float f32; unsigned u32; } sum_value;
+
+/* In several calls, to find kernels that ignore their range. Sums are the same each time: their kernels
  * have two parts, in order. */
 static gk_result run_kernel(const device_tasks *t, const gk_node *node, const uint32_t extent[3], size_t count) {
   enum { PARTS = 4 };
@@ -82,7 +88,7 @@ static gk_result run_kernel(const device_tasks *t, const gk_node *node, const ui
   uint32_t parts = chosen ? 1 + pick(t->random, PARTS) : 2, first = chosen ? pick(t->random, parts) : 0;
   for (uint32_t n = 0; n < parts; ++n) {
     uint32_t part = (first + n) % parts;
-    double partial[GK_MAX_ARGS] = {0};
+    sum_value partial[GK_MAX_ARGS] = {{0}};
     for (uint32_t k = 0; k < node->arg_count; ++k) {
       own[k] = args[k];
       if (kernel->params[k].access == GK_ACCESS_SUM) own[k].ptr = &partial[k];

@@ -16,6 +16,8 @@ typedef struct device_tasks {
 /* A KERNEL, COPY, FILL or CALL; of other nodes nothing. An address that is nowhere is GK_ERROR_DEVICE. */
 gk_result device_run_node(const device_tasks *tasks, uint32_t node);
 gk_result device_read_flag(const device_tasks *tasks, uint32_t node, int32_t *flag);
+/* The int in a slot's memory; the node is for messages. */
+gk_result device_read_int(const device_tasks *tasks, uint32_t node, uint32_t slot, uint32_t offset, int32_t *value);
 
 /* The rule that a launch's arguments break; NULL: none. launched: the launch's number, as the backend counts. */
 const char *device_bad_args(const gk_plan *plan, const gk_launch_args *launch, uint64_t launched);

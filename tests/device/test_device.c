@@ -465,7 +465,7 @@ static gk_result read_state(void *state, const uint32_t **words) {
   result = settled(g, result);
   if (words && result == GK_OK) *words = g->states[g->first];
   g->first = (g->first + 1) % TAPES;
-  g->under_way = words ? g->under_way - 1 : 0;
+  g->under_way = words && g->under_way ? g->under_way - 1 : 0;
   if (!words) {
     pthread_mutex_lock(&g->device->lock);
     g->running = false;

@@ -108,6 +108,18 @@ COUNTED_TEST(tapes_end_in_time) {
   unsetenv("GK_TAPE_MS");
 }
 
+/* Also where two tapes are always under way, and tasks take longer than in earlier launches. */
+COUNTED_TEST(tapes_get_shorter_again) {
+  gk_graph *graph = graph_on(device, &passes, 0);
+  for (int launch = 0; launch < 5; ++launch) {
+    task_ns = launch < 3 ? MS / 1000 : 10 * MS;
+    seen.longest = 0;
+    set_int(device, gk_bound(graph, N), 3000);
+    run_to_end(graph, 0);
+  }
+  assert_in_range(seen.longest, 1, 11);
+}
+
 /* A tape that was cut for its length is followed by the next one before its end is known. */
 COUNTED_TEST(two_tapes_under_way) {
   gk_graph *graph = graph_on(device, &passes, 0);
@@ -123,7 +135,7 @@ COUNTED_TEST(two_tapes_under_way) {
 
 COUNTED_TEST(states_are_checked) {
   static const uint32_t wrong[][2] = {{GKW_LANES + GKW_AT, GKW_WORDS - 1}, {GKW_LANES + GKW_AT, 1000 * GKW_WORDS},
-                                      {GKW_YIELDED, 3}};
+                                      {GKW_LANES + GKW_AT, 0}, {GKW_YIELDED, 3}};
   gk_graph *graph = graph_on(device, &passes, 0);
   for (size_t k = 0; k < GK_COUNT(wrong); ++k) {
     set_int(device, gk_bound(graph, N), 3);
@@ -131,6 +143,23 @@ COUNTED_TEST(states_are_checked) {
     assert_fails(GK_ERROR_DEVICE, "backend counted: its state of a launch of graph passes can't be",
                  waited_for(graph, 0));
     seen.lie = NULL;
+    run_to_end(graph, 0);
+  }
+}
+
+/* The place of a section's lane is any point of the list: the launch ends or fails, and never hangs. */
+COUNTED_TEST(places_of_sections_are_checked) {
+  LIST(list, GK_PARALLEL, GK_SECTION, GK_DO_WHILE(N), GK_RUN(decrease, GK_ONE, N), GK_END, GK_END, GK_SECTION,
+       GK_DO_WHILE(F), GK_RUN(decrease, GK_ONE, F), GK_END, GK_END, GK_END, GK_RUN(add, GK_ONE, A, B));
+  gk_graph *graph = graph_on(device, &list, 0);
+  for (uint32_t at = 0; at <= 10 * GKW_WORDS; at += GKW_WORDS) {
+    const uint32_t lie[] = {GKW_LANES + GKW_LANE_WORDS + GKW_AT, at};
+    SET_VALUES({gk_bound(graph, N), 3}, {gk_bound(graph, F), 3});
+    seen.lie = lie;
+    const gk_result result = waited_for(graph, 0);
+    assert_true(result == GK_OK || result == GK_ERROR_DEVICE);
+    seen.lie = NULL;
+    SET_VALUES({gk_bound(graph, N), 1}, {gk_bound(graph, F), 1});
     run_to_end(graph, 0);
   }
 }
