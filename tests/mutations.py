@@ -18,11 +18,11 @@ A table, tests/mutations/AREA.txt, holds records like this one; lines between re
   @end AREA-NAME
 
 A record may have several parts, each with its own @file, @before and @after. Its name at its end keeps records of two
-branches apart where git merges tables line by line. The test that caught a mutation when caught.json was written comes
-first. Then, where the contract itself is at stake, the conformance suite and random lists come before the unit tests,
-and in any case the unit tests of the area come before the others. A mutation that
-doesn't fit, doesn't compile or isn't caught is a failure. A test that fails catches a mutation if it fails again with
-it, and passes without.
+branches apart where git merges tables line by line. The test that caught a mutation when caught.json was written
+comes first; if another one catches it, caught.json is wrong, which is a failure. Then, where the contract itself is
+at stake, the conformance suite and random lists come before the unit tests, and in any case the unit tests of the
+area come before the others. A mutation that doesn't fit, doesn't compile or isn't caught is a failure. A test that
+fails catches a mutation if it fails again with it, and passes without.
 """
 import argparse
 import json
@@ -311,8 +311,10 @@ def try_out(mutation, files, programs):
             restore(files)
             if programs.is_sound(name, command):
                 print(f"# {mutation.name}: caught by {name}: {failed}", flush=True)
+                noted = programs.caught.setdefault(mutation.name, name)
                 programs.caught[mutation.name] = name
-                return None, (name, of_contract)
+                other = None if noted == name else f"{CAUGHT.name} says {noted}, it is {name}: correct it by --write"
+                return other, (name, of_contract)
             write(files)
         return f"no test catches it: {mutation.sentence}", None
     finally:
@@ -358,7 +360,7 @@ def main():
         if not changes[mutation.name]:
             continue  # it doesn't fit
         problem, caught = try_out(mutation, changes[mutation.name], programs)
-        tap.case(mutation.name, problem)
+        tap.case(mutation.name, None if caught and options.write else problem)
         if caught:
             (by_contract if caught[1] else by_others).setdefault(area_of(mutation), []).append(mutation.name)
         if options.write:  # after each: a long run may be stopped

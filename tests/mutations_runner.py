@@ -139,6 +139,10 @@ def catches(root):
     programs = Fakes("dies", "sees")
     programs.caught = {"area-sign": "sees", "other": "dies"}
     tap.case("the test that caught it before comes first", differs(trial(root, programs)[0], (None, ("sees", False))))
+    programs = Fakes("blind", "sees")
+    programs.caught = {"area-sign": "blind"}
+    tap.case("a note of another test is wrong", differs(trial(root, programs)[0], (
+        "caught.json says blind, it is sees: correct it by --write", ("sees", False))))
 
 
 def main():
