@@ -161,7 +161,7 @@ typedef struct gk_step {
 /** A walk over a plan or over one of its sections. The backend provides the memory; only the walker uses the fields. */
 typedef struct gk_walk {
   const gk_plan *plan;   /**< The plan. */
-  gk_launch_result *record; /**< The result to fill. */
+  gk_launch_result *result; /**< The result to fill. */
   uint64_t *entries;     /**< As in gk_launch_args. */
   const int32_t *cancel; /**< As in gk_launch_args. */
   uint32_t takes;        /**< As in gk_walk_start. */

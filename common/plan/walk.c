@@ -64,10 +64,10 @@ static void stop(gk_walk *walk) {
   const gk_node *nodes = walk->plan->nodes;
   uint32_t section = 0;
   for (uint32_t block = walk->block; block != walk->root; block = nodes[block].parent) {
-    if (nodes[block].op == GK_OP_CHECKPOINT) walk->record->ran[nodes[block].checkpoint] = 1;
+    if (nodes[block].op == GK_OP_CHECKPOINT) walk->result->ran[nodes[block].checkpoint] = 1;
     if (nodes[block].op == GK_OP_SECTION && !section) section = block;
   }
-  if (section && !walk->record->yielded) {
+  if (section && !walk->result->yielded) {
     walk->sections |= section_bit(walk, nodes[section].parent);
     leave(walk, section);
     return;
@@ -96,7 +96,7 @@ static void end_loop(gk_walk *walk, uint32_t loop) {
 static bool may_repeat(gk_walk *walk, uint32_t loop) {
   const gk_node *node = &walk->plan->nodes[loop];
   if (!node->max_iterations || walk->entries[node->loop] < node->max_iterations) return true;
-  walk->record->hit_bound[node->loop] = 1;
+  walk->result->hit_bound[node->loop] = 1;
   if (!walk->limit) walk->limit = loop;
   return false;
 }
@@ -109,7 +109,7 @@ static bool offer(gk_walk *walk, uint32_t loop, gk_step *step) {
   uint64_t left = node->max_iterations ? node->max_iterations - walk->entries[node->loop] : UINT32_MAX;
   walk->at = loop;
   walk->block = node->parent;
-  walk->before = walk->record->passes[node->loop];
+  walk->before = walk->result->passes[node->loop];
   *step = (gk_step){.kind = GK_STEP_LOOP, .at = loop, .passes = (uint32_t)left};
   walk->phase = PASSES;
   return true;
@@ -128,7 +128,7 @@ enum progress { ENDED, STOPPED, SOME, NONE };
 
 static enum progress count_passes(gk_walk *walk, int64_t ended) {
   const gk_node *node = &walk->plan->nodes[walk->at];
-  gk_launch_result *result = walk->record;
+  gk_launch_result *result = walk->result;
   uint64_t made = result->passes[node->loop] - walk->before;
   walk->entries[node->loop] += made;
   if (!walk->limit) walk->limit = result->limit;
@@ -179,8 +179,8 @@ static void take_head(gk_walk *walk, int64_t flag) {
 
 static void after_checkpoint(gk_walk *walk, int64_t flag) {
   const uint32_t block = walk->block;
-  walk->record->ran[walk->plan->nodes[block].checkpoint] = 1;
-  if (flag) walk->record->yielded = block;
+  walk->result->ran[walk->plan->nodes[block].checkpoint] = 1;
+  if (flag) walk->result->yielded = block;
   if (flag || cancelled(walk)) stop(walk);
   else leave(walk, block);
 }
@@ -218,7 +218,7 @@ static bool finish_block(gk_walk *walk, gk_step *step) {
   switch (node->op) {
   case GK_OP_DO_WHILE:
   case GK_OP_WHILE:
-    ++walk->record->passes[node->loop];
+    ++walk->result->passes[node->loop];
     ++walk->entries[node->loop];
     if (cancelled(walk)) {
       stop(walk);
@@ -228,7 +228,7 @@ static bool finish_block(gk_walk *walk, gk_step *step) {
     return true;
   case GK_OP_CHECKPOINT:
     if (!node->flag) {
-      walk->record->ran[node->checkpoint] = 1;
+      walk->result->ran[node->checkpoint] = 1;
       break;
     }
     *step = wait_for(walk, YIELD, GK_STEP_FLAG, block);
@@ -307,7 +307,7 @@ static gk_step finish_walk(gk_walk *walk) {
   gk_step step;
   if (walk->phase == EPILOGUE && next_always(walk, walk->plan->node_count, &step)) return step;
   if (!walk->root) {
-    gk_launch_result *result = walk->record;
+    gk_launch_result *result = walk->result;
     result->state = result->yielded ? GK_YIELDED : walk->stopped ? GK_CANCELLED : GK_FINISHED;
     result->limit = walk->limit;
   }
@@ -316,7 +316,7 @@ static gk_step finish_walk(gk_walk *walk) {
 
 void gk_walk_start(gk_walk *walk, const gk_plan *plan, const gk_launch_args *launch, uint32_t takes,
                    gk_launch_result *result) {
-  *walk = (gk_walk){.plan = plan, .record = result, .entries = launch->entries, .cancel = launch->cancel,
+  *walk = (gk_walk){.plan = plan, .result = result, .entries = launch->entries, .cancel = launch->cancel,
                     .takes = takes, .target = launch->target};
   if (walk->target) walk->phase = PROLOGUE;
   else if (plan->loop_count) memset(walk->entries, 0, plan->loop_count * sizeof *walk->entries);

@@ -24,7 +24,7 @@ gk_result gki_check_arrays(const gk_graph *graph, gk_launch_result *result, cons
   if (result->passes == given->passes && result->hit_bound == given->hit_bound && result->ran == given->ran)
     return GK_OK;
   *result = *given;
-  return gk_fail(GK_ERROR_DEVICE, "backend %s: its record of a launch of graph %s has other arrays than it was given",
+  return gk_fail(GK_ERROR_DEVICE, "backend %s: its result of a launch of graph %s has other arrays than it was given",
                  graph->device->backend->name, graph->planned.plan.name);
 }
 
@@ -37,7 +37,7 @@ gk_result gki_launch_check_result(gki_launch *launch) {
       (result->state != GK_YIELDED || is_node(plan, result->yielded, GK_OP_CHECKPOINT, GK_OP_CHECKPOINT)) &&
       (result->limit == 0 || is_node(plan, result->limit, GK_OP_WHILE, GK_OP_DO_WHILE)))
     return GK_OK;
-  return gk_fail(GK_ERROR_DEVICE, "backend %s: its record of a launch of graph %s can't be: state %d, yielded at "
+  return gk_fail(GK_ERROR_DEVICE, "backend %s: its result of a launch of graph %s can't be: state %d, yielded at "
                  "node %u, limit at node %u, applied %d", launch->graph->device->backend->name, plan->name,
                  (int)result->state, (unsigned)result->yielded, (unsigned)result->limit, (int)result->applied);
 }

@@ -217,7 +217,7 @@ static void end_section(gki_runner *runner) {
 static gki_outcome run_passes(gki_runner *runner) {
   const gki_program *program = runner->program;
   uint32_t loop = runner->step.at;
-  uint64_t *passes = &runner->walk->record->passes[program->plan->nodes[loop].loop];
+  uint64_t *passes = &runner->walk->result->passes[program->plan->nodes[loop].loop];
   gki_span ops;
   int64_t ended = 0;
   if (!straight_body(program, loop, &ops)) {

@@ -47,18 +47,18 @@ static void hold_at(int nth) {
 
 static bool is_held(void) { return hold.door ? stay_reached(hold.door) : atomic_load(&hold.reached); }
 
-static void let_go(void) {
+static void release_launch(void) {
   atomic_store(&hold.go, true);
   if (hold.door) stay_open(hold.door);
 }
 
-/* From here to let_go nothing may end the case: the launch would wait for ever. */
+/* From here to release_launch nothing may end the case: the launch would wait for ever. */
 static void expect_held(subject *s) {
   trial *t = trial_of(s);
   gk_result result = GK_NOT_READY;
   while (!is_held() && (result = gk_poll(graph(s), NULL)) == GK_NOT_READY) sleep_a_little();
   if (is_held() && result == GK_NOT_READY) return;
-  let_go();
+  release_launch();
   must(t, result);
   fail_at(t, __FILE__, __LINE__, "the launch is over, and didn't come to where it was awaited");
 }
@@ -83,7 +83,7 @@ static void cancelled_launch(subject *s, int at, int32_t label, int nth, int que
   gk_result result = GK_OK;
   for (int k = 0; k < queued && result == GK_OK; ++k) result = gk_launch(graph(s), 0);
   if (result == GK_OK) result = gk_cancel(graph(s));
-  let_go();
+  release_launch();
   must(t, result);
   run_reference(s, label, nth);
   for (int k = 0; k < queued; ++k) {
@@ -265,7 +265,7 @@ CASE(host_goes_on_meanwhile) {
   gk_result polled = gk_poll(graph(s), &status);
   gk_result again = gk_launch(graph(s), 0), resumed = gk_launch(graph(s), FIRST);
   gk_result bound = gk_bind_int(graph(s), I, 10); /* counts from the next launch on */
-  let_go();
+  release_launch();
   must(t, bound);
   expect_int(t, polled, GK_NOT_READY);
   expect(t, !status, "a launch that runs has a status");
@@ -301,7 +301,7 @@ CASE(sixteen_launches_queue) {
   }
   gk_result busy = result == GK_OK ? gk_launch(graph(s), 0) : result;
   bool told = strstr(gk_error(), "16 launches") != NULL;
-  let_go();
+  release_launch();
   must(t, result);
   for (int k = 0; k < 16; ++k) {
     bind_int(s, I, k);

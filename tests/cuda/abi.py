@@ -5,7 +5,7 @@ headers of 12.4, from PyPI, and of the toolkit that is installed; so does tests/
 tests need. What cuda/abi.h asks a driver for is what gk calls. Prints TAP.
 
 Two C++ programs print the same facts, one with cuda/abi.h, the other with cuda.h, cudaTypedefs.h and nvrtc.h. What the
-comparison doesn't understand in cuda/abi.h is a failure; and so is an error planted there that it doesn't see."""
+comparison doesn't understand in cuda/abi.h is a failure; and so is a wrong declaration that it doesn't see."""
 import functools
 import re
 import shutil
@@ -213,7 +213,7 @@ PLANTED = [
 ]
 
 
-def check_planted(compiler, header, folders):
+def check_errors_are_seen(compiler, header, folders):
     for what, right, wrong, wanted in PLANTED:
         if header.count(right) != 1:
             tap.case(f"sees {what}", f"{right} is in {HEADER} {header.count(right)} times, not once")
@@ -241,7 +241,7 @@ def main():
         if tap.case(name, compare(compiler, header, folders)):
             compared.append(folders)
     if compared:
-        check_planted(compiler, header, compared[0])
+        check_errors_are_seen(compiler, header, compared[0])
     tap.finish()
 
 

@@ -57,7 +57,7 @@ static gk_result alloc(void *device, size_t bytes, gk_memory kind, void **memory
   return refuse();
 }
 
-static void let_go(void *device, void *memory) { (void)device, (void)memory; }
+static void free_nothing(void *device, void *memory) { (void)device, (void)memory; }
 
 static gk_result copy(void *device, gk_direction direction, void *to, const void *from, size_t bytes) {
   (void)device, (void)direction, (void)to, (void)from, (void)bytes;
@@ -94,7 +94,7 @@ static const void *query(const char *name) {
 
 static const gk_backend backend = {
   .abi = GK_BACKEND_ABI, .bytes = sizeof backend, .name = "odd", .device_bytes = 1, .graph_bytes = 1,
-  .open = open_device, .close = close_device, .describe = describe, .alloc = alloc, .free = let_go, .copy = copy,
+  .open = open_device, .close = close_device, .describe = describe, .alloc = alloc, .free = free_nothing, .copy = copy,
   .lower = lower, .drop = drop, .run = run, .query = query,
 };
 

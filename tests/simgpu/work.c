@@ -25,7 +25,7 @@ uint64_t sim_source_hash(const unsigned char *bytes, size_t count) {
 }
 
 /* host: the side that may be pageable, NULL: none. */
-static CUresult hand_over_copy(CUstream where, sim_copy copy, const void *host) {
+static CUresult enqueue_copy(CUstream where, sim_copy copy, const void *host) {
   SIM_FIND_STREAM(stream, where);
   sim_context *context = stream->base.context;
   if (copy.bytes == 0) return CUDA_SUCCESS;
@@ -62,22 +62,22 @@ static CUresult hand_over_copy(CUstream where, sim_copy copy, const void *host) 
 
 CUresult sim_cuMemcpyHtoDAsync(CUdeviceptr to, const void *from, size_t bytes, CUstream stream) {
   SIM_ENTER(cuMemcpyHtoDAsync);
-  return hand_over_copy(stream, (sim_copy){(void *)(uintptr_t)to, from, bytes, 0}, from);
+  return enqueue_copy(stream, (sim_copy){(void *)(uintptr_t)to, from, bytes, 0}, from);
 }
 
 CUresult sim_cuMemcpyDtoHAsync(void *to, CUdeviceptr from, size_t bytes, CUstream stream) {
   SIM_ENTER(cuMemcpyDtoHAsync);
-  return hand_over_copy(stream, (sim_copy){to, (void *)(uintptr_t)from, bytes, 0}, to);
+  return enqueue_copy(stream, (sim_copy){to, (void *)(uintptr_t)from, bytes, 0}, to);
 }
 
 CUresult sim_cuMemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream) {
   SIM_ENTER(cuMemcpyDtoDAsync);
-  return hand_over_copy(stream, (sim_copy){(void *)(uintptr_t)to, (void *)(uintptr_t)from, bytes, 0}, NULL);
+  return enqueue_copy(stream, (sim_copy){(void *)(uintptr_t)to, (void *)(uintptr_t)from, bytes, 0}, NULL);
 }
 
 CUresult sim_cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t bytes, CUstream stream) {
   SIM_ENTER(cuMemsetD8Async);
-  return hand_over_copy(stream, (sim_copy){(void *)(uintptr_t)to, NULL, bytes, value}, NULL);
+  return enqueue_copy(stream, (sim_copy){(void *)(uintptr_t)to, NULL, bytes, value}, NULL);
 }
 
 static void carry_out_copy(void *data) {

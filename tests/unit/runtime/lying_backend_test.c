@@ -264,7 +264,7 @@ static void check_records(const record_lie *records, size_t count, const char *w
     gk_device *device = open_named(liar_names[kind]);
     gk_graph *graph = graph_on(device, &list, 0);
     char words[100];
-    snprintf(words, sizeof words, "backend %s: its record of a launch of graph list %s", liar_names[kind], wrong);
+    snprintf(words, sizeof words, "backend %s: its result of a launch of graph list %s", liar_names[kind], wrong);
     for (size_t k = 0; k < count; ++k) {
       lie.record = records[k];
       assert_launch_fails(graph, GK_ERROR_DEVICE, words);

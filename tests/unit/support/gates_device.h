@@ -165,7 +165,7 @@ static loop_record *touch(device *d, uint32_t loop) {
   return r;
 }
 
-static void aim(device *d) {
+static void set_target(device *d) {
   const gk_gates *g = d->graph->gates;
   const gk_gate_target *target = &g->targets[d->target];
   uint32_t place = target->close;
@@ -361,7 +361,7 @@ static void start_node(device *d, strand *s, uint32_t at) {
   case GK_GATE_PARALLEL: fork_branches(s, g->nodes, at); break;
   case GK_GATE_PROLOGUE:
     if (d->target == GK_NONE) walk_chain(d, n->point);
-    else aim(d);
+    else set_target(d);
     break;
   default: break; /* the epilogue: device_launch goes on there */
   }
