@@ -47,7 +47,7 @@ NAMED = [
     ("common/dump/as_text.c", '" more without SWITCH nodes, as before CUDA', "the version is CUDA's"),
 ]
 OBJECTS = ["common/library.ninja", "common/info/info.ninja", "cuda/library.ninja", "fallback/openmp/library.ninja"]
-SUFFIXES = {".c", ".h", ".inc", ".cu", ".def"}
+SUFFIXES = {".c", ".h", ".inc", ".cu", ".def", ".ninja"}
 
 
 def node(path):
