@@ -143,6 +143,7 @@ COUNTED_TEST(states_are_checked) {
     assert_fails(GK_ERROR_DEVICE, "backend counted: its state of a launch of graph passes can't be",
                  waited_for(graph, 0));
     seen.lie = NULL;
+    set_int(device, gk_bound(graph, N), 3);
     run_to_end(graph, 0);
   }
 }
