@@ -70,7 +70,7 @@ static_assert(sizeof(gki_task) == sizeof(gki_host_task), "size");
 #define SAME_CONTROL(field) \
   static_assert(offsetof(gki_control, field) == offsetof(gki_task_control, field) && \
                 sizeof(gki_control::field) == sizeof(gki_task_control::field), #field)
-SAME_CONTROL(number); SAME_CONTROL(failed); SAME_CONTROL(failures); SAME_CONTROL(told); SAME_CONTROL(arms);
+SAME_CONTROL(number); SAME_CONTROL(failed); SAME_CONTROL(failures); SAME_CONTROL(posts_as); SAME_CONTROL(arms);
 #define SAME_FAILURE(field) \
   static_assert(offsetof(gki_failure, field) == offsetof(gki_bad_count, field) && \
                 sizeof(gki_failure::field) == sizeof(gki_bad_count::field), #field)
