@@ -77,18 +77,18 @@ static const gk_capability native[] = {
 };
 _Static_assert(GK_COUNT(native) == GKI_CUDA_CAPABILITIES, "the device has an entry for each");
 
-/* The lines that differ if the host decides. describe_gated writes the reason for DO_WHILE. */
+/* The lines that differ if the host decides. describe_gated changes those whose `how` is GK_BATCHED. */
 static const gk_capability gated[] = {
-  {"DO_WHILE", GK_ON_HOST, ""},
-  {"WHILE", GK_ON_HOST, "As DO_WHILE."},
-  {"IF", GK_ON_HOST, "As DO_WHILE."},
-  {"SWITCH", GK_ON_HOST, "As DO_WHILE."},
-  {"CHECKPOINT", GK_ON_HOST, "As DO_WHILE."},
+  {"DO_WHILE", GK_BATCHED, ""},
+  {"WHILE", GK_BATCHED, "As DO_WHILE."},
+  {"IF", GK_BATCHED, "As DO_WHILE; both arms are enqueued."},
+  {"SWITCH", GK_BATCHED, "As IF."},
+  {"CHECKPOINT", GK_BATCHED, "As DO_WHILE."},
   {"PARALLEL", GK_IN_SERIES, "Straight sections are branches of a graph; those with loops or branches go one after the "
                              "other."},
   {"SECTION", GK_IN_SERIES, "As PARALLEL."},
   {"ALWAYS", GK_NATIVE, "A graph of its own."},
-  {"CANCEL", GK_ON_HOST, "Seen at the next loop end or checkpoint, by the host."},
+  {"CANCEL", GK_NATIVE, "Seen at the next loop end or checkpoint, by a word in the host's memory."},
   {"LAUNCH_ON", GK_ON_HOST, "The call returns when the launch is over, so that what the stream gets next follows it."},
 };
 
@@ -99,10 +99,22 @@ static gk_capability *line_of(gki_cuda_device *device, const char *construct) {
 }
 
 static void describe_gated(gki_cuda_device *device) {
-  for (size_t k = 0; k < GK_COUNT(gated); ++k) *line_of(device, gated[k].construct) = gated[k];
-  snprintf(device->why_loops, sizeof device->why_loops, "The host waits for the flag, reads it and decides: %s.",
+  for (size_t k = 0; k < GK_COUNT(gated); ++k) {
+    gk_capability *line = line_of(device, gated[k].construct);
+    *line = gated[k];
+    if (device->ahead || line->how != GK_BATCHED) continue;
+    line->how = GK_ON_HOST;
+    line->why = "As DO_WHILE.";
+  }
+  snprintf(device->why_loops, sizeof device->why_loops, "%s: %s.",
+           device->ahead ? "Several passes are enqueued at once; a small kernel behind each run of tasks reads the "
+                           "flag, and what doesn't come is skipped"
+                         : "The host waits for the flag, reads it and decides",
            device->caps.why);
   line_of(device, "DO_WHILE")->why = device->why_loops;
+  if (!device->ahead)
+    *line_of(device, "CANCEL") =
+        (gk_capability){"CANCEL", GK_ON_HOST, "Seen at the next loop end or checkpoint, by the host."};
 }
 
 static void describe_native(gki_cuda_device *device) {
@@ -246,7 +258,9 @@ static gk_result lower_either(gki_cuda_device *device, void *state, const gk_pla
     result = gki_cuda_gated_make(&graph->gated, device, plan, code);
   }
   gki_cuda_leave(device);
-  *mode = graph->is_gated ? GK_MODE_BATCHED : GK_MODE_NATIVE;
+  *mode = !graph->is_gated             ? GK_MODE_NATIVE
+          : graph->gated.ahead.points ? GK_MODE_AHEAD
+                                      : GK_MODE_BATCHED;
   return result;
 }
 
@@ -335,6 +349,16 @@ static gk_result read_flag(void *state, uint32_t node, int32_t *flag) {
   return detect_loss(graph, gki_cuda_gated_read_flag(&graph->gated, node, flag));
 }
 
+static gk_result ahead(void *state, const uint32_t *runs, uint32_t count) {
+  any_graph *graph = state;
+  return detect_loss(graph, gki_cuda_gated_ahead(&graph->gated, runs, count));
+}
+
+static gk_result state_behind(void *at, const uint32_t **words) {
+  any_graph *graph = at;
+  return detect_loss(graph, gki_cuda_gated_state(&graph->gated, words));
+}
+
 static char *dump(void *state, const char *format) {
   const any_graph *graph = state;
   return graph->is_gated ? gki_cuda_outline_gated(&graph->gated, graph->why, format)
@@ -343,7 +367,12 @@ static char *dump(void *state, const char *format) {
 
 static const void *query(const char *name) { return strcmp(name, GK_FACTS) == 0 ? &gki_cuda_facts : NULL; }
 
-static gk_result cancel(void *state) { return gki_cuda_cancel(&((any_graph *)state)->native); }
+static gk_result cancel(void *state) {
+  any_graph *graph = state;
+  if (!graph->is_gated) return gki_cuda_cancel(&graph->native);
+  gki_cuda_ahead_cancel(&graph->gated.ahead);
+  return GK_OK;
+}
 
 static gk_result alive(void *device) { return gki_cuda_refuse_lost(device); }
 
@@ -372,6 +401,8 @@ const gk_backend gki_cuda = {
   .cancel = cancel,
   .submit = submit,
   .read_flag = read_flag,
+  .ahead = ahead,
+  .state = state_behind,
   .dump = dump,
   .query = query,
   .shares = shares,

@@ -2,6 +2,9 @@
 #include "base/error.h"
 #include <stddef.h>
 
+_Static_assert(offsetof(gki_task_control, number) == 0 && offsetof(gki_task_control, failed) == sizeof(uint64_t),
+               "one copy brings both");
+
 static uint32_t place_of(uint64_t number) { return (uint32_t)((number - 1) % GKI_LAUNCH_RING); }
 
 void gki_cuda_counts_make(gki_cuda_counts *counts, const gki_cuda_parameters *parameters, void *posts, bool uncounted) {
@@ -17,9 +20,13 @@ gk_result gki_cuda_counts_renumber(gki_cuda_counts *counts, CUstream stream) {
   if (!counts->changed) return GK_OK;
   const gki_cuda_slots *slots = counts->parameters->slots;
   const gki_cuda_driver *driver = slots->device->driver;
-  counts->posts->number = counts->fixed;
-  const CUresult result = driver->cuMemcpyHtoDAsync(slots->table.control + offsetof(gki_task_control, number),
-                                                    &counts->posts->number, sizeof counts->posts->number, stream);
+  gki_cuda_posts *posts = counts->posts;
+  if (counts->restarts) {
+    counts->fixed = 1;
+    posts->ring[0].number = 0;
+  }
+  posts->begin[0] = counts->fixed;
+  const CUresult result = driver->cuMemcpyHtoDAsync(slots->table.control, posts->begin, sizeof posts->begin, stream);
   counts->changed = result != CUDA_SUCCESS;
   return gki_cuda_result(driver, result, "cuMemcpyHtoDAsync of the number of graph %s", slots->plan->name);
 }

@@ -6,7 +6,7 @@
 /* In page-locked memory. */
 typedef struct gki_cuda_posts {
   gki_bad_count ring[GKI_LAUNCH_RING];
-  uint64_t number; /* source of the copy to the control block */
+  uint64_t begin[2]; /* source of the copy to the control block: `number`, and 0 for `failed` */
 } gki_cuda_posts;
 
 typedef struct gki_cuda_counts {
@@ -14,6 +14,7 @@ typedef struct gki_cuda_counts {
   gki_cuda_posts *posts;
   uint64_t fixed; /* without an epilogue: the number of all launches until a count is bad; 0: each launch has its own */
   bool changed;     /* `fixed` has grown since it was last copied to the control block */
+  bool restarts;    /* each launch begins when all work of earlier ones is over, so its number is always 1 */
   struct { const gk_value *values; const size_t *capacity; } launches[GKI_LAUNCH_RING]; /* by place in the ring */
 } gki_cuda_counts;
 

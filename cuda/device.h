@@ -68,7 +68,8 @@ typedef struct gki_cuda_device {
   struct gki_cuda_module *modules; /* kernels.c; under common's lock for code */
   gki_cuda_builtin builtin; /* gk's own kernels, if there is a module */
   gki_cuda_kernel copy_kernel, fill_kernel;
-  CUmodule transfers;      /* these two, compiled at run time, if the driver takes none of gk's images */
+  CUfunction ahead;        /* gki_ahead; NULL: lists that the device doesn't decide are walked by the host */
+  CUmodule transfers;      /* these three, compiled at run time, if the driver takes none of gk's images */
   char no_transfers[1400]; /* why there is no COPY and FILL */
   char no_calls[200];    /* for the capability report, like the next three */
   char no_kernels[1400];

@@ -27,6 +27,7 @@ static void name_run(const gki_cuda_gated *graph, uint32_t run, char *text, size
 
 static gk_result run_result(const gki_cuda_gated *graph, CUresult result, const char *call, uint32_t run) {
   if (result == CUDA_SUCCESS) return GK_OK;
+  if (run >= graph->plan->run_count) return gki_cuda_graph_result(graph->device, graph->plan, result, call);
   char name[NAME_BYTES];
   name_run(graph, run, name, sizeof name);
   return gki_cuda_result(graph->device->driver, result, "%s for %s of graph %s", call, name, graph->plan->name);
@@ -35,31 +36,33 @@ static gk_result run_result(const gki_cuda_gated *graph, CUresult result, const 
 /* ---- waiting ----------------------------------------------------------------------------------------------------- */
 
 /* Polls for GKI_COST_SPIN_NS first: a wake-up takes longer than work that is almost done. */
-static CUresult wait_for_event(const gki_cuda_gated *graph) {
+static CUresult wait_for_event(const gki_cuda_gated *graph, CUevent event) {
   const gki_cuda_driver *driver = graph->device->driver;
-  CUresult result = driver->cuEventRecord(graph->event, graph->current_stream);
-  if (result != CUDA_SUCCESS) return result;
   const uint64_t begin = gki_now_ns();
   do {
-    result = driver->cuEventQuery(graph->event);
+    const CUresult result = driver->cuEventQuery(event);
     if (result != CUDA_ERROR_NOT_READY) return result;
     gki_pause();
   } while (gki_now_ns() - begin < GKI_COST_SPIN_NS);
-  return driver->cuEventSynchronize(graph->event);
+  return driver->cuEventSynchronize(event);
 }
 
-/* Waits until the launch's work is over, even after a failure. A bad count fails the launch here. */
-static gk_result finish(gki_cuda_gated *graph) {
+/* Waits for the work up to an event, or for all if that is NULL; for all after a failure, too. A bad count fails the
+ * launch here. */
+static gk_result wait_up_to(gki_cuda_gated *graph, CUevent event) {
+  const gki_cuda_driver *driver = graph->device->driver;
+  if (!event) graph->ahead.under_way = 0;
   if (!graph->busy) return GK_OK;
   gki_cuda_relax(graph->device);
-  const CUresult result = wait_for_event(graph);
-  const bool is_over = result == CUDA_SUCCESS ||
-                       graph->device->driver->cuStreamSynchronize(graph->current_stream) == CUDA_SUCCESS;
+  CUresult result = event ? CUDA_SUCCESS : driver->cuEventRecord(graph->event, graph->current_stream);
+  if (result == CUDA_SUCCESS) result = wait_for_event(graph, event ? event : graph->event);
+  const bool is_over = result == CUDA_SUCCESS ? graph->ahead.under_way == 0
+                                              : driver->cuStreamSynchronize(graph->current_stream) == CUDA_SUCCESS;
   gki_cuda_unrelax();
   graph->busy = !is_over;
   if (result == CUDA_SUCCESS) return gki_cuda_counts_check(&graph->counts, 1);
   gki_cuda_counts_skip(&graph->counts);
-  if (graph->last == GK_NONE)
+  if (graph->last >= graph->plan->run_count)
     return gki_cuda_graph_result(graph->device, graph->plan, result, "waiting for the device");
   if (graph->plan->bits & GK_ISOLATE) return run_result(graph, result, "waiting", graph->last);
   char name[NAME_BYTES];
@@ -69,29 +72,33 @@ static gk_result finish(gki_cuda_gated *graph) {
                          graph->plan->name);
 }
 
+static gk_result finish(gki_cuda_gated *graph) { return wait_up_to(graph, NULL); }
+
 /* ---- runs -------------------------------------------------------------------------------------------------------- */
 
-static gk_result add_nodes(gki_cuda_frontier *f, CUgraph into, uint32_t begin, uint32_t end, size_t first);
+static gk_result add_nodes(gki_cuda_frontier *f, CUgraph into, uint32_t begin, uint32_t end, size_t first,
+                           CUdeviceptr guard);
 
-static gk_result add_parallel(gki_cuda_frontier *f, CUgraph into, uint32_t at, size_t first) {
+static gk_result add_parallel(gki_cuda_frontier *f, CUgraph into, uint32_t at, size_t first, CUdeviceptr guard) {
   const gk_node *all = f->slots->plan->nodes;
   size_t begin = 0;
   gk_result result = gki_cuda_frontier_narrow(f, into, at, first);
   const size_t copy = f->count;
   for (uint32_t section = at + 1; result == GK_OK && section < all[at].end; section = all[section].end) {
     result = gki_cuda_frontier_fork(f, first, copy, &begin);
-    if (result == GK_OK) result = add_nodes(f, into, section + 1, all[section].end, begin);
+    if (result == GK_OK) result = add_nodes(f, into, section + 1, all[section].end, begin, guard);
   }
   if (result == GK_OK) gki_cuda_frontier_join(f, first, copy);
   return result;
 }
 
-static gk_result add_nodes(gki_cuda_frontier *f, CUgraph into, uint32_t begin, uint32_t end, size_t first) {
+static gk_result add_nodes(gki_cuda_frontier *f, CUgraph into, uint32_t begin, uint32_t end, size_t first,
+                           CUdeviceptr guard) {
   const gk_node *all = f->slots->plan->nodes;
   gk_result result = GK_OK;
   for (uint32_t at = begin; at < end && result == GK_OK; at = all[at].end)
-    result = all[at].op == GK_OP_PARALLEL ? add_parallel(f, into, at, first)
-                                          : gki_cuda_add_task(f, into, at, first, 0);
+    result = all[at].op == GK_OP_PARALLEL ? add_parallel(f, into, at, first, guard)
+                                          : gki_cuda_add_task(f, into, at, first, guard);
   return result;
 }
 
@@ -108,7 +115,7 @@ static gk_result instantiate(gki_cuda_gated *graph, uint32_t run, CUgraph from) 
 
 static gk_result make_run(gki_cuda_gated *graph, uint32_t run) {
   const gki_cuda_driver *driver = graph->device->driver;
-  const gk_plan_run *at = &graph->plan->runs[run];
+  const gk_plan_run none = {.begin = 1, .end = 1}, *at = run < graph->plan->run_count ? &graph->plan->runs[run] : &none;
   CUgraph made = NULL;
   gki_cuda_frontier frontier = {.device = graph->device, .slots = &graph->slots, .code = graph->code,
                                 .values = graph->calls.values, .parameters = &graph->parameters,
@@ -116,7 +123,9 @@ static gk_result make_run(gki_cuda_gated *graph, uint32_t run) {
   if (!gki_cuda_frontier_grow(&frontier, 1)) return GK_ERROR_MEMORY;
   gk_result result = run_result(graph, driver->cuGraphCreate(&made, 0), "cuGraphCreate", run);
   if (result == GK_OK) {
-    result = add_nodes(&frontier, made, at->begin, at->end, 0);
+    result = add_nodes(&frontier, made, at->begin, at->end, 0, gki_cuda_ahead_guard(&graph->ahead, run));
+    if (result == GK_OK && graph->ahead.points)
+      result = gki_cuda_ahead_add(&graph->ahead, &frontier, made, run, at->begin);
     if (result == GK_OK) result = instantiate(graph, run, made);
     if (result == GK_OK && graph->parameters.values.count) graph->runs[run].graph = made;
     else if (made) (void)driver->cuGraphDestroy(made);
@@ -137,7 +146,7 @@ static void drop_run(gki_cuda_gated *graph, uint32_t run) {
 /* Makes the missing runs. @param with_calls  Also those that have library calls. */
 static gk_result make_runs(gki_cuda_gated *graph, bool with_calls) {
   gk_result result = GK_OK;
-  for (uint32_t k = 0; k < graph->plan->run_count && result == GK_OK; ++k)
+  for (uint32_t k = 0; k < graph->run_count && result == GK_OK; ++k)
     if (!graph->runs[k].exec && (with_calls || !graph->runs[k].calls)) {
       result = make_run(graph, k);
       if (result != GK_OK) drop_run(graph, k);
@@ -156,7 +165,8 @@ static gk_result refuse_transfer(const gki_cuda_gated *graph, const gk_node *nod
 static gk_result alloc_arrays(gki_cuda_gated *graph, void *const *code) {
   const gk_plan *plan = graph->plan;
   graph->code = gki_arena_alloc(&graph->arena, plan->node_count, sizeof *graph->code);
-  graph->runs = gki_arena_alloc(&graph->arena, plan->run_count, sizeof *graph->runs);
+  graph->run_count = plan->run_count + (graph->ahead.points != NULL);
+  graph->runs = gki_arena_alloc(&graph->arena, graph->run_count, sizeof *graph->runs);
   if (!graph->code || !graph->runs) return gki_fail_memory("a graph's runs", plan->node_count * sizeof *graph->code);
   for (uint32_t k = 0; k < plan->node_count; ++k) {
     const gk_node *node = &plan->nodes[k];
@@ -181,6 +191,7 @@ static gk_result begin_control(gki_cuda_gated *graph) {
   graph->slots.table.control = graph->table;
   graph->slots.table.at = graph->table + GKI_CUDA_TABLE_AT;
   gki_cuda_counts_make(&graph->counts, &graph->parameters, &graph->pinned->posts, true);
+  graph->counts.restarts = true;
   graph->pinned->begin.control =
       (gki_task_control){.number = 1, .failures = at + offsetof(gki_cuda_gated_pinned, posts)};
   graph->busy = true;
@@ -190,6 +201,14 @@ static gk_result begin_control(gki_cuda_gated *graph) {
   return gki_cuda_graph_result(graph->device, graph->plan, sent, "cuMemcpyHtoDAsync of the control block");
 }
 
+/* Without flags the host doesn't wait before the end either. */
+static bool may_go_ahead(const gki_cuda_gated *graph) {
+  const gk_plan *plan = graph->plan;
+  bool decides = false;
+  for (uint32_t k = 0; k < plan->node_count; ++k) decides = decides || plan->nodes[k].flag;
+  return decides && graph->device->ahead && !(plan->bits & (GK_HOST_GATED | GK_ISOLATE));
+}
+
 static gk_result alloc_memory(gki_cuda_gated *graph) {
   gki_cuda_device *device = graph->device;
   gk_result result = gki_cuda_slots_make(&graph->slots, device, graph->plan, 1, &graph->arena);
@@ -197,6 +216,8 @@ static gk_result alloc_memory(gki_cuda_gated *graph) {
     result = gki_cuda_alloc_device(device, GKI_CUDA_TABLE_AT + graph->slots.table.bytes, "a graph's table of slots",
                                    &graph->table);
   if (result == GK_OK) result = begin_control(graph);
+  if (result == GK_OK && may_go_ahead(graph))
+    result = gki_cuda_ahead_make(&graph->ahead, device, graph->plan, graph->current_stream);
   CUevent event;
   if (result == GK_OK)
     result = gki_cuda_graph_result(
@@ -227,9 +248,10 @@ void gki_cuda_gated_drop(gki_cuda_gated *graph) {
   const bool entered = gki_cuda_enter_to_free(graph->device);
   const gki_cuda_driver *driver = graph->device->driver;
   if (graph->busy) (void)driver->cuStreamSynchronize(graph->current_stream);
-  for (uint32_t k = 0; graph->runs && k < graph->plan->run_count; ++k) drop_run(graph, k);
+  for (uint32_t k = 0; graph->runs && k < graph->run_count; ++k) drop_run(graph, k);
   gki_cuda_updates_drop(&graph->updates);
   if (graph->event) (void)driver->cuEventDestroy(graph->event);
+  gki_cuda_ahead_drop(&graph->ahead);
   gki_cuda_slots_drop(&graph->slots);
   gki_cuda_free_device(graph->device, graph->table);
   if (graph->pinned) gki_cuda_free_pinned(graph->device, graph->pinned);
@@ -290,10 +312,10 @@ static gk_result start(gki_cuda_gated *graph, const gk_launch_args *launch, CUst
   gki_cuda_counts_expect(&graph->counts, launch, 1);
   result = gki_cuda_counts_renumber(&graph->counts, graph->current_stream);
   if (result == GK_OK && graph->calls.any) result = record_again(graph, launch);
-  if (result == GK_OK && launch->changed_count) {
-    result = follow(graph);
-    if (result == GK_OK) result = gki_cuda_slots_send(&graph->slots, launch, 0, graph->current_stream);
-  }
+  if (result == GK_OK && (launch->changed_count || graph->ahead.points)) result = follow(graph);
+  if (result == GK_OK) result = gki_cuda_slots_send(&graph->slots, launch, 0, graph->current_stream);
+  if (result == GK_OK && graph->ahead.points)
+    result = gki_cuda_ahead_begin(&graph->ahead, launch, graph->current_stream);
   return result == GK_OK ? gki_cuda_updates_send(&graph->updates, &graph->parameters, launch->applied) : result;
 }
 
@@ -319,17 +341,19 @@ gk_result gki_cuda_gated_launch(gki_cuda_gated *graph, const gk_launch_args *lau
   return result;
 }
 
+static gk_result enqueue(gki_cuda_gated *graph, uint32_t run) {
+  graph->busy = true;
+  graph->last = run;
+  return run_result(graph, graph->device->driver->cuGraphLaunch(graph->runs[run].exec, graph->current_stream),
+                    "cuGraphLaunch", run);
+}
+
 gk_result gki_cuda_gated_submit(gki_cuda_gated *graph, uint32_t run) {
   const gki_cuda_device *device = graph->device;
   gk_result result = gki_cuda_enter_unrelaxed(device);
   if (result != GK_OK) return result;
   result = follow(graph);
-  if (result == GK_OK) {
-    graph->busy = true;
-    graph->last = run;
-    result = run_result(graph, device->driver->cuGraphLaunch(graph->runs[run].exec, graph->current_stream),
-                        "cuGraphLaunch", run);
-  }
+  if (result == GK_OK) result = enqueue(graph, run);
   if (result == GK_OK && graph->plan->bits & GK_ISOLATE) result = finish(graph);
   gki_cuda_leave_unrelaxed(device);
   return result;
@@ -374,6 +398,34 @@ gk_result gki_cuda_gated_read_flag(gki_cuda_gated *graph, uint32_t node, int32_t
   const gk_node *owner = &graph->plan->nodes[node];
   if (node) result = read_at(graph, owner, (const char *)graph->values[owner->flag].ptr + owner->offset, flag);
   else result = return_to_own_stream(graph);
+  gki_cuda_leave_unrelaxed(graph->device);
+  return result;
+}
+
+/* ---- ahead ------------------------------------------------------------------------------------------------------- */
+
+gk_result gki_cuda_gated_ahead(gki_cuda_gated *graph, const uint32_t *runs, uint32_t count) {
+  if (graph->ahead.under_way == GKI_CUDA_TAPES) return GK_NOT_READY;
+  gk_result result = gki_cuda_enter_unrelaxed(graph->device);
+  if (result != GK_OK) return result;
+  result = follow(graph);
+  for (uint32_t k = 0; k < count && result == GK_OK; ++k)
+    result = enqueue(graph, runs[k] == GK_NONE ? graph->plan->run_count : runs[k] & ~GK_AHEAD_BESIDE);
+  if (result == GK_OK) result = gki_cuda_ahead_end_tape(&graph->ahead, graph->current_stream);
+  gki_cuda_leave_unrelaxed(graph->device);
+  return result;
+}
+
+gk_result gki_cuda_gated_state(gki_cuda_gated *graph, const uint32_t **state) {
+  gk_result result = gki_cuda_enter_unrelaxed(graph->device);
+  if (result != GK_OK) {
+    leave_stream(graph);
+    return result;
+  }
+  const uint32_t *copy = NULL;
+  if (state) result = wait_up_to(graph, gki_cuda_ahead_take(&graph->ahead, &copy));
+  else result = return_to_own_stream(graph);
+  if (state && result == GK_OK) *state = copy;
   gki_cuda_leave_unrelaxed(graph->device);
   return result;
 }

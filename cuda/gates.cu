@@ -117,6 +117,9 @@ GKI_ENTRY gki_repeat(const int32_t *flag, uint32_t *count, uint64_t handle, uint
 }
 
 #include "lower/transfer.inc"
+#ifdef __cplusplus
+#include "lower/ahead.inc"
+#endif
 
 /* ---- for the probe ----------------------------------------------------------------------------------------------- */
 

@@ -6,7 +6,7 @@
 
 /* X(name): the kernel gki_<name> of gates.h. The probe's kernels aren't among them. */
 #define GKI_CUDA_BUILTIN_KERNELS(X) \
-  X(control) X(control_plain) X(prologue) X(epilogue) X(arm) X(enter) X(repeat) X(copy) X(fill)
+  X(control) X(control_plain) X(prologue) X(epilogue) X(arm) X(enter) X(repeat) X(copy) X(fill) X(ahead)
 
 enum { GKI_CUDA_REFUSAL_BYTES = 1024 };
 

@@ -164,6 +164,9 @@ static gk_result find_transfers(gki_cuda_device *device) {
     result = gki_cuda_result(driver,
                             driver->cuModuleGetFunction(&device->fill_kernel.function, device->transfers, "gki_fill"),
                             "cuModuleGetFunction of gki_fill");
+  if (result == GK_OK)
+    result = gki_cuda_result(driver, driver->cuModuleGetFunction(&device->ahead, device->transfers, "gki_ahead"),
+                            "cuModuleGetFunction of gki_ahead");
   return result == GK_OK ? measure_transfers(device) : result;
 }
 
@@ -171,6 +174,7 @@ static void drop_transfers(gki_cuda_device *device) {
   if (device->transfers) (void)device->driver->cuModuleUnload(device->transfers);
   device->transfers = NULL;
   device->copy_kernel = device->fill_kernel = (gki_cuda_kernel){0};
+  device->ahead = NULL;
 }
 
 static gk_result compile_transfers(gki_cuda_device *device) {
@@ -202,6 +206,7 @@ gk_result gki_cuda_load_builtin(gki_cuda_device *device) {
   if (result != GK_OK) return result;
   device->copy_kernel.function = device->builtin.copy;
   device->fill_kernel.function = device->builtin.fill;
+  device->ahead = device->builtin.ahead;
   result = measure_transfers(device);
   if (result != GK_OK) gki_cuda_builtin_unload(device->driver, &device->builtin);
   return result;

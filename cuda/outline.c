@@ -250,6 +250,7 @@ static void list_graph(const graph *g, gki_text *text) {
 typedef struct list {
   const gk_plan *plan;
   const char *why; /* why the host decides; NULL: the device decides */
+  bool ahead;      /* by a kernel behind each run */
   size_t slot_bytes;
   uint32_t handwritten;
   bool calls;
@@ -259,6 +260,7 @@ typedef struct list {
 static void write_head(const list *l, gki_text *text) {
   if (l->why) gki_text_add(text, "gated by the host: %s\n", l->why);
   else gki_text_add(text, "decided by the device\n");
+  if (l->ahead) gki_text_add(text, "behind each run: gki_ahead, 1 block of 1 thread, decides which comes next\n");
   gki_text_add(text, "slots: a table of %zu bytes on the device; what is bound anew goes over by one copy in front of "
                "a launch\n", l->slot_bytes);
   if (l->handwritten)
@@ -277,7 +279,7 @@ static void list_head(const list *l, gki_text *text) {
   if (l->why) {
     gki_text_add(text, ", \"why\": \"");
     gki_text_quote(text, l->why, GKI_JSON);
-    gki_text_add(text, "\"");
+    gki_text_add(text, "\"%s", l->ahead ? ", \"ahead\": true" : "");
   }
   gki_text_add(text, ", \"graphs\": [");
 }
@@ -356,7 +358,7 @@ char *gki_cuda_outline_gated(const gki_cuda_gated *gated, const char *why, const
   gki_text text = {0};
   const form as = form_of(format);
   const gk_plan *plan = gated->plan;
-  const list l = {.plan = plan, .why = why, .slot_bytes = gated->slots.table.bytes,
+  const list l = {.plan = plan, .why = why, .ahead = gated->ahead.points, .slot_bytes = gated->slots.table.bytes,
                   .handwritten = count_handwritten(plan, gated->code), .calls = gated->calls.any};
   begin_all(&l, as, &text);
   for (uint32_t k = 0; k < plan->run_count; ++k) {

@@ -279,8 +279,9 @@ typedef struct gk_backend {
    * GK_ERROR_BUSY, with a message: the device can't be asked now; the caller's call fails, and the next call asks
    * again. Any other failure is that of the launch. */
   gk_result (*wait)(void *graph, bool block, gk_launch_result *result);
-  /** Native only. Stops the launches under way, not later ones. Called on any thread, also without a launch. Optional:
-   * gk_cancel is refused. */
+  /** Native and ahead. Stops the launches under way, not later ones. Called on any thread, also without a launch, after
+   * gk_launch_args.cancel was set. Optional: with native, gk_cancel is refused; with ahead, the device must look at
+   * gk_launch_args.cancel itself. */
   gk_result (*cancel)(void *graph);
 
   /** In process only. Executes a whole launch, on the device's worker thread. Must not allocate. */

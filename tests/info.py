@@ -273,7 +273,7 @@ def judge_version(version):
     device = backend(report, "cuda")["devices"][0]
     how = {one["construct"]: one["how"] for one in device["constructs"]}
     old, newest = float(version) < 12.4, version == "13.0"
-    return differs("WHILE", how["WHILE"], "on_host" if old else "native") or \
+    return differs("WHILE", how["WHILE"], "batched" if old else "native") or \
         differs("driver", device["driver"], f"CUDA {version}") or \
         differs("library", fact(backend(report, "cuda"), "driver", "cuda")["value"], version) or \
         differs("P1a", fact(device, "probe", "P1a")["value"], None if old else "yes") or \

@@ -8,7 +8,7 @@
 gk_result gki_launches_cancel(gk_graph *graph) {
   const gk_backend *backend = graph->device->backend;
   for (uint32_t k = 0; k < graph->depth; ++k) __atomic_store_n(&graph->queue[k].cancel, 1, __ATOMIC_RELAXED);
-  if (graph->mode != GK_MODE_NATIVE || !backend->cancel) return GK_OK;
+  if ((graph->mode != GK_MODE_NATIVE && graph->mode != GK_MODE_AHEAD) || !backend->cancel) return GK_OK;
   return gki_answer(backend, "cancel", backend->cancel(graph->state));
 }
 

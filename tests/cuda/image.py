@@ -21,8 +21,9 @@ import embed_text
 IMAGES = tap.ROOT / "cuda/image"
 MADE = IMAGES / "made.txt"
 GATES = tap.ROOT / "cuda/gates.cu"
-TRANSFERS = [tap.ROOT / f"common/lower/{name}" for name in ("device.h", "task.h", "transfer.inc")]
-SOURCES = [GATES, *(tap.ROOT / f"cuda/gates{name}" for name in (".h", "_walk.inc", "_points.inc")), *TRANSFERS]
+TRANSFERS = [tap.ROOT / f"common/lower/{name}" for name in ("device.h", "task.h", "transfer.inc", "ahead.inc")]
+WALK = tap.ROOT / "common/plan/walk.inc"
+SOURCES = [GATES, *(tap.ROOT / f"cuda/gates{name}" for name in (".h", "_walk.inc", "_points.inc")), *TRANSFERS, WALK]
 FATBIN = "build/cuda/gates.fatbin"
 PTX_TARGET = "compute_60"  # the lowest that NVRTC 12.4 compiles for without a warning: later GPUs take it, too
 PTX_VERSION = "8.4"        # what drivers for CUDA 12.4 know
@@ -40,8 +41,9 @@ def compile_gates(loaded, architecture, what):
 
 
 def compile_transfers(loaded, architecture):
-    """PTX of COPY and FILL alone: of one text, as the build embeds it and cuda/kernels.c has it compiled."""
-    text = embed_text.bare(b"".join(path.read_bytes() for path in TRANSFERS))
+    """PTX of COPY, FILL and the walk alone: of one text, as the build embeds it and cuda/kernels.c has it compiled."""
+    text = b"".join(path.read_bytes() for path in TRANSFERS)
+    text = embed_text.bare(text.replace(b'#include "plan/walk.inc"\n', WALK.read_bytes()))
     made, problem = loaded.compile(text, architecture, ["PTX"], "transfer.inc")
     return made.get("PTX"), problem
 
@@ -168,8 +170,8 @@ def check_installed_nvrtc():
 
 def judge_transfers(ptx):
     entries = re.findall(r"\.entry (\w+)", ptx.decode())
-    if sorted(entries) != ["gki_copy", "gki_fill"]:
-        return f"wanted gki_copy and gki_fill, found {entries}"
+    if sorted(entries) != ["gki_ahead", "gki_copy", "gki_fill"]:
+        return f"wanted gki_ahead, gki_copy and gki_fill, found {entries}"
     return f"it asks for {OUTSIDE}" if OUTSIDE.encode() in ptx else None
 
 

@@ -327,10 +327,12 @@ def check_transfers():
         return tap.skip("COPY and FILL: hipcc", "there is no hipcc in PATH or /opt/rocm")
     with tempfile.TemporaryDirectory() as name:
         source = Path(name) / "transfer.hip.cpp"
-        source.write_text("#include <hip/hip_runtime.h>\n" + "".join((tap.ROOT / f"common/lower/{part}").read_text()
-                                                              for part in ("device.h", "task.h", "transfer.inc")))
+        parts = ("device.h", "task.h", "transfer.inc", "ahead.inc")
+        source.write_text("#include <hip/hip_runtime.h>\n" +
+                          "".join((tap.ROOT / f"common/lower/{part}").read_text() for part in parts))
         return tap.case("COPY and FILL: hipcc", tap.run(
-            hipcc, "--genco", "--offload-arch=gfx90a", "-x", "hip", "-o", Path(name) / "transfer.co", source))
+            hipcc, "--genco", "--offload-arch=gfx90a", "-x", "hip", f"-I{tap.ROOT}/common", "-o",
+            Path(name) / "transfer.co", source))
 
 
 def check_tasks():

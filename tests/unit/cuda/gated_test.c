@@ -87,12 +87,12 @@ TEST_ON_CUDA(test_straight_is_one_launch) {
   }
 }
 
-/* Flags in the device's memory cost a copy each. The host reads those in page-locked memory itself. */
+/* With GK_HOST_GATED flags in the device's memory cost a copy each; the host reads those in page-locked memory. */
 TEST_ON_CUDA(test_flags) {
   LIST(list, GK_DO_WHILE(LEFT), GK_CHECKPOINT(HERE, FLAG), GK_RUN(add, N, X, A), GK_RUN(add, N, X, A), GK_END,
        GK_RUN(decrease, GK_ONE, LEFT), GK_END);
   int *x = int_on(device, 0), *left = int_on(device, 3), *pages = gk_alloc(device, 2 * sizeof *pages, GK_HOST_MEMORY);
-  gk_graph *graph = NEW_GRAPH(device, &list, BITS, {X, x}, {LEFT, left}, {FLAG, int_on(device, 0)});
+  gk_graph *graph = NEW_GRAPH(device, &list, GK_HOST_GATED, {X, x}, {LEFT, left}, {FLAG, int_on(device, 0)});
   run_to_end(graph, 0);
   set_int(device, left, 4);
   simgpu_counts counts = counts_of_light_launch(graph);
@@ -115,6 +115,61 @@ TEST_ON_CUDA(test_flags) {
   assert_int_equal(run_to_end(graph, HERE)->state, GK_FINISHED);
   ASSERT_VALUES({x, 2 * (3 + 4 + 3 + 3 + 1 + 5)});
 }
+
+#ifdef OLD
+#define SILENT(label) GK_CHECKPOINT(label, FLAG), GK_RUN(add, N, X, A), GK_END
+
+/* The device reads flags itself, so a launch costs as many waits as guesses were wrong. */
+TEST_ON_CUDA(test_round_trips) {
+  LIST(silent, SILENT(1), SILENT(2), SILENT(3), SILENT(4), SILENT(5), SILENT(6), SILENT(7), SILENT(8));
+  LIST(many, GK_DO_WHILE(LEFT), GK_RUN(add, N, X, A), GK_RUN(decrease, GK_ONE, LEFT), GK_END);
+  int *x = int_on(device, 0), *left = int_on(device, 50);
+  gk_graph *graph = NEW_GRAPH(device, &silent, 0, {X, x}, {FLAG, int_on(device, 0)});
+  run_to_end(graph, 0);
+  const simgpu_counts counts = counts_of_light_launch(graph);
+  assert_int_equal(sim->calls("cuGraphLaunch"), 8);
+  assert_int_equal(sim->calls("cuEventRecord"), 1);
+  assert_int_equal(counts.copies, 2); /* of the state: to the device, and back */
+  graph = NEW_GRAPH(device, &many, 0, {X, x}, {LEFT, left});
+  static const uint64_t most[] = {7, 2}; /* 1 pass, then up to 2, 4, 8, 16, 32; then as many as the last time */
+  for (int k = 0; k < 2; ++k) {
+    set_int(device, left, 50);
+    counts_of_light_launch(graph);
+    assert_in_range(sim->calls("cuEventRecord"), 1, most[k]);
+    assert_in_range(sim->calls("cuGraphLaunch"), 50, 128);
+  }
+  ASSERT_VALUES({x, 2 * 8 + 2 * 50}, {left, 0});
+}
+
+TEST_ON_CUDA(test_dump_says_ahead) {
+  gk_graph *graphs[] = {new_graph(device, &looping, 0), new_graph(device, &looping, GK_HOST_GATED),
+                        new_graph(device, &straight, 0)};
+  for (size_t k = 0; k < GK_COUNT(graphs); ++k) {
+    char *text = gk_dump(NULL, graphs[k], "text"), *json = gk_dump(NULL, graphs[k], "json");
+    assert_int_equal(strstr(text, "behind each run: gki_ahead") != NULL, k == 0);
+    assert_int_equal(strstr(json, "\", \"ahead\": true, \"graphs\": [") != NULL, k == 0);
+    gk_free_text(text);
+    gk_free_text(json);
+  }
+}
+
+/* A bad count doesn't change the number that gates are compared with. */
+TEST_ON_CUDA(test_goes_ahead_after_a_bad_count) {
+  LIST(list, GK_DO_WHILE(LEFT), GK_IF(FLAG), GK_RUN(add, N, X, A), GK_END, GK_RUN(decrease, GK_ONE, LEFT), GK_END,
+       GK_FILL(Y, BYTE, 1));
+  int *x = int_on(device, 0), *left = int_on(device, 0), *flag = int_on(device, 0);
+  gk_graph *graph = NEW_GRAPH(device, &list, 0, {X, x}, {Y, int_on(device, 0)}, {LEFT, left}, {FLAG, flag});
+  for (int k = 0; k < 3; ++k) {
+    SET_VALUES({left, 3}, {flag, 0});
+    BIND_INTS(graph, {BYTE, 2});
+    assert_int_equal(waited_for(graph, 0), GK_ERROR_INVALID);
+    BIND_INTS(graph, {BYTE, 1});
+    SET_VALUES({left, 3}, {flag, k});
+    run_to_end(graph, 0);
+    ASSERT_VALUES({x, 3 * k}, {left, 0}); /* a flag is true or not */
+  }
+}
+#endif
 
 TEST_ON_CUDA(test_queue) {
   LIST(list, GK_RUN(apply, N, X, LINE));
@@ -237,7 +292,8 @@ TEST_ON_CUDA(test_flag_from_another_graph) {
 
 TEST_ON_CUDA(test_cancel) {
   LIST(list, GK_DO_WHILE(FLAG), GK_RUN(add, N, X, A), GK_END);
-  gk_graph *graph = NEW_GRAPH(device, &list, BITS | GK_CANCELLABLE, {X, int_on(device, 0)}, {FLAG, int_on(device, 1)});
+  int *flag = int_on(device, 1);
+  gk_graph *graph = NEW_GRAPH(device, &list, BITS | GK_CANCELLABLE, {X, int_on(device, 0)}, {FLAG, flag});
   assert_ok(gk_launch(graph, 0));
   assert_ok(gk_launch(graph, 0));
   assert_int_equal(gk_poll(graph, NULL), GK_NOT_READY);
@@ -245,6 +301,8 @@ TEST_ON_CUDA(test_cancel) {
   const gk_status *status;
   assert_ok(gk_wait(graph, &status));
   assert_int_equal(status->state, GK_CANCELLED);
+  set_int(device, flag, 0);
+  assert_int_equal(run_to_end(graph, 0)->state, GK_FINISHED);
 }
 
 static char logged[4096];
@@ -262,7 +320,7 @@ TEST_ON_CUDA(test_reason_is_told) {
   assert_non_null(strstr(logged, "GK_ISOLATE"));
   gk_set_log(GK_LOG_WARN, NULL, NULL);
   const gk_capability *loop = capability_of(device, "DO_WHILE"), *copy = capability_of(device, "COPY");
-  assert_int_equal(loop->how, IS_OLD ? GK_ON_HOST : GK_NATIVE);
+  assert_int_equal(loop->how, IS_OLD ? GK_BATCHED : GK_NATIVE);
   assert_int_equal(copy->how, GK_NATIVE);
   if (!IS_OLD) return;
   assert_non_null(strstr(loop->why, "the driver is for CUDA " VERSION));
@@ -407,5 +465,6 @@ TEST_ON_CUDA(test_opening_fails) {
 
 int main(UNUSED int count, char **words) {
   setenv("SIMGPU_VERSION", VERSION, 1);
+  setenv("GK_TAPE_MS", "100000", 1);
   return run_on_simgpu(words);
 }

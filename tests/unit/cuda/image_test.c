@@ -66,9 +66,9 @@ TEST(test_code) {
   assert_false(own.translated);
   assert_string_equal(own.refused, "");
   assert_int_equal(loads, 1);
-  assert_int_equal(kernels, 9);
+  assert_int_equal(kernels, 10);
   const CUfunction all[] = {own.control, own.control_plain, own.prologue, own.epilogue, own.arm,
-                            own.enter,   own.repeat,        own.copy,     own.fill};
+                            own.enter,   own.repeat,        own.copy,     own.fill,     own.ahead};
   for (uintptr_t k = 0; k < GK_COUNT(all); ++k) assert_ptr_equal(all[k], (void *)(k + 1));
   for (int again = 0; again < 2; ++again) {
     gki_cuda_builtin_unload(&driver, &own);

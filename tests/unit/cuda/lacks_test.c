@@ -56,7 +56,7 @@ static int live_without(const void *data) {
   const bool no_calls = is_one_of(entry, for_calls), no_loops = is_one_of(entry, for_loops);
   const gk_capability *loop = capability_of(device, "DO_WHILE"), *call = capability_of(device, "CALL");
   if ((no_loops && !strstr(loop->why, entry)) || (no_calls && !strstr(call->why, entry))) return 22;
-  if (loop->how != (no_loops ? GK_ON_HOST : GK_NATIVE)) return 23;
+  if (loop->how != (no_loops ? GK_BATCHED : GK_NATIVE)) return 23;
   if (call->how != (no_calls ? GK_REFUSED : GK_NATIVE)) return 24;
   if (!runs(device, &looping, 5)) return 25;
   if (runs(device, &calling, 6) == no_calls) return 26;

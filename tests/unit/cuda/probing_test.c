@@ -43,7 +43,7 @@ TEST_WITH(turned_off, begin, end) {
     assert_ok(open_next(&device));
     assert_int_equal(sim->counts().launches == 0, off);
     const gk_capability *line = capability_of(device, "DO_WHILE");
-    assert_int_equal(line->how, off ? GK_ON_HOST : GK_NATIVE);
+    assert_int_equal(line->how, off ? GK_BATCHED : GK_NATIVE);
     assert_int_equal(strstr(line->why, "GK_CUDA_PROBE=0 says that the driver isn't to be tried.") != NULL, off);
     assert_int_equal(capability_of(device, "COPY")->how, GK_NATIVE);
     gk_device_close(device);
@@ -115,7 +115,7 @@ static int live_with_launches_that_wait(void) {
   gk_device *device = NULL;
   if (gk_device_open(&(gk_device_desc){.backend = "cuda"}, &device) != GK_OK) return 3;
   const gk_capability *line = capability_of(device, "DO_WHILE");
-  const bool is_said = line->how == GK_ON_HOST && strstr(line->why, "CUDA_LAUNCH_BLOCKING");
+  const bool is_said = line->how == GK_BATCHED && strstr(line->why, "CUDA_LAUNCH_BLOCKING");
   gk_device_close(device);
   return is_said ? 0 : 4;
 }
