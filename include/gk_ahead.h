@@ -28,7 +28,7 @@ typedef struct gk_points {
   uint32_t lane_count;      /**< Number of lanes: 1, and one per section that can decide something. */
   const uint32_t *runs;     /**< By run of the plan: its point. */
   const uint32_t *targets;  /**< By checkpoint: the first point in its block. */
-  const uint32_t *loops;    /**< By loop: its TURN. */
+  const uint32_t *loops;    /**< By loop: its PASS_END. */
   uint32_t first;           /**< The point at which a launch from the top begins. */
   uint32_t end;             /**< The point at the list's end. */
   uint32_t loops_at;        /**< Index of the first loop's words in the state. */

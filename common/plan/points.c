@@ -82,15 +82,15 @@ static uint32_t first_of(const maker *make, uint32_t at, uint32_t end, uint32_t 
 
 static void put_loop(maker *make, uint32_t at, const context *in, uint32_t next) {
   const gk_node *node = &make->plan->nodes[at];
-  const uint32_t turn = make->behind[at] - GKW_WORDS, body = first_of(make, at + 1, node->end, turn);
+  const uint32_t pass_end = make->behind[at] - GKW_WORDS, body = first_of(make, at + 1, node->end, pass_end);
   uint32_t *head = put(make, make->begin[at], node->op == GK_OP_WHILE ? GKW_HEAD : GKW_ENTER, in, at);
-  uint32_t *end = put(make, turn, GKW_TURN, in, at);
+  uint32_t *end = put(make, pass_end, GKW_PASS_END, in, at);
   head[GKW_RECORD] = end[GKW_RECORD] = make->loops_at + node->loop * GKW_LOOP_WORDS;
   head[GKW_NEXT] = end[GKW_NEXT] = body;
   head[GKW_PAST] = end[GKW_PAST] = next;
   end[GKW_BOUND] = node->max_iterations;
-  make->loops[node->loop] = turn;
-  put_block(make, at + 1, node->end, *in, turn);
+  make->loops[node->loop] = pass_end;
+  put_block(make, at + 1, node->end, *in, pass_end);
 }
 
 static void put_if(maker *make, uint32_t at, const context *in, uint32_t next) {

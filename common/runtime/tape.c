@@ -68,7 +68,7 @@ static uint32_t next_run(gki_tape *tape, uint32_t lane, uint32_t *steps) {
     case GKW_RUN: return at;
     case GKW_END: tape->cursors[lane] = GK_NONE; break;
     case GKW_ENTER: case GKW_HEAD: enter_loop(tape, at); break;
-    case GKW_TURN:
+    case GKW_PASS_END:
       ++tape->guessed[loop_of(tape, at)];
       if (--tape->left[loop_of(tape, at)] > 0) tape->cursors[lane] = word(tape, at, GKW_NEXT);
       break;
