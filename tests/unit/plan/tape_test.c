@@ -81,4 +81,12 @@ TEST(test_cut_and_gone_on) {
   world_end(&t.w);
 }
 
+/* For device compilers: the functions are there, comments aren't. */
+TEST(test_text_of_the_walk) {
+  const char *text = gk_walk_text();
+  assert_non_null(strstr(text, "void gkw_ran("));
+  assert_non_null(strstr(text, "void gkw_walk("));
+  assert_null(strstr(text, "/*"));
+}
+
 int main(void) { return run_all_tests(); }
