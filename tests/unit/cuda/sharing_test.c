@@ -97,6 +97,24 @@ CLEAN(test_own_stream_is_captured) {
   }
 }
 
+/* The caller may put work on a shared stream, or capture it, right behind a launch: the event at its end is recorded
+ * with it. */
+CLEAN(test_launches_are_marked_at_once) {
+  const CUcontext context = enter_primary();
+  gk_device *device = share(context, new_stream());
+  int *x = taken(1), *left = taken(1);
+  SET_VALUES({x, 0}, {left, 1});
+  gk_graph *graph = NEW_GRAPH(device, &looping, 0, {X, x}, {LEFT, left});
+  run_to_end(graph, 0);
+  for (unsigned long k = 0; k < 3; ++k) {
+    set_int(device, left, 1);
+    const unsigned long marks = sim->calls("cuEventRecord");
+    assert_ok(gk_launch(graph, 0));
+    assert_int_equal(sim->calls("cuEventRecord"), marks + 1);
+    assert_ok(gk_wait(graph, NULL));
+  }
+}
+
 CLEAN(test_primary_context) {
   CUcontext context = enter_primary(), found;
   CUstream stream = new_stream(), used, blocking;
