@@ -226,7 +226,7 @@ def slips(compiler, folder):
     for parameter, message in SLIPS.items():
         text = f"GK_SOURCE(slip)\nGK_KERNEL(bad, ({parameter}, in(float, x))) {{ }}\n"
         tap.case(f"{compiler}: {parameter} is explained",
-                 explained(compiler, folder, "slip.c", "-std=c11", text, message, 40))
+                 explained(compiler, folder, "slip.c", "-std=c11", text, message, 48))
     for what, (language, text, message) in AROUND.items():
         command = compiler.replace("gcc", "g++").replace("clang", "clang++") if language == "cpp" else compiler
         if not shutil.which(command):
@@ -234,7 +234,7 @@ def slips(compiler, folder):
             continue
         dialect = "-std=c++20" if language == "cpp" else "-std=c11"
         tap.case(f"{compiler}: {what} is explained",
-                 explained(command, folder, f"slip.{language}", dialect, text, message, 40))
+                 explained(command, folder, f"slip.{language}", dialect, text, message, 48))
 
 
 def in_a_library(compiler, folder):

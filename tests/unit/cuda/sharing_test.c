@@ -113,6 +113,10 @@ CLEAN(test_launches_are_marked_at_once) {
     assert_int_equal(sim->calls("cuEventRecord"), marks + 1);
     assert_ok(gk_wait(graph, NULL));
   }
+  discard(graph);
+  give(x);
+  give(left);
+  discard(device);
 }
 
 CLEAN(test_primary_context) {
