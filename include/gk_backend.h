@@ -292,8 +292,8 @@ typedef struct gk_backend {
   /** Batched only. Waits for the tasks that the node's flag depends on, then reads it. node 0: waits for all
    * submits. */
   gk_result (*read_flag)(void *graph, uint32_t node, int32_t *flag);
-  /** Ahead only. Enqueues a tape (gk_ahead.h) behind all earlier ones, and a copy of the state behind it. GK_NOT_READY:
-   * that many tapes can't be under way; common calls `state` first. Entries are numbers of runs, with GK_AHEAD_BESIDE.
+  /** Ahead only. Enqueues a tape (gk_ahead.h) behind all earlier ones, and a copy of the state behind it. At most two
+   * tapes are under way. GK_NOT_READY: only one can be; common calls `state` first. Entries are numbers of runs, with GK_AHEAD_BESIDE.
    * Each run is followed by the control kernel, and its tasks do nothing unless its word GKW_TASKS in the state is
    * GKW_OPEN. GK_NONE stands for a control kernel alone. */
   gk_result (*ahead)(void *graph, const uint32_t *runs, uint32_t count);

@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* A desktop's watchdog ends work on the GPU that takes seconds. */
-enum { FIRST_RUNS = 16, TAPE_MS = 100 };
+enum { FIRST_RUNS = 16, TAPE_MS = 100, MOST_TAPES = 2 /* under way */ };
 
 typedef struct gki_ahead {
   gki_tape tape;
@@ -20,8 +20,9 @@ typedef struct gki_ahead {
 
 static uint64_t tape_ns(void) {
   const char *text = secure_getenv("GK_TAPE_MS");
-  const long ms = text ? strtol(text, NULL, 10) : 0;
-  return (uint64_t)(ms > 0 && ms <= 100000 ? ms : TAPE_MS) * 1000000;
+  char *end = NULL;
+  const long ms = text ? strtol(text, &end, 10) : 0;
+  return (uint64_t)(ms > 0 && ms <= 100000 && !*end ? ms : TAPE_MS) * 1000000;
 }
 
 gk_result gki_ahead_make(gk_graph *graph) {
@@ -48,7 +49,7 @@ static void limit_tape(gki_ahead *ahead, uint64_t ns, uint32_t ran) {
   ahead->limit = (uint32_t)(fit < 1 ? 1 : fit < most ? fit : most);
 }
 
-/* Enqueues tapes until no further one can be guessed, or the backend takes no more. */
+/* Enqueues a tape, and if that was cut, the next one, unless the backend takes no more. */
 static gk_result enqueue(gk_graph *graph, const uint32_t *state, uint32_t *under_way) {
   gki_ahead *ahead = graph->ahead;
   gk_result result = GK_OK;
@@ -59,7 +60,7 @@ static gk_result enqueue(gk_graph *graph, const uint32_t *state, uint32_t *under
     result = graph->device->backend->ahead(graph->state, ahead->tape.runs, ahead->tape.count);
     gki_trace_end();
     if (result == GK_OK) ++*under_way;
-    if (!ahead->tape.cut) break;
+    if (!ahead->tape.cut || *under_way == MOST_TAPES) break;
   }
   return result == GK_NOT_READY && *under_way ? GK_OK : result;
 }

@@ -59,7 +59,8 @@ static void end_section(gki_tape *tape, uint32_t at) {
   if (--tape->pending[around] == 0) tape->cursors[around] = join + GKW_WORDS;
 }
 
-/* The lane's next run in list order, with its loops repeated; GK_NONE: none for now. Both arms of a branch come. */
+/* The lane's next run in list order, with its loops repeated and both arms of branches. GK_NONE: the lane waits for its
+ * sections, or has ended. */
 static uint32_t next_run(gki_tape *tape, uint32_t lane, uint32_t *steps) {
   while (tape->cursors[lane] != GK_NONE && ++*steps < STEPS) {
     const uint32_t at = tape->cursors[lane];
@@ -162,9 +163,9 @@ void gki_tape_fill(gki_tape *tape, const uint32_t *state, uint32_t limit) {
   put_levels(tape, state, limit);
 }
 
-enum { LEARNED = INT32_MAX }; /* in `guessed`: this loop got more passes, for another lane */
-
 /* ---- learning ---------------------------------------------------------------------------------------------------- */
+
+enum { LEARNED = INT32_MAX }; /* in `guessed`: this loop has got more passes, for another lane */
 
 /* A loop whose passes were all enqueued and that goes on gets twice as many, up to its bound. */
 static void learn_lane(gki_tape *tape, const uint32_t *state, uint32_t lane) {

@@ -13,12 +13,13 @@ typedef struct block { uintptr_t begin; size_t bytes; unsigned char *at; gk_memo
 struct graph;
 
 typedef enum command_kind {
-  COMMAND_RUN, COMMAND_FLAG, COMMAND_LEVEL, COMMAND_STATE, COMMAND_FAIL, COMMAND_COPY
+  COMMAND_RUN, COMMAND_FLAG, COMMAND_LEVEL, COMMAND_FAIL, COMMAND_COPY
 } command_kind;
 typedef struct command {
   command_kind kind;
   struct graph *graph;
-  uint32_t at;            /* RUN: the run; FLAG: the node; STATE: where to copy it */
+  uint32_t at;            /* RUN: the run; FLAG: the node; LEVEL: where to copy the state, */
+  bool copies;            /* if it is the last of its tape */
   uint32_t runs[LEVEL], count; /* LEVEL: none: a control kernel alone */
   bool cancelled, deaf;   /* LEVEL: when it was posted; it doesn't look itself */
   gk_result code;         /* FAIL */

@@ -104,6 +104,7 @@ static void run_level(device *d, const command *c) {
   walked.cancelled = c->cancelled || (!c->deaf && __atomic_load_n(g->cancel, __ATOMIC_RELAXED));
   for (uint32_t k = 0; k < c->count; ++k) gkw_ran(g->plan->points->runs[c->runs[k]]);
   gkw_walk(!d->slow || pick(&d->device_random, 8) ? 1000 : 1 + pick(&d->device_random, 4));
+  if (c->copies) memcpy(g->states[c->at], g->words, g->plan->points->state_count * sizeof *g->words);
 }
 
 static void copy(device *d, const command *c) {
@@ -127,7 +128,6 @@ static void carry_out(device *d, const command *c) {
   case COMMAND_RUN: run(g, c->at); break;
   case COMMAND_FLAG: g->flag = flag_of(g, c->at, g->plan->nodes[c->at].flag, g->plan->nodes[c->at].offset); break;
   case COMMAND_LEVEL: run_level(d, c); break;
-  case COMMAND_STATE: memcpy(g->states[c->at], g->words, g->plan->points->state_count * sizeof *g->words); break;
   default: fail_late(g, gk_fail(c->code, "backend test_device: what was submitted failed on request"));
   }
 }

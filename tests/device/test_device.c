@@ -422,7 +422,7 @@ static gk_result read_flag(void *state, uint32_t node, int32_t *flag) {
 }
 
 /* Runs that may be on the device at once, behind each other in the tape. */
-static uint32_t post_level(graph *g, const uint32_t *runs, uint32_t count, command *c) {
+static uint32_t post_level(graph *g, const uint32_t *runs, uint32_t count, command *c, uint64_t *number) {
   uint32_t level = 1;
   while (level < count && level < LEVEL && runs[level] != GK_NONE && runs[level] & GK_AHEAD_BESIDE) ++level;
   c->count = runs[0] == GK_NONE ? 0 : level;
@@ -430,8 +430,10 @@ static uint32_t post_level(graph *g, const uint32_t *runs, uint32_t count, comma
     c->runs[k] = runs[k] & ~GK_AHEAD_BESIDE;
     broken_if(c->runs[k] >= g->plan->run_count, "ahead: no such run");
   }
-  test_device_post(g->device, c);
-  return c->count ? level : 1;
+  const uint32_t taken = c->count ? level : 1;
+  c->copies = taken == count;
+  *number = test_device_post(g->device, c);
+  return taken;
 }
 
 static gk_result ahead(void *state, const uint32_t *runs, uint32_t count) {
@@ -449,9 +451,8 @@ static gk_result ahead(void *state, const uint32_t *runs, uint32_t count) {
   pthread_mutex_lock(&d->lock);
   c.deaf = !(g->plan->bits & GK_CANCELLABLE) && pick(&d->random, 2);
   pthread_mutex_unlock(&d->lock);
-  for (uint32_t k = 0; k < count;) k += post_level(g, runs + k, count - k, &c);
-  const uint32_t at = (g->first + g->under_way++) % TAPES;
-  g->tapes[at] = test_device_post(d, &(command){.kind = COMMAND_STATE, .graph = g, .at = at});
+  c.at = (g->first + g->under_way++) % TAPES;
+  for (uint32_t k = 0; k < count;) k += post_level(g, runs + k, count - k, &c, &g->tapes[c.at]);
   return leave(&g->in_call, GK_OK);
 }
 
