@@ -293,9 +293,9 @@ typedef struct gk_backend {
    * submits. */
   gk_result (*read_flag)(void *graph, uint32_t node, int32_t *flag);
   /** Ahead only. Enqueues a tape (gk_ahead.h) behind all earlier ones, and a copy of the state behind it. At most two
-   * tapes are under way. GK_NOT_READY: only one can be; common calls `state` first. Entries are numbers of runs, with GK_AHEAD_BESIDE.
-   * Each run is followed by the control kernel, and its tasks do nothing unless its word GKW_TASKS in the state is
-   * GKW_OPEN. GK_NONE stands for a control kernel alone. */
+   * tapes are under way. GK_NOT_READY: only one can be; common calls `state` first. Entries are numbers of runs, with
+   * GK_AHEAD_BESIDE. Each run is followed by the control kernel, and its tasks do nothing unless its word GKW_TASKS in
+   * the state is GKW_OPEN. GK_NONE stands for a control kernel alone. */
   gk_result (*ahead)(void *graph, const uint32_t *runs, uint32_t count);
   /** Ahead only. Waits for the oldest tape under way, then gives the state behind it, valid until the next call of an
    * entry for the graph. NULL: the launch is over or has failed; waits for all of its work. */

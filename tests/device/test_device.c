@@ -448,9 +448,7 @@ static gk_result ahead(void *state, const uint32_t *runs, uint32_t count) {
   if (result != GK_OK) return leave(&g->in_call, result);
   if (late != GK_OK) test_device_post(d, &(command){.kind = COMMAND_FAIL, .graph = g, .code = late});
   command c = {.kind = COMMAND_LEVEL, .graph = g, .cancelled = __atomic_load_n(g->cancel, __ATOMIC_RELAXED) != 0};
-  pthread_mutex_lock(&d->lock);
-  c.deaf = !(g->plan->bits & GK_CANCELLABLE) && pick(&d->random, 2);
-  pthread_mutex_unlock(&d->lock);
+  HOLDING(&d->lock, c.deaf = !(g->plan->bits & GK_CANCELLABLE) && pick(&d->random, 2));
   c.at = (g->first + g->under_way++) % TAPES;
   for (uint32_t k = 0; k < count;) k += post_level(g, runs + k, count - k, &c, &g->tapes[c.at]);
   return leave(&g->in_call, GK_OK);
