@@ -312,7 +312,8 @@ static gk_result start(gki_cuda_gated *graph, const gk_launch_args *launch, CUst
   gki_cuda_counts_expect(&graph->counts, launch, 1);
   result = gki_cuda_counts_renumber(&graph->counts, graph->current_stream);
   if (result == GK_OK && graph->calls.any) result = record_again(graph, launch);
-  if (result == GK_OK && (launch->changed_count || graph->ahead.points)) result = follow(graph);
+  if (result == GK_OK && (!graph->slots.table.is_sent || launch->changed_count || graph->ahead.points))
+    result = follow(graph);
   if (result == GK_OK) result = gki_cuda_slots_send(&graph->slots, launch, 0, graph->current_stream);
   if (result == GK_OK && graph->ahead.points)
     result = gki_cuda_ahead_begin(&graph->ahead, launch, graph->current_stream);

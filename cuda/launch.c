@@ -113,7 +113,10 @@ gk_result gki_cuda_launch(gki_cuda_graph *graph, const gk_launch_args *launch) {
   gk_result result = gki_cuda_enter_to_launch(device, launch, &graph->order.last_stream, &on, &pushed);
   if (result != GK_OK) return result;
   result = start(graph, launch, &on);
-  if (result != GK_OK) graph->order.busy_until = UINT64_MAX; /* part of it may be on the stream */
+  if (result != GK_OK) { /* part of it may be on the stream, such as a copy of what the next launch overwrites */
+    graph->order.busy_until = UINT64_MAX;
+    graph->slots.table.is_sent = false;
+  }
   if (result != GK_OK && graph->order.current_stream != device->stream)
     (void)gki_cuda_order_drain(graph->device, &graph->order); /* the caller may destroy that stream afterwards */
   graph->order.current_stream = device->stream;

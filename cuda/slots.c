@@ -17,13 +17,12 @@ void gki_cuda_slots_drop(gki_cuda_slots *slots) {
   slots->table.ring = NULL;
 }
 
-gk_result gki_cuda_slots_send(const gki_cuda_slots *slots, const gk_launch_args *launch, uint64_t place,
-                              CUstream stream) {
-  if (!launch->changed_count) return GK_OK;
+gk_result gki_cuda_slots_send(gki_cuda_slots *slots, const gk_launch_args *launch, uint64_t place, CUstream stream) {
   size_t begin, end;
   const unsigned char *table = gki_slot_table_changed(&slots->table, launch, place, &begin, &end);
+  if (begin == end) return GK_OK;
   const gki_cuda_driver *driver = slots->device->driver;
   const CUresult result = driver->cuMemcpyHtoDAsync(slots->table.at + begin, table + begin, end - begin, stream);
-  if (result != CUDA_SUCCESS) gki_slot_table_forget_capacities(&slots->table);
+  slots->table.is_sent = result == CUDA_SUCCESS;
   return gki_cuda_result(driver, result, "cuMemcpyHtoDAsync of %zu bytes of slots", end - begin);
 }

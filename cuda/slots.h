@@ -18,6 +18,5 @@ gk_result gki_cuda_slots_make(gki_cuda_slots *slots, gki_cuda_device *device, co
 void gki_cuda_slots_drop(gki_cuda_slots *slots);
 
 /* Sends the changed range to the table, before the next launch. `place` is the launch's number less one. */
-gk_result gki_cuda_slots_send(const gki_cuda_slots *slots, const gk_launch_args *launch, uint64_t place,
-                              CUstream stream);
+gk_result gki_cuda_slots_send(gki_cuda_slots *slots, const gk_launch_args *launch, uint64_t place, CUstream stream);
 #endif

@@ -37,12 +37,13 @@ SAME(offsetof(gki_cuda_control, failed), offsetof(gki_task_control, failed));
 SAME(offsetof(gki_cuda_control, failures), offsetof(gki_task_control, failures));
 SAME(offsetof(gki_cuda_control, posts_as), offsetof(gki_task_control, posts_as));
 SAME(offsetof(gki_cuda_control, arms), offsetof(gki_task_control, arms));
-SAME(GKI_TASK_ARGS, GK_MAX_ARGS);
 SAME(sizeof(gki_cuda_arming), 40);
 SAME(sizeof(gki_cuda_status), 24);
 SAME(sizeof(gki_cuda_tables), 128);
 SAME(GKI_CUDA_POINTS_AT, 128);
-SAME(sizeof(gki_task), 128);
+SAME(sizeof(gki_task), 24);
+SAME(sizeof(gki_record), 16);
+SAME(sizeof(gki_transfer), 64);
 SAME(sizeof(gki_cuda_setting), 16);
 
 enum { LINE = 128 }; /* of the device's caches: written and constant data share none */

@@ -41,32 +41,6 @@ static void find_tasks(gki_params *p) {
     p->changes[k] = (gki_param_change){0, k ? k - 1 : p->count, k < p->count ? k + 1 : 0};
 }
 
-/* A slot counts as often as the task has it. */
-static uint32_t count_slots(const gki_params *p, uint32_t number) { return node_of(p, number)->arg_count + 3; }
-
-static uint32_t slot_of(const gki_params *p, uint32_t number, uint32_t k) {
-  const gk_node *node = node_of(p, number);
-  return k < node->arg_count ? p->slots->plan->args[node->args + k] : node->items[k - node->arg_count];
-}
-
-static bool find_users(gki_params *p, gki_arena *arena) {
-  const uint32_t slot_count = p->slots->plan->slot_count;
-  uint32_t all = 0;
-  p->users_at = gki_arena_alloc(arena, (size_t)slot_count + 1, sizeof *p->users_at);
-  if (!p->users_at) return false;
-  for (uint32_t n = 0; n < p->count; ++n)
-    for (uint32_t k = 0; k < count_slots(p, n); ++k, ++all) ++p->users_at[slot_of(p, n, k) + 1];
-  p->users = gki_arena_alloc(arena, all, sizeof *p->users);
-  if (!p->users) return false;
-  for (uint32_t slot = 0; slot < slot_count; ++slot) p->users_at[slot + 1] += p->users_at[slot];
-  /* users_at[slot + 1] is now the end of a slot's users. Filling backwards turns it into their beginning. */
-  for (uint32_t n = p->count; n-- > 0;)
-    for (uint32_t k = 0; k < count_slots(p, n); ++k) p->users[--p->users_at[slot_of(p, n, k) + 1]] = n;
-  memmove(p->users_at, p->users_at + 1, slot_count * sizeof *p->users_at);
-  p->users_at[slot_count] = all;
-  return true;
-}
-
 gk_result gki_param_make(gki_params *p, const gki_slot_table *slots, const unsigned most_blocks[3],
                           gki_arena *arena) {
   const gk_plan *plan = slots->plan;
@@ -77,9 +51,8 @@ gk_result gki_param_make(gki_params *p, const gki_slot_table *slots, const unsig
   p->tasks = gki_arena_alloc(arena, count, sizeof *p->tasks);
   p->changes = gki_arena_alloc(arena, (size_t)count + 1, sizeof *p->changes);
   p->wanted.grids = gki_arena_alloc(arena, count, sizeof *p->wanted.grids);
-  bool found = p->tasks && p->changes;
+  const bool found = p->tasks && p->changes;
   if (found) find_tasks(p);
-  found = found && find_users(p, arena);
   p->wanted.bytes = gki_arena_alloc_aligned(arena, p->bytes + 1, ALIGNMENT);
   if (found && p->wanted.grids && p->wanted.bytes) return GK_OK;
   p->count = 0;
@@ -175,9 +148,12 @@ void gki_param_update(gki_params *p, const gk_launch_args *launch) {
   if (!p->count || (!first && !launch->changed_count)) return;
   ++p->wanted.version;
   for (uint32_t n = 0; first && n < p->count; ++n) update_task(p, n, launch->values);
-  for (uint32_t k = 0; k < launch->changed_count; ++k)
-    for (uint32_t u = p->users_at[launch->changed[k]]; u < p->users_at[launch->changed[k] + 1]; ++u)
-      update_task(p, p->users[u], launch->values);
+  for (uint32_t k = 0; k < launch->changed_count; ++k) {
+    const uint32_t *users = p->slots->users, *at = p->slots->users_at + launch->changed[k];
+    for (uint32_t u = at[0]; u < at[1]; ++u)
+      if (p->slots->plan->nodes[users[u]].handwritten)
+        update_task(p, gki_param_number(p, users[u]), launch->values);
+  }
 }
 
 /* ---- bad counts -------------------------------------------------------------------------------------------------- */
@@ -195,17 +171,11 @@ gk_result gki_param_check(const gki_params *p, uint32_t node, const gk_value *va
                  p->slots->plan->slots[task->items[axis]].name, p->most_blocks[axis]);
 }
 
-/* FILL posts a count if it is of one element or more and the room behind its address is smaller. Slot 0 holds 0. */
-static gki_task bad_task(const gki_params *p, uint32_t number) {
-  const gk_node *node = node_of(p, number);
-  int axis = 0;
-  while (!node->items[axis]) ++axis;
-  return (gki_task){.slots = p->slots->at, .number = p->slots->control, .items = {node->items[axis]}, .element = 1,
-                    .node = p->tasks[number].node};
-}
-
+/* Slot 0 holds 0: as a record, a FILL without elements. */
 gki_task gki_param_fill(const gki_params *p, uint32_t number) {
-  return p->wanted.grids[number][1] ? bad_task(p, number) : (gki_task){0};
+  gki_task task = gki_task_of(p->slots, p->tasks[number].node);
+  if (!p->wanted.grids[number][1]) task.record = p->slots->at;
+  return task;
 }
 
 /* ---- what nodes were given --------------------------------------------------------------------------------------- */

@@ -28,7 +28,6 @@ typedef struct gki_params {
   gki_param_task *tasks;       /* by node */
   uint32_t count;
   size_t bytes;
-  uint32_t *users, *users_at;  /* numbers of the tasks that use a slot: users[users_at[slot]] to users_at[slot + 1] */
   gki_param_change *changes;   /* by the task's number; [count] is head and tail of the links */
   gki_param_values wanted;     /* of the last launch */
 } gki_params;

@@ -1,56 +1,93 @@
 #include "lower/slots.h"
 #include "base/error.h"
+#include "base/op.h"
 #include <string.h>
+
+enum { RECORD_ALIGNMENT = 16 /* kernels load 16 bytes at once */ };
 
 /* ---- layout ------------------------------------------------------------------------------------------------------ */
 
+static size_t align(size_t at, size_t to) { return (at + to - 1) / to * to; }
+
+/* Behind the head and the arguments of a kernel's record. */
+static size_t extents_at(const gk_node *node) {
+  return align(sizeof(gki_record) + node->arg_count * sizeof(uint64_t), RECORD_ALIGNMENT);
+}
+
+static bool reads_extent(const gk_plan *plan, const gk_node *node, int axis) {
+  return node->items[axis] && plan->slots[node->items[axis]].type == GK_PTR;
+}
+
+static size_t record_bytes(const gk_plan *plan, const gk_node *node) {
+  if (node->op == GK_OP_COPY || node->op == GK_OP_FILL) return sizeof(gki_transfer);
+  if (node->op != GK_OP_KERNEL) return 0;
+  if (node->handwritten) return sizeof(gki_record);
+  const bool reads = reads_extent(plan, node, 0) || reads_extent(plan, node, 1) || reads_extent(plan, node, 2);
+  return extents_at(node) + (reads ? align(3 * sizeof(int64_t), RECORD_ALIGNMENT) : 0);
+}
+
 /* A plan has at most 2^16 slots, each of less than 2^32 bytes: 64 bits don't overflow, for `depth` tables either. */
-static gk_result place_structs(gki_slot_table *slots, gki_arena *arena) {
+static void lay_out(gki_slot_table *slots) {
   const gk_plan *plan = slots->plan;
-  slots->structs = gki_arena_alloc(arena, plan->slot_count, sizeof *slots->structs);
-  if (!slots->structs) return gki_fail_memory("a graph's table of slots", plan->slot_count * sizeof *slots->structs);
-  size_t bytes = ((size_t)plan->slot_count + slots->capacity_count) * sizeof(uint64_t);
+  size_t bytes = plan->slot_count * sizeof(uint64_t);
   for (uint32_t k = 1; k < plan->slot_count; ++k) {
     if (plan->slots[k].type != GK_BYTES) continue;
-    slots->structs[k] = (bytes + GKI_STRUCT_ALIGNMENT - 1) / GKI_STRUCT_ALIGNMENT * GKI_STRUCT_ALIGNMENT;
+    slots->structs[k] = align(bytes, GKI_STRUCT_ALIGNMENT);
     bytes = slots->structs[k] + plan->slots[k].element_bytes;
   }
-  slots->bytes = (bytes + GKI_STRUCT_ALIGNMENT - 1) / GKI_STRUCT_ALIGNMENT * GKI_STRUCT_ALIGNMENT;
-  return GK_OK;
-}
-
-void gki_slot_table_forget_capacities(const gki_slot_table *slots) {
-  for (uint32_t k = 0; k < slots->plan->slot_count; ++k) slots->known[k] = SIZE_MAX - 1; /* differs from any capacity */
-}
-
-/* Copies and fills with a count check the capacity behind their addresses. */
-static gk_result place_capacities(gki_slot_table *slots, gki_arena *arena) {
-  const gk_plan *plan = slots->plan;
-  slots->capacities = gki_arena_alloc(arena, plan->slot_count, sizeof *slots->capacities);
-  slots->known = gki_arena_alloc(arena, plan->slot_count, sizeof *slots->known);
-  if (!slots->capacities || !slots->known)
-    return gki_fail_memory("a graph's table of slots", plan->slot_count * sizeof *slots->known);
-  gki_slot_table_forget_capacities(slots);
+  bytes = align(bytes, RECORD_ALIGNMENT);
   for (uint32_t k = 0; k < plan->node_count; ++k) {
-    const gk_node *node = &plan->nodes[k];
-    if ((node->op != GK_OP_COPY && node->op != GK_OP_FILL) || !node->items[0]) continue;
-    for (uint32_t a = node->args; a < node->args + node->arg_count; ++a)
-      if (!slots->capacities[plan->args[a]])
-        slots->capacities[plan->args[a]] = plan->slot_count + slots->capacity_count++;
+    const size_t record = record_bytes(plan, &plan->nodes[k]);
+    if (record) slots->records[k] = bytes;
+    bytes += record;
   }
-  return GK_OK;
+  slots->bytes = align(bytes, GKI_STRUCT_ALIGNMENT);
+}
+
+/* The slots on which a record, the parameters of handwritten code, or a decision depend. */
+static uint32_t count_slots(const gk_node *node) {
+  return gki_op_is_task(node->op) && node->op != GK_OP_CALL ? node->arg_count + 3 : node->flag != 0;
+}
+
+static uint32_t slot_of(const gk_plan *plan, const gk_node *node, uint32_t k) {
+  if (!gki_op_is_task(node->op)) return node->flag;
+  return k < node->arg_count ? plan->args[node->args + k] : node->items[k - node->arg_count];
+}
+
+static bool find_users(gki_slot_table *slots, gki_arena *arena) {
+  const gk_plan *plan = slots->plan;
+  uint32_t all = 0;
+  for (uint32_t n = 0; n < plan->node_count; ++n)
+    for (uint32_t k = 0; k < count_slots(&plan->nodes[n]); ++k, ++all)
+      ++slots->users_at[slot_of(plan, &plan->nodes[n], k) + 1];
+  slots->users = gki_arena_alloc(arena, all, sizeof *slots->users);
+  if (!slots->users) return false;
+  for (uint32_t slot = 0; slot < plan->slot_count; ++slot) slots->users_at[slot + 1] += slots->users_at[slot];
+  /* users_at[slot + 1] is now the end of a slot's users. Filling backwards turns it into their beginning. */
+  for (uint32_t n = plan->node_count; n-- > 0;)
+    for (uint32_t k = 0; k < count_slots(&plan->nodes[n]); ++k)
+      slots->users[--slots->users_at[slot_of(plan, &plan->nodes[n], k) + 1]] = n;
+  memmove(slots->users_at, slots->users_at + 1, plan->slot_count * sizeof *slots->users_at);
+  slots->users_at[plan->slot_count] = all;
+  return true;
 }
 
 gk_result gki_slot_table_make(gki_slot_table *slots, const gk_plan *plan, uint32_t depth, gki_arena *arena,
                               size_t *ring_bytes) {
-  *slots = (gki_slot_table){.plan = plan, .depth = depth};
-  gk_result result = place_capacities(slots, arena);
-  if (result == GK_OK) result = place_structs(slots, arena);
+  *slots = (gki_slot_table){.plan = plan, .depth = depth,
+                            .structs = gki_arena_alloc(arena, plan->slot_count, sizeof *slots->structs),
+                            .records = gki_arena_alloc(arena, plan->node_count, sizeof *slots->records),
+                            .users_at = gki_arena_alloc(arena, plan->slot_count + 1, sizeof *slots->users_at)};
+  *ring_bytes = 0;
+  if (!slots->structs || !slots->records || !slots->users_at || !find_users(slots, arena))
+    return gki_fail_memory("a graph's table of slots", plan->node_count * sizeof *slots->records);
+  lay_out(slots);
   *ring_bytes = slots->bytes * depth;
-  return result;
+  slots->image = gki_arena_alloc_aligned(arena, slots->bytes, GKI_STRUCT_ALIGNMENT);
+  return slots->image ? GK_OK : gki_fail_memory("a graph's table of slots", slots->bytes);
 }
 
-/* ---- filling ----------------------------------------------------------------------------------------------------- */
+/* ---- records ----------------------------------------------------------------------------------------------------- */
 
 int64_t gki_slot_table_number(const gki_slot_table *slots, uint32_t slot, const gk_value *values) {
   switch (slots->plan->slots[slot].type) {
@@ -60,72 +97,144 @@ int64_t gki_slot_table_number(const gki_slot_table *slots, uint32_t slot, const 
   }
 }
 
-static void write_number(const gki_slot_table *slots, unsigned char *table, uint32_t slot, const gk_value *values) {
-  uint64_t entry = 0;
+/* What an argument is for a kernel. Slot 0 holds 0. */
+static uint64_t entry_of(const gki_slot_table *slots, uint32_t slot, const gk_value *values) {
   const gk_type type = slots->plan->slots[slot].type;
+  uint64_t entry = 0;
   if (type == GK_BYTES) entry = slots->at + slots->structs[slot];
   else if (type == GK_I32 || type == GK_U32) entry = (uint64_t)gki_slot_table_number(slots, slot, values);
-  else memcpy(&entry, &values[slot], sizeof entry);
-  memcpy(table + slot * sizeof entry, &entry, sizeof entry);
+  else if (slot) memcpy(&entry, &values[slot], sizeof entry);
+  return entry;
 }
 
-/* Writes the bytes [begin, end) of the table. Slot 0 stays 0. */
-static unsigned char *write_table(const gki_slot_table *slots, const gk_launch_args *launch, uint64_t place,
-                                  size_t begin, size_t end) {
+static uint32_t count_items(const int64_t extent[3]) {
+  int64_t all = 1;
+  for (int axis = 0; axis < 3; ++axis)
+    if (extent[axis] <= 0) return 0;
+  for (int axis = 0; axis < 3; ++axis)
+    if (__builtin_mul_overflow(all, extent[axis], &all) || all > INT32_MAX) return GKI_UNCOUNTED;
+  return (uint32_t)all;
+}
+
+static void write_kernel(const gki_slot_table *slots, uint32_t at, const gk_value *values) {
   const gk_plan *plan = slots->plan;
-  unsigned char *table = slots->ring + place % slots->depth * slots->bytes;
-  for (uint32_t k = (uint32_t)(begin / sizeof(uint64_t)); k < plan->slot_count && k * sizeof(uint64_t) < end; ++k)
-    if (k) write_number(slots, table, k, launch->values);
-  for (uint32_t k = 1; end > plan->slot_count * sizeof(uint64_t) && k < plan->slot_count; ++k) {
-    if (slots->capacities[k]) {
-      const uint64_t capacity = slots->known[k] = launch->capacity[k];
-      memcpy(table + slots->capacities[k] * sizeof capacity, &capacity, sizeof capacity);
-    }
-    if (slots->structs[k] && slots->structs[k] < end)
-      memcpy(table + slots->structs[k], launch->values[k].ptr, plan->slots[k].element_bytes);
+  const gk_node *node = &plan->nodes[at];
+  unsigned char *to = slots->image + slots->records[at];
+  gki_record record = {.count = GKI_UNCOUNTED, .node = at};
+  int64_t extents[3];
+  for (int axis = 0; axis < 3; ++axis) {
+    extents[axis] = node->items[axis] ? gki_slot_table_number(slots, node->items[axis], values) : 1;
+    if (!reads_extent(plan, node, axis)) continue;
+    record.count |= 1u << axis;
+    if (axis == 0) extents[axis] += node->offset;
   }
+  if (record.count != GKI_UNCOUNTED) memcpy(to + extents_at(node), extents, sizeof extents);
+  else record.count = count_items(extents);
+  for (int axis = 0; axis < 2; ++axis) record.extent[axis] = (uint32_t)extents[axis];
+  memcpy(to, &record, sizeof record);
+  for (uint32_t k = 0; k < node->arg_count; ++k) {
+    const uint64_t entry = entry_of(slots, plan->args[node->args + k], values);
+    memcpy(to + sizeof record + k * sizeof entry, &entry, sizeof entry);
+  }
+}
+
+static uint64_t room_behind(const gk_launch_args *launch, uint32_t slot, uint32_t offset) {
+  const size_t capacity = launch->capacity[slot];
+  if (capacity == SIZE_MAX) return UINT64_MAX;
+  return capacity < offset ? 0 : capacity - offset;
+}
+
+static void write_transfer(const gki_slot_table *slots, uint32_t at, const gk_launch_args *launch) {
+  const gk_plan *plan = slots->plan;
+  const gk_node *node = &plan->nodes[at];
+  const uint32_t to = plan->args[node->args], from = plan->args[node->args + node->arg_count - 1];
+  gki_transfer *record = (gki_transfer *)(void *)(slots->image + slots->records[at]);
+  *record = (gki_transfer){.count = 1, .element = plan->slots[to].element_bytes, .pattern = node->pattern, .node = at,
+                           .to = entry_of(slots, to, launch->values) + node->offset,
+                           .from = entry_of(slots, from, launch->values) + node->from_offset};
+  if (!record->element) record->element = 1;
+  if (!node->items[0]) return;
+  record->to_room = room_behind(launch, to, node->offset);
+  record->from_room = room_behind(launch, from, node->from_offset);
+  const int64_t count = gki_slot_table_number(slots, node->items[0], launch->values);
+  if (reads_extent(plan, node, 0)) {
+    record->count = GKI_UNCOUNTED | 1;
+    record->count_at = (uint64_t)count;
+  } else if (count <= 0) {
+    record->count = 0;
+  } else {
+    const uint64_t bytes = (uint64_t)count * record->element; /* less than 2^63 if the count is good */
+    const bool fits = count <= INT32_MAX && bytes <= record->to_room && bytes <= record->from_room;
+    record->count = fits ? (uint32_t)count : GKI_UNCOUNTED;
+  }
+}
+
+/* ---- changes ----------------------------------------------------------------------------------------------------- */
+
+typedef struct range { size_t begin, end; } range;
+
+static void widen(range *r, size_t begin, size_t bytes) {
+  if (begin < r->begin) r->begin = begin;
+  if (begin + bytes > r->end) r->end = begin + bytes;
+}
+
+/* A record of handwritten code is only for a FILL in its place, which posts a bad count. */
+static void write_user(const gki_slot_table *slots, uint32_t at, const gk_launch_args *launch, range *r) {
+  const gk_node *node = &slots->plan->nodes[at];
+  if (node->op == GK_OP_COPY || node->op == GK_OP_FILL) write_transfer(slots, at, launch);
+  else if (!node->handwritten) write_kernel(slots, at, launch->values);
+  else memcpy(slots->image + slots->records[at], &(gki_record){GKI_UNCOUNTED, {0, 0}, at}, sizeof(gki_record));
+  widen(r, slots->records[at], record_bytes(slots->plan, node));
+}
+
+static void write_slot(const gki_slot_table *slots, uint32_t slot, const gk_launch_args *launch, range *r) {
+  const gk_slot_desc *desc = &slots->plan->slots[slot];
+  const uint64_t entry = entry_of(slots, slot, launch->values);
+  memcpy(slots->image + slot * sizeof entry, &entry, sizeof entry);
+  if (desc->type != GK_BYTES) return;
+  memcpy(slots->image + slots->structs[slot], launch->values[slot].ptr, desc->element_bytes);
+  widen(r, slots->structs[slot], desc->element_bytes);
+}
+
+static void write_all(const gki_slot_table *slots, const gk_launch_args *launch) {
+  range all = {0, 0};
+  for (uint32_t k = 1; k < slots->plan->slot_count; ++k) write_slot(slots, k, launch, &all);
+  for (uint32_t k = 0; k < slots->plan->node_count; ++k)
+    if (slots->records[k]) write_user(slots, k, launch, &all);
+}
+
+static void write_changed(const gki_slot_table *slots, uint32_t slot, const gk_launch_args *launch, range *r) {
+  write_slot(slots, slot, launch, r);
+  if (slots->plan->slots[slot].type == GK_BYTES) return; /* records have its address */
+  for (uint32_t k = slots->users_at[slot]; k < slots->users_at[slot + 1]; ++k) {
+    const gk_node *node = &slots->plan->nodes[slots->users[k]];
+    if (!gki_op_is_task(node->op)) widen(r, slot * sizeof(uint64_t), sizeof(uint64_t));
+    else if (!node->handwritten) write_user(slots, slots->users[k], launch, r);
+  }
+}
+
+const unsigned char *gki_slot_table_changed(gki_slot_table *slots, const gk_launch_args *launch, uint64_t place,
+                                            size_t *begin, size_t *end) {
+  range r = {slots->bytes, 0};
+  if (!slots->is_sent) {
+    write_all(slots, launch);
+    r = (range){0, slots->bytes};
+  }
+  for (uint32_t k = 0; slots->is_sent && k < launch->changed_count; ++k)
+    write_changed(slots, launch->changed[k], launch, &r);
+  slots->is_sent = true;
+  unsigned char *table = slots->ring + place % slots->depth * slots->bytes;
+  *begin = r.end ? r.begin : 0;
+  *end = r.end;
+  memcpy(table + *begin, slots->image + *begin, *end - *begin);
   return table;
 }
 
-void gki_slot_table_write(const gki_slot_table *slots, const gk_launch_args *launch, uint64_t place) {
-  write_table(slots, launch, place, 0, slots->bytes);
+void gki_slot_table_write(gki_slot_table *slots, const gk_launch_args *launch, uint64_t place) {
+  write_all(slots, launch);
+  memcpy(slots->ring + place % slots->depth * slots->bytes, slots->image, slots->bytes);
 }
-
-const unsigned char *gki_slot_table_changed(const gki_slot_table *slots, const gk_launch_args *launch, uint64_t place,
-                                            size_t *begin, size_t *end) {
-  const gk_plan *plan = slots->plan;
-  *begin = slots->bytes, *end = 0;
-  for (uint32_t k = 0; k < launch->changed_count; ++k) {
-    uint32_t slot = launch->changed[k];
-    size_t from = slot * sizeof(uint64_t), to = from + sizeof(uint64_t);
-    if (plan->slots[slot].type == GK_BYTES) to = slots->structs[slot] + plan->slots[slot].element_bytes;
-    else if (slots->capacities[slot] && slots->known[slot] != launch->capacity[slot])
-      to = ((size_t)plan->slot_count + slots->capacity_count) * sizeof(uint64_t);
-    if (from < *begin) *begin = from;
-    if (to > *end) *end = to;
-  }
-  return write_table(slots, launch, place, *begin, *end);
-}
-
-/* ---- tasks ------------------------------------------------------------------------------------------------------- */
 
 gki_task gki_task_of(const gki_slot_table *slots, uint32_t at) {
-  const gk_plan *plan = slots->plan;
-  const gk_node *node = &plan->nodes[at];
-  gki_task task = {.slots = slots->at, .number = slots->control, .pattern = node->pattern, .element = 1, .node = at};
-  for (int axis = 0; axis < 3; ++axis) {
-    task.items[axis] = node->items[axis];
-    if (node->items[axis] && plan->slots[node->items[axis]].type == GK_PTR) task.read |= 1u << axis;
-  }
-  for (uint32_t k = 0; k < node->arg_count && k < GKI_TASK_ARGS; ++k) task.args[k] = plan->args[node->args + k];
-  if (node->op == GK_OP_KERNEL) {
-    task.offset = node->offset;
-    return task;
-  }
-  for (uint32_t k = 0; node->items[0] && k < GKI_TASK_ROOMS; ++k)
-    task.args[GKI_TASK_ROOMS + k] = slots->capacities[task.args[k < node->arg_count ? k : 0]];
-  task.to_offset = node->offset;
-  task.from_offset = node->from_offset;
-  if (plan->slots[task.args[0]].element_bytes) task.element = plan->slots[task.args[0]].element_bytes;
-  return task;
+  return (gki_task){.record = slots->at + slots->records[at], .number = slots->control};
 }

@@ -1,5 +1,5 @@
-/* A task as its kernel on a device gets it: by value, with the numbers of slots in place of values. Kernels look the
- * values up in the graph's table of slots, so one copy to that table brings new bindings to all tasks.
+/* A task as its kernel on a device gets it: the address of its record, in the graph's memory, with the task's count and
+ * arguments. The host writes the records whose slots were bound anew, and one copy brings them all.
  *
  * For C, C++ and device compilers; NVRTC and hipRTC have no headers. Composed kernels get the same structs from
  * gk_kernel.h. Every struct is the same on host and device: fields have 4 or 8 bytes and a natural alignment. */
@@ -14,24 +14,37 @@ typedef unsigned long long uint64_t;
 #include <stdint.h>
 #endif
 
-/* The one parameter of a composed kernel, of COPY and of FILL. In the table integers of 32 bits are widened to 64, so
- * an extent is an int64_t whatever its slot's type. If an extent is 0 or less, there are no items. More than 2^31 - 1
- * items are a bad count, which the task posts. */
-enum { GKI_TASK_ARGS = 16, GKI_TASK_ROOMS = 2 };
+/* The one parameter of a composed kernel, of COPY and of FILL. */
 typedef struct gki_task {
-  uint64_t slots;    /* the table: 8 bytes by slot */
-  uint64_t guard;    /* uint64_t: the task does nothing while it holds the launch's number; 0: no guard */
-  uint64_t number;   /* gki_task_control */
-  uint32_t items[3]; /* slots of its extents; 0: one */
-  uint32_t read;     /* bit k: items[k] is a PTR, and the extent is the int32 there; that of items[0] at `offset` */
-  uint32_t offset;   /* bytes, for items[0]; COPY, FILL: 0 */
-  uint32_t args[GKI_TASK_ARGS]; /* slots; COPY: to, from; FILL: to. COPY, FILL with a count: args[2], args[3] are the
-                                 * table's indices of the bytes known behind `to`, `from`; ~0 there: unknown */
-  uint32_t to_offset, from_offset; /* COPY, FILL: bytes */
-  uint32_t element;  /* COPY, FILL: bytes of an element */
-  uint32_t pattern;  /* FILL */
-  uint32_t node;     /* the plan's, for gki_bad_count */
+  uint64_t record; /* gki_record or gki_transfer, at a multiple of 16 */
+  uint64_t guard;  /* uint64_t: the task does nothing while it holds the launch's number; 0: no guard */
+  uint64_t number; /* gki_task_control */
 } gki_task;
+
+/* A count from here on is for the kernel to find: bit k is set if extent k is the int32 at an address. There are no items
+ * if an extent is 0 or less. More than 2^31 - 1 items are a bad count, which the task posts. If no bit is set, the host
+ * knows that the count is bad. */
+#define GKI_UNCOUNTED 0x80000000u
+
+/* The record of a KERNEL. Its arguments follow, 8 bytes each: numbers by their bits, memory and structs by address.
+ * Behind them, at a multiple of 16, are the three extents as int64_t, if one is read by the kernel. */
+typedef struct gki_record {
+  uint32_t count;     /* of items */
+  uint32_t extent[2]; /* along i and j */
+  uint32_t node;      /* the plan's, for gki_bad_count */
+} gki_record;
+
+/* The record of a COPY or FILL. */
+typedef struct gki_transfer {
+  uint32_t count;    /* of elements */
+  uint32_t element;  /* bytes */
+  uint32_t pattern;  /* FILL */
+  uint32_t node;
+  uint64_t to, from; /* addresses; FILL: only `to` */
+  uint64_t count_at; /* if bit 0 of an unknown count is set: the address of the count, an int32, */
+  uint64_t to_room, from_room; /* and the bytes known behind `to` and `from`; ~0: unknown */
+  uint64_t reserved;
+} gki_transfer;
 
 /* What tasks use of a graph's control block, which begins with it. */
 typedef struct gki_task_control {

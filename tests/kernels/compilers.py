@@ -54,19 +54,26 @@ TASKS = """#define __CUDACC__
 #define __forceinline__
 #define __restrict__ __restrict
 static struct { unsigned x; } blockIdx, threadIdx;
+struct uint4 { unsigned x, y, z, w; };
+struct ulonglong2 { unsigned long long x, y; };
+float __uint_as_float(unsigned v);
+double __longlong_as_double(long long v);
 unsigned long long atomicExch(unsigned long long *at, unsigned long long value);
 void __threadfence_system();
 #include "gk_kernel.h"
 #define gki_task gki_host_task
+#define gki_record gki_host_record
 #include "lower/task.h"
 #undef gki_task
+#undef gki_record
 #include <stddef.h>
 #define SAME(field) \\
   static_assert(offsetof(gki_task, field) == offsetof(gki_host_task, field) && \\
                 sizeof(gki_task::field) == sizeof(gki_host_task::field), #field)
-SAME(slots); SAME(guard); SAME(number); SAME(items); SAME(read); SAME(offset); SAME(args); SAME(to_offset);
-SAME(from_offset); SAME(element); SAME(pattern); SAME(node);
+SAME(record); SAME(guard); SAME(number);
 static_assert(sizeof(gki_task) == sizeof(gki_host_task), "size");
+typedef gki_record<1> one_pair;
+static_assert(offsetof(one_pair, args) == sizeof(gki_host_record) && offsetof(one_pair, extents) == 32, "record");
 #define SAME_CONTROL(field) \
   static_assert(offsetof(gki_control, field) == offsetof(gki_task_control, field) && \
                 sizeof(gki_control::field) == sizeof(gki_task_control::field), #field)

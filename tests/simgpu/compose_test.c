@@ -74,25 +74,30 @@ static void run_on_host(const gk_kernel *kernel, const arrays *all, const uint32
                                   .extent = {extent[0], extent[1], extent[2]}});
 }
 
-/* Slot 1 and on: the arguments; behind them the extents. The last is read from memory, as a kernel may have set it. */
-static void run_on_gpu(sim_module *module, const gk_kernel *kernel, const arrays *all, const uint32_t extent[3]) {
-  uint64_t slots[GK_MAX_ARGS + 4] = {0}, word = 5, launch = 6;
-  gki_task task = {.slots = (uintptr_t)slots, .guard = (uintptr_t)&word, .number = (uintptr_t)&launch};
-  int32_t counted[2] = {-1, (int32_t)extent[0]};
+typedef struct record {
+  _Alignas(16) gki_record head;
+  uint64_t arguments[GK_MAX_ARGS + 4]; /* and the extents */
+} record;
+
+/* The extent of i is read from memory, as a kernel may have written it. */
+static record record_of(const gk_kernel *kernel, const arrays *all, const uint32_t extent[3], const int32_t *counted) {
+  record r = {.head = {.count = GKI_UNCOUNTED | 1}};
+  uint64_t *extents = r.arguments + (kernel->param_count + 1) / 2 * 2;
   for (uint32_t p = 0; p < kernel->param_count; ++p) {
-    gk_type type = kernel->params[p].type;
-    task.args[p] = p + 1;
-    if (type == GK_PTR || type == GK_BYTES) slots[p + 1] = (uintptr_t)all->at[p];
-    else memcpy(&slots[p + 1], all->at[p], kernel->params[p].element_bytes);
+    const gk_type type = kernel->params[p].type;
+    if (type == GK_PTR || type == GK_BYTES) r.arguments[p] = (uintptr_t)all->at[p];
+    else memcpy(&r.arguments[p], all->at[p], kernel->params[p].element_bytes);
   }
-  for (uint32_t axis = 0; axis < 3; ++axis) {
-    if (axis >= (kernel->dimensions ? kernel->dimensions : 1)) continue;
-    task.items[axis] = kernel->param_count + 1 + axis;
-    slots[task.items[axis]] = extent[axis];
-  }
-  task.read = 1;
-  task.offset = 4;
-  slots[task.items[0]] = (uintptr_t)counted;
+  for (uint32_t axis = 0; axis < 3; ++axis) extents[axis] = extent[axis];
+  extents[0] = (uintptr_t)counted;
+  return r;
+}
+
+static void run_on_gpu(sim_module *module, const gk_kernel *kernel, const arrays *all, const uint32_t extent[3]) {
+  const int32_t counted = (int32_t)extent[0];
+  const record written = record_of(kernel, all, extent, &counted);
+  const uint64_t word = 5, launch = 6;
+  gki_task task = {.record = (uintptr_t)&written, .guard = (uintptr_t)&word, .number = (uintptr_t)&launch};
   const sim_kernel *there = sim_module_kernel(module, kernel->name);
   size_t offset, bytes;
   if (!there) fail_msg("there is no %s", kernel->name);

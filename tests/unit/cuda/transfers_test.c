@@ -18,33 +18,28 @@ static int32_t host_consult(const char *at, int32_t value) {
   return value;
 }
 
-enum { TO = 1, FROM, ITEMS, COUNT, TO_ROOM, FROM_ROOM, SLOTS, MOST = 400 };
+enum { MOST = 400 };
 
 typedef struct mover {
-  uint64_t slots[SLOTS], guard;
+  _Alignas(16) gki_transfer record;
+  uint64_t guard;
   gki_cuda_control control;
   gki_bad_count posts[GKI_LAUNCH_RING];
-  int32_t count[4];
   gki_task task;
 } mover;
 
 static void mover_begin(mover *m, const void *to, const void *from) {
-  *m = (mover){.control.number = 7, .guard = 6, .slots[TO] = (uint64_t)to, .slots[FROM] = (uint64_t)from,
-               .slots[TO_ROOM] = UINT64_MAX, .slots[FROM_ROOM] = UINT64_MAX, .slots[COUNT] = (uint64_t)m->count};
+  *m = (mover){.control.number = 7, .guard = 6,
+               .record = {.count = 1, .element = 1, .node = 5, .to = (uint64_t)to, .from = (uint64_t)from}};
   m->control.failures = (uint64_t)m->posts;
-  m->task = (gki_task){.slots = (uint64_t)m->slots, .number = (uint64_t)&m->control,
-                       .args = {TO, FROM, TO_ROOM, FROM_ROOM}, .element = 1, .node = 5};
+  m->task = (gki_task){.record = (uint64_t)&m->record, .number = (uint64_t)&m->control};
 }
 
 /* `count` elements from one offset to another. */
-static void mover_begin_items(mover *m, unsigned char *to, unsigned char *from, uint32_t element, uint32_t count,
-                              uint32_t to_offset, uint32_t from_offset) {
+static void mover_begin_items(mover *m, unsigned char *to, unsigned char *from, uint32_t element, uint32_t count) {
   mover_begin(m, to, from);
-  m->task.element = element;
-  m->task.to_offset = to_offset;
-  m->task.from_offset = from_offset;
-  m->task.items[0] = ITEMS;
-  m->slots[ITEMS] = count;
+  m->record.element = element;
+  m->record.count = count;
 }
 
 /* Memory of exactly that many bytes, from an address with that remainder; free `whole`. */
@@ -72,7 +67,7 @@ TEST(test_copy) {
     unsigned char *to = ragged(&to_whole, to_offset + bytes, at, 5), *from = ragged(&from_whole, from_offset + bytes,
                                                                                     from_at, 99);
     mover m;
-    mover_begin_items(&m, to, from, element, count, to_offset, from_offset);
+    mover_begin_items(&m, to + to_offset, from + from_offset, element, count);
     memcpy(wanted, to, to_offset + bytes);
     memcpy(wanted + to_offset, from + from_offset, bytes);
     run(&m, gki_copy, &random);
@@ -93,7 +88,7 @@ TEST(test_copy_onto_itself) {
     unsigned char *whole, wanted[2 * MOST + 600];
     unsigned char *memory = ragged(&whole, all, 0, (uint64_t)trial);
     mover m;
-    mover_begin_items(&m, memory, memory, element, count, to_offset, from_offset);
+    mover_begin_items(&m, memory + to_offset, memory + from_offset, element, count);
     memcpy(wanted, memory, all);
     memmove(wanted + to_offset, wanted + from_offset, bytes);
     if (trial % 10) HOST_RUN(1 + pick(&random, 3), 1, gki_copy(m.task));
@@ -111,10 +106,10 @@ TEST(test_fill) {
     unsigned char *whole, wanted[MOST + 64];
     unsigned char *to = ragged(&whole, offset + bytes, at, 5);
     mover m;
-    mover_begin_items(&m, to, NULL, element, count, offset, 0);
-    m.task.pattern = (uint32_t)mix((uint64_t)trial);
+    mover_begin_items(&m, to + offset, NULL, element, count);
+    m.record.pattern = (uint32_t)mix((uint64_t)trial);
     memcpy(wanted, to, offset + bytes);
-    for (uint32_t k = 0; k < bytes; k += 4) memcpy(wanted + offset + k, &m.task.pattern, 4);
+    for (uint32_t k = 0; k < bytes; k += 4) memcpy(wanted + offset + k, &m.record.pattern, 4);
     run(&m, gki_fill, &random);
     assert_memory_equal(to, wanted, offset + bytes);
     free(whole);
@@ -125,8 +120,8 @@ TEST(test_fill) {
 static uint32_t copied(mover *m) {
   unsigned char to[64] = {0}, from[64];
   memset(from, 1, sizeof from);
-  m->slots[TO] = (uint64_t)to;
-  m->slots[FROM] = (uint64_t)from;
+  m->record.to = (uint64_t)to;
+  m->record.from = (uint64_t)from;
   HOST_RUN(2, 3, gki_copy(m->task));
   uint32_t count = 0;
   while (count < sizeof to && to[count]) ++count;
@@ -150,71 +145,60 @@ static void expect_none(const mover *m) {
 }
 
 TEST(test_counts) {
-  static const int64_t none[] = {0, -1, INT32_MIN, INT64_MIN, -(INT64_C(1) << 32) + 5};
-  static const int64_t bad[] = {(int64_t)INT32_MAX + 1, UINT32_MAX, INT64_MAX, (INT64_C(1) << 32) + 1};
+  static const uint32_t counts[] = {1, 0, 60};
+  static const int32_t read[][2] = {{33, 33}, {0, 0}, {-3, 0}, {INT32_MIN, 0}}; /* on the device, and copied */
   mover m;
+  int32_t count;
   mover_begin(&m, NULL, NULL);
-  assert_int_equal(copied(&m), 1); /* GK_ONE */
-  m.task.items[0] = ITEMS;
-  m.slots[ITEMS] = 60;
-  assert_int_equal(copied(&m), 60);
-  for (size_t k = 0; k < GK_COUNT(none); ++k) {
-    m.slots[ITEMS] = (uint64_t)none[k];
-    assert_int_equal(copied(&m), 0);
-    expect_none(&m);
+  for (size_t k = 0; k < GK_COUNT(counts); ++k) {
+    m.record.count = counts[k];
+    assert_int_equal(copied(&m), counts[k]);
   }
-  for (size_t k = 0; k < GK_COUNT(bad); ++k) {
-    m.slots[ITEMS] = (uint64_t)bad[k];
-    m.control.number = k + 16; /* round the ring */
-    host_fences = 0;
-    assert_int_equal(copied(&m), 0);
-    assert_int_equal(host_fences, 1); /* before the host is told */
-    assert_int_equal(m.control.failed, k + 16);
-    expect_post(&m, k + 16, bad[k]);
-  }
-  static const int32_t read[][2] = {{33, 33}, {0, 0}, {-3, 0}}; /* on the device, and copied */
-  m.task.items[0] = COUNT;
-  m.task.read = 1;
-  m.task.offset = 8;
+  m.record.count = GKI_UNCOUNTED | 1;
+  m.record.count_at = (uint64_t)&count;
+  m.record.to_room = m.record.from_room = UINT64_MAX;
   for (size_t k = 0; k < GK_COUNT(read); ++k) {
-    m.count[2] = read[k][0];
+    count = read[k][0];
     assert_int_equal(copied(&m), read[k][1]);
   }
   expect_none(&m);
+  m.record.count = GKI_UNCOUNTED; /* the host knows that it is bad */
+  for (uint64_t number = 16; number < 20; ++number) { /* round the ring */
+    m.control.number = number;
+    host_fences = 0;
+    assert_int_equal(copied(&m), 0);
+    assert_int_equal(host_fences, 1); /* before the host is told */
+    assert_int_equal(m.control.failed, number);
+    expect_post(&m, number, 0);
+  }
 }
 
-/* One element too many at either end, also by the offset. */
+/* One element too many at either end. */
 TEST(test_room) {
+  enum { ROOM = 24 };
   mover m;
-  mover_begin(&m, NULL, NULL);
-  m.task.items[0] = ITEMS;
-  for (int from = 0; from < 2; ++from)
-    for (uint32_t offset = 0; offset < 8; offset += 7) {
-      const uint64_t room = 24;
-      m.slots[TO_ROOM] = from ? UINT64_MAX : room;
-      m.slots[FROM_ROOM] = from ? room : UINT64_MAX;
-      m.task.from_offset = from ? offset : 0;
-      m.task.to_offset = from ? 0 : offset;
-      m.control.number += 1;
-      m.slots[ITEMS] = room - offset + 1;
-      unsigned char to[64] = {0};
-      m.slots[TO] = m.slots[FROM] = (uint64_t)to;
-      HOST_RUN(2, 3, gki_copy(m.task));
-      expect_post(&m, m.control.number, (int64_t)(room - offset + 1));
-      m.slots[ITEMS] = room + 1; /* only the first of a launch is told */
-      HOST_RUN(2, 3, gki_copy(m.task));
-      if (!from) HOST_RUN(2, 3, gki_fill(m.task));
-      expect_none(&m);
-      m.control.number += 1;
-      m.slots[ITEMS] = room - offset;
-      HOST_RUN(2, 3, gki_copy(m.task));
-      m.slots[ITEMS] = 0;
-      HOST_RUN(2, 3, gki_copy(m.task));
-      expect_none(&m);
-    }
-  m.slots[TO_ROOM] = 6; /* less than the offset */
-  m.task.to_offset = 7;
-  m.slots[ITEMS] = 1;
+  int32_t count;
+  unsigned char to[64] = {0};
+  mover_begin(&m, to, to);
+  m.record.count = GKI_UNCOUNTED | 1;
+  m.record.count_at = (uint64_t)&count;
+  for (int from = 0; from < 2; ++from) {
+    m.record.to_room = from ? UINT64_MAX : ROOM;
+    m.record.from_room = from ? ROOM : UINT64_MAX;
+    m.control.number += 1;
+    count = ROOM + 1;
+    HOST_RUN(2, 3, gki_copy(m.task));
+    expect_post(&m, m.control.number, ROOM + 1);
+    count = ROOM + 2; /* only the first of a launch is told */
+    HOST_RUN(2, 3, gki_copy(m.task));
+    if (!from) HOST_RUN(2, 3, gki_fill(m.task));
+    expect_none(&m);
+    m.control.number += 1;
+    for (count = ROOM; count >= -1; --count) HOST_RUN(2, 3, gki_copy(m.task));
+    expect_none(&m);
+  }
+  m.record.to_room = 0; /* also if the offset lies behind all of it */
+  count = 1;
   m.control.number += 1;
   HOST_RUN(1, 3, gki_fill(m.task));
   expect_post(&m, m.control.number, 1);
@@ -224,12 +208,11 @@ TEST(test_room) {
 TEST(test_posts_by_arming) {
   mover m;
   mover_begin(&m, NULL, NULL);
-  m.task.items[0] = ITEMS;
-  m.slots[ITEMS] = UINT32_MAX;
+  m.record.count = GKI_UNCOUNTED;
   m.control.arms = 1;
   m.control.posts_as = 3;
   assert_int_equal(copied(&m), 0);
-  expect_post(&m, 3, UINT32_MAX);
+  expect_post(&m, 3, 0);
   m.control.number += 1;
   m.control.posts_as = 0;
   assert_int_equal(copied(&m), 0);
@@ -245,8 +228,8 @@ TEST(test_word) {
   m.guard = m.control.number;
   assert_int_equal(copied(&m), 0);
   unsigned char to[4] = {1, 2, 3, 4};
-  m.slots[TO] = (uint64_t)to;
-  m.task.element = 4;
+  m.record.to = (uint64_t)to;
+  m.record.element = 4;
   HOST_RUN(1, 2, gki_fill(m.task));
   assert_int_equal(to[0], 1);
   m.guard = 0;
