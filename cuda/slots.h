@@ -1,4 +1,4 @@
-/* A graph's table of slots in device memory, which all its tasks read. One asynchronous copy sends the changed range
+/* A graph's table of slots and records in device memory, which all its tasks read. One copy sends the changed range
  * from a ring in page-locked memory. parameters.h updates the nodes of handwritten kernels, which read no table. */
 #ifndef GKI_CUDA_SLOTS_H
 #define GKI_CUDA_SLOTS_H

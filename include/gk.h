@@ -369,7 +369,7 @@ typedef enum gk_state {
 /** How slots bound since the last launch reached the device. */
 typedef enum gk_applied {
   GK_UNCHANGED,    /**< No slot was bound. */
-  GK_BY_TABLE,     /**< By the table of slots, without cost per task. */
+  GK_BY_TABLE,     /**< By one copy to the device, of what it reads of slots. */
   GK_BY_NODES,     /**< Also by updates of the nodes with handwritten code that use them. */
   GK_BY_RECORDING, /**< Also by recording a library call again. */
 } gk_applied;

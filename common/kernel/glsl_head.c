@@ -30,16 +30,19 @@ static void add_types(gki_text *out, const gk_param *params, const gk_param *las
   }
 }
 
-/* The arguments are the task's gk_value array, 8 bytes each. The push constants are its address and the extents. */
-static void add_arguments(gki_text *out, const gk_param *params, const gk_param *last) {
-  gki_text_add(out, "layout(buffer_reference, scalar, buffer_reference_align = 8) buffer gki_arguments { ");
+/* The record of a task, the same as CUDA's: its head, arguments of 8 bytes each, and extents that kernels write. */
+static void add_record(gki_text *out, const gk_param *params, const gk_param *last) {
+  const unsigned count = (unsigned)(last - params);
+  gki_text_add(out, "layout(buffer_reference, scalar, buffer_reference_align = 16) readonly buffer gki_record { "
+                    "uvec4 head; ");
   for (const gk_param *p = params; p < last; ++p) {
     bool number = p->access == GK_ACCESS_VALUE && p->type != GK_BYTES;
-    gki_text_add(out, "layout(offset = %u) %s%s gki_at_%s; ", 8u * (unsigned)(p - params), number ? "" : "gki_type_",
-                 number ? p->element : p->name, p->name);
+    gki_text_add(out, "layout(offset = %u) %s%s gki_at_%s; ", 16 + 8 * (unsigned)(p - params),
+                 number ? "" : "gki_type_", number ? p->element : p->name, p->name);
   }
-  gki_text_add(out, "}; layout(push_constant, scalar) uniform gki_push { gki_arguments arguments; uint nx, ny, nz; } "
-                    "gki; ");
+  gki_text_add(out, "layout(offset = %u) uvec2 extents[3]; }; ", 16 + (count + 1) / 2 * 16);
+  gki_text_add(out, "layout(push_constant, scalar) uniform gki_push { gki_record record; uvec2 guard; gki_control "
+                    "control; } gki; ");
 }
 
 static void add_item_head(gki_text *out, const gk_param *params, const gk_param *last, uint32_t dimensions) {
@@ -56,26 +59,33 @@ static void add_item_head(gki_text *out, const gk_param *params, const gk_param 
 
 /* Splits the linear number of an item. */
 static const char *numbers(uint32_t dimensions) {
-  if (dimensions > 2) return "int(gki_n % gki.nx), int(gki_n / gki.nx % gki.ny), int(gki_n / gki.nx / gki.ny)";
-  return dimensions > 1 ? "int(gki_n % gki.nx), int(gki_n / gki.nx)" : "int(gki_n)";
+  if (dimensions > 2)
+    return "int(gki_n % gki_head.y), int(gki_n / gki_head.y % gki_head.z), int(gki_n / gki_head.y / gki_head.z)";
+  return dimensions > 1 ? "int(gki_n % gki_head.y), int(gki_n / gki_head.y)" : "int(gki_n)";
 }
 
+/* All that depends on no other memory is loaded first, so that a task waits for memory once. */
 static void add_main(gki_text *out, const gk_param *params, const gk_param *last, uint32_t dimensions) {
-  gki_text_add(out, "void main() { ");
-  for (const gk_param *p = params; p < last; ++p)
-    if (p->access == GK_ACCESS_SUM) gki_text_add(out, "%s%s[0] = %s(0); ", p->name, tail(p->name), p->element);
-  gki_text_add(out, "uint gki_count = gki.nx * gki.ny * gki.nz, gki_step = gl_NumWorkGroups.x * gl_WorkGroupSize.x; "
-                    "for (uint gki_n = gl_GlobalInvocationID.x; gki_n < gki_count; gki_n += gki_step) gki_item(");
+  gki_text_add(out, "void main() { uvec4 gki_head = gki.record.head; ");
   for (const gk_param *p = params; p < last; ++p) {
-    bool by_value = p->access == GK_ACCESS_VALUE && p->type == GK_BYTES;
-    if (p->access != GK_ACCESS_SUM) gki_text_add(out, "gki.arguments.gki_at_%s%s, ", p->name, by_value ? ".data" : "");
+    const bool value = p->access == GK_ACCESS_VALUE, by_value = value && p->type == GK_BYTES;
+    if (p->access == GK_ACCESS_SUM) gki_text_add(out, "%s%s[0] = %s(0); ", p->name, tail(p->name), p->element);
+    gki_text_add(out, "%s%s%s gki_my_%s = gki.record.gki_at_%s%s; ", value ? p->element : "gki_type_",
+                 value ? tail(p->element) : "", value ? "" : p->name, p->name, p->name, by_value ? ".data" : "");
   }
+  gki_text_add(out, "if (gki_is_skipped(gki.guard, gki.control)) return; uint gki_count = gki_head.x; "
+                    "if (gki_count >= GKI_UNCOUNTED) { uvec2 gki_extents[3] = uvec2[3](uvec2(0), uvec2(0), uvec2(0)); "
+                    "if (gki_count > GKI_UNCOUNTED) gki_extents = gki.record.extents; "
+                    "gki_count = gki_count_items(gki_head, gki_extents, gki.control); } if (gki_count == 0u) return; "
+                    "uint gki_step = gl_NumWorkGroups.x * gl_WorkGroupSize.x; "
+                    "for (uint gki_n = gl_GlobalInvocationID.x; gki_n < gki_count; gki_n += gki_step) gki_item(");
+  for (const gk_param *p = params; p < last; ++p)
+    if (p->access != GK_ACCESS_SUM) gki_text_add(out, "gki_my_%s, ", p->name);
   gki_text_add(out, "%s); ", numbers(dimensions));
   for (const gk_param *p = params; p < last; ++p) {
     if (p->access != GK_ACCESS_SUM) continue;
     gki_text_add(out, "%s%s[0] = subgroupAdd(%s%s[0]); ", p->name, tail(p->name), p->name, tail(p->name));
-    gki_text_add(out, "if (subgroupElect()) atomicAdd(gki.arguments.gki_at_%s.data[0], %s%s[0]); ", p->name, p->name,
-                 tail(p->name));
+    gki_text_add(out, "if (subgroupElect()) atomicAdd(gki_my_%s.data[0], %s%s[0]); ", p->name, p->name, tail(p->name));
   }
   gki_text_add(out, "} ");
 }
@@ -83,7 +93,7 @@ static void add_main(gki_text *out, const gk_param *params, const gk_param *last
 void gki_glsl_head(gki_text *out, const gk_kernel *kernel) {
   const gk_param *params = kernel->params, *last = params + kernel->param_count;
   add_types(out, params, last);
-  add_arguments(out, params, last);
+  add_record(out, params, last);
   add_item_head(out, params, last, kernel->dimensions);
   gki_text_add(out, "; ");
   add_main(out, params, last, kernel->dimensions);

@@ -1,6 +1,7 @@
 #include "lower/slots.h"
 #include "base/error.h"
 #include "base/op.h"
+#include "plan/node.h"
 #include <string.h>
 
 enum { RECORD_ALIGNMENT = 16 /* kernels load 16 bytes at once */ };
@@ -107,33 +108,31 @@ static uint64_t entry_of(const gki_slot_table *slots, uint32_t slot, const gk_va
   return entry;
 }
 
-static uint32_t count_items(const int64_t extent[3]) {
-  int64_t all = 1;
-  for (int axis = 0; axis < 3; ++axis)
-    if (extent[axis] <= 0) return 0;
-  for (int axis = 0; axis < 3; ++axis)
-    if (__builtin_mul_overflow(all, extent[axis], &all) || all > INT32_MAX) return GKI_UNCOUNTED;
-  return (uint32_t)all;
+/* The extents as values, or as addresses of what the kernel reads; then the count has their bits. */
+static uint32_t count_of(const gki_slot_table *slots, uint32_t at, const gk_launch_args *launch, int64_t extents[3]) {
+  const gk_node *node = &slots->plan->nodes[at];
+  uint32_t reads = 0;
+  uint64_t items;
+  for (int axis = 0; axis < 3; ++axis) {
+    extents[axis] = node->items[axis] ? gki_slot_table_number(slots, node->items[axis], launch->values) : 1;
+    if (!reads_extent(slots->plan, node, axis)) continue;
+    reads |= 1u << axis;
+    if (axis == 0 && node->op == GK_OP_KERNEL) extents[axis] += node->offset;
+  }
+  if (reads) return GKI_UNCOUNTED | reads;
+  return gki_count_items(slots->plan, at, launch, extents, &items) ? (uint32_t)items : GKI_UNCOUNTED;
 }
 
-static void write_kernel(const gki_slot_table *slots, uint32_t at, const gk_value *values) {
-  const gk_plan *plan = slots->plan;
-  const gk_node *node = &plan->nodes[at];
+static void write_kernel(const gki_slot_table *slots, uint32_t at, const gk_launch_args *launch) {
+  const gk_node *node = &slots->plan->nodes[at];
   unsigned char *to = slots->image + slots->records[at];
-  gki_record record = {.count = GKI_UNCOUNTED, .node = at};
   int64_t extents[3];
-  for (int axis = 0; axis < 3; ++axis) {
-    extents[axis] = node->items[axis] ? gki_slot_table_number(slots, node->items[axis], values) : 1;
-    if (!reads_extent(plan, node, axis)) continue;
-    record.count |= 1u << axis;
-    if (axis == 0) extents[axis] += node->offset;
-  }
-  if (record.count != GKI_UNCOUNTED) memcpy(to + extents_at(node), extents, sizeof extents);
-  else record.count = count_items(extents);
-  for (int axis = 0; axis < 2; ++axis) record.extent[axis] = (uint32_t)extents[axis];
+  const uint32_t count = count_of(slots, at, launch, extents);
+  const gki_record record = {count, {(uint32_t)extents[0], (uint32_t)extents[1]}, at};
   memcpy(to, &record, sizeof record);
+  if (count > GKI_UNCOUNTED) memcpy(to + extents_at(node), extents, sizeof extents);
   for (uint32_t k = 0; k < node->arg_count; ++k) {
-    const uint64_t entry = entry_of(slots, plan->args[node->args + k], values);
+    const uint64_t entry = entry_of(slots, slots->plan->args[node->args + k], launch->values);
     memcpy(to + sizeof record + k * sizeof entry, &entry, sizeof entry);
   }
 }
@@ -148,25 +147,18 @@ static void write_transfer(const gki_slot_table *slots, uint32_t at, const gk_la
   const gk_plan *plan = slots->plan;
   const gk_node *node = &plan->nodes[at];
   const uint32_t to = plan->args[node->args], from = plan->args[node->args + node->arg_count - 1];
-  gki_transfer *record = (gki_transfer *)(void *)(slots->image + slots->records[at]);
-  *record = (gki_transfer){.count = 1, .element = plan->slots[to].element_bytes, .pattern = node->pattern, .node = at,
-                           .to = entry_of(slots, to, launch->values) + node->offset,
-                           .from = entry_of(slots, from, launch->values) + node->from_offset};
-  if (!record->element) record->element = 1;
-  if (!node->items[0]) return;
-  record->to_room = room_behind(launch, to, node->offset);
-  record->from_room = room_behind(launch, from, node->from_offset);
-  const int64_t count = gki_slot_table_number(slots, node->items[0], launch->values);
-  if (reads_extent(plan, node, 0)) {
-    record->count = GKI_UNCOUNTED | 1;
-    record->count_at = (uint64_t)count;
-  } else if (count <= 0) {
-    record->count = 0;
-  } else {
-    const uint64_t bytes = (uint64_t)count * record->element; /* less than 2^63 if the count is good */
-    const bool fits = count <= INT32_MAX && bytes <= record->to_room && bytes <= record->from_room;
-    record->count = fits ? (uint32_t)count : GKI_UNCOUNTED;
+  int64_t extents[3];
+  gki_transfer record = {.count = count_of(slots, at, launch, extents), .element = plan->slots[to].element_bytes,
+                         .pattern = node->pattern, .node = at,
+                         .to = entry_of(slots, to, launch->values) + node->offset,
+                         .from = entry_of(slots, from, launch->values) + node->from_offset};
+  if (!record.element) record.element = 1;
+  if (record.count > GKI_UNCOUNTED) {
+    record.count_at = (uint64_t)extents[0];
+    record.to_room = room_behind(launch, to, node->offset);
+    record.from_room = room_behind(launch, from, node->from_offset);
   }
+  memcpy(slots->image + slots->records[at], &record, sizeof record);
 }
 
 /* ---- changes ----------------------------------------------------------------------------------------------------- */
@@ -178,48 +170,46 @@ static void widen(range *r, size_t begin, size_t bytes) {
   if (begin + bytes > r->end) r->end = begin + bytes;
 }
 
+static void write_struct(const gki_slot_table *slots, uint32_t slot, const gk_value *values, range *r) {
+  const uint32_t bytes = slots->plan->slots[slot].element_bytes;
+  memcpy(slots->image + slots->structs[slot], values[slot].ptr, bytes);
+  widen(r, slots->structs[slot], bytes);
+}
+
 /* A record of handwritten code is only for a FILL in its place, which posts a bad count. */
 static void write_user(const gki_slot_table *slots, uint32_t at, const gk_launch_args *launch, range *r) {
   const gk_node *node = &slots->plan->nodes[at];
+  const uint64_t flag = entry_of(slots, node->flag, launch->values);
+  if (!gki_op_is_task(node->op)) {
+    memcpy(slots->image + node->flag * sizeof flag, &flag, sizeof flag);
+    widen(r, node->flag * sizeof flag, sizeof flag);
+    return;
+  }
   if (node->op == GK_OP_COPY || node->op == GK_OP_FILL) write_transfer(slots, at, launch);
-  else if (!node->handwritten) write_kernel(slots, at, launch->values);
+  else if (!node->handwritten) write_kernel(slots, at, launch);
   else memcpy(slots->image + slots->records[at], &(gki_record){GKI_UNCOUNTED, {0, 0}, at}, sizeof(gki_record));
   widen(r, slots->records[at], record_bytes(slots->plan, node));
 }
 
-static void write_slot(const gki_slot_table *slots, uint32_t slot, const gk_launch_args *launch, range *r) {
-  const gk_slot_desc *desc = &slots->plan->slots[slot];
-  const uint64_t entry = entry_of(slots, slot, launch->values);
-  memcpy(slots->image + slot * sizeof entry, &entry, sizeof entry);
-  if (desc->type != GK_BYTES) return;
-  memcpy(slots->image + slots->structs[slot], launch->values[slot].ptr, desc->element_bytes);
-  widen(r, slots->structs[slot], desc->element_bytes);
-}
-
-static void write_all(const gki_slot_table *slots, const gk_launch_args *launch) {
-  range all = {0, 0};
-  for (uint32_t k = 1; k < slots->plan->slot_count; ++k) write_slot(slots, k, launch, &all);
+static range write_all(const gki_slot_table *slots, const gk_launch_args *launch) {
+  range r = {0, slots->bytes};
+  for (uint32_t k = 1; k < slots->plan->slot_count; ++k)
+    if (slots->structs[k]) write_struct(slots, k, launch->values, &r);
   for (uint32_t k = 0; k < slots->plan->node_count; ++k)
-    if (slots->records[k]) write_user(slots, k, launch, &all);
+    if (count_slots(&slots->plan->nodes[k])) write_user(slots, k, launch, &r);
+  return r;
 }
 
+/* Records have the address of a struct. Parameters of handwritten code are in their nodes. */
 static void write_changed(const gki_slot_table *slots, uint32_t slot, const gk_launch_args *launch, range *r) {
-  write_slot(slots, slot, launch, r);
-  if (slots->plan->slots[slot].type == GK_BYTES) return; /* records have its address */
-  for (uint32_t k = slots->users_at[slot]; k < slots->users_at[slot + 1]; ++k) {
-    const gk_node *node = &slots->plan->nodes[slots->users[k]];
-    if (!gki_op_is_task(node->op)) widen(r, slot * sizeof(uint64_t), sizeof(uint64_t));
-    else if (!node->handwritten) write_user(slots, slots->users[k], launch, r);
-  }
+  if (slots->structs[slot]) write_struct(slots, slot, launch->values, r);
+  for (uint32_t k = slots->users_at[slot]; !slots->structs[slot] && k < slots->users_at[slot + 1]; ++k)
+    if (!slots->plan->nodes[slots->users[k]].handwritten) write_user(slots, slots->users[k], launch, r);
 }
 
 const unsigned char *gki_slot_table_changed(gki_slot_table *slots, const gk_launch_args *launch, uint64_t place,
                                             size_t *begin, size_t *end) {
-  range r = {slots->bytes, 0};
-  if (!slots->is_sent) {
-    write_all(slots, launch);
-    r = (range){0, slots->bytes};
-  }
+  range r = slots->is_sent ? (range){slots->bytes, 0} : write_all(slots, launch);
   for (uint32_t k = 0; slots->is_sent && k < launch->changed_count; ++k)
     write_changed(slots, launch->changed[k], launch, &r);
   slots->is_sent = true;
@@ -231,7 +221,7 @@ const unsigned char *gki_slot_table_changed(gki_slot_table *slots, const gk_laun
 }
 
 void gki_slot_table_write(gki_slot_table *slots, const gk_launch_args *launch, uint64_t place) {
-  write_all(slots, launch);
+  (void)write_all(slots, launch);
   memcpy(slots->ring + place % slots->depth * slots->bytes, slots->image, slots->bytes);
 }
 

@@ -1,4 +1,4 @@
-/* What a graph's tasks and decisions read of its slots, as one table on the device: the slots, structs, and a record per
+/* What a graph's tasks and decisions read of its slots, as one table on the device: flags, structs, and a record per
  * task. A ring in host memory holds what each launch copies there. The backend allocates both. */
 #ifndef GKI_LOWER_SLOTS_H
 #define GKI_LOWER_SLOTS_H

@@ -1,5 +1,6 @@
 /* Checks counts, with the same messages for every backend. */
 #include "base/error.h"
+#include "plan/node.h"
 #include <stdio.h>
 
 /* "65536 by slot 3 (N) x 65536 by slot 4 (M)" */
@@ -41,21 +42,36 @@ static gk_result refuse_long(const gk_plan *plan, const gk_node *node, uint32_t 
                  (unsigned)slot, plan->slots[slot].name, launch->capacity[slot]);
 }
 
-gk_result gk_check_count(const gk_plan *plan, uint32_t at, const gk_launch_args *launch, const int64_t extent[3],
-                         uint64_t *items) {
+/* A COPY or FILL with a count, which is checked against the memory known behind its arguments. */
+static bool is_limited(const gk_node *node) { return node->op != GK_OP_KERNEL && node->items[0]; }
+
+static uint32_t unit_of(const gk_plan *plan, const gk_node *node) {
+  const uint32_t own = plan->slots[plan->args[node->args]].element_bytes;
+  return own ? own : 1;
+}
+
+bool gki_count_items(const gk_plan *plan, uint32_t at, const gk_launch_args *launch, const int64_t extent[3],
+                     uint64_t *items) {
   const gk_node *node = &plan->nodes[at];
   uint64_t all = 1;
   *items = 0;
   for (int axis = 0; axis < 3; ++axis)
-    if (extent[axis] <= 0) return GK_OK;
+    if (extent[axis] <= 0) return true;
   for (int axis = 0; axis < 3; ++axis)
-    if (extent[axis] > INT32_MAX || (all *= (uint64_t)extent[axis]) > INT32_MAX) return refuse_many(plan, node, extent);
-  if (node->op != GK_OP_KERNEL && node->items[0]) {
-    const uint32_t own = plan->slots[plan->args[node->args]].element_bytes, unit = own ? own : 1;
-    for (uint32_t arg = 0; arg < node->arg_count; ++arg)
-      if (is_beyond_capacity(plan, node, arg, launch, all * unit))
-        return refuse_long(plan, node, arg, launch, extent[0], unit);
-  }
+    if (extent[axis] > INT32_MAX || (all *= (uint64_t)extent[axis]) > INT32_MAX) return false;
+  for (uint32_t arg = 0; is_limited(node) && arg < node->arg_count; ++arg)
+    if (is_beyond_capacity(plan, node, arg, launch, all * unit_of(plan, node))) return false;
   *items = all;
-  return GK_OK;
+  return true;
+}
+
+gk_result gk_check_count(const gk_plan *plan, uint32_t at, const gk_launch_args *launch, const int64_t extent[3],
+                         uint64_t *items) {
+  if (gki_count_items(plan, at, launch, extent, items)) return GK_OK;
+  const gk_node *node = &plan->nodes[at];
+  const bool is_many = !is_limited(node) || extent[0] > INT32_MAX;
+  for (uint32_t arg = 0; !is_many && arg < node->arg_count; ++arg)
+    if (is_beyond_capacity(plan, node, arg, launch, (uint64_t)extent[0] * unit_of(plan, node)))
+      return refuse_long(plan, node, arg, launch, extent[0], unit_of(plan, node));
+  return refuse_many(plan, node, extent);
 }

@@ -1,4 +1,4 @@
-/* A property of a plan's nodes that several files need. */
+/* What several files need to know of a plan's nodes. */
 #ifndef GKI_PLAN_NODE_H
 #define GKI_PLAN_NODE_H
 #include "gk_backend.h"
@@ -8,4 +8,8 @@ static inline uint32_t gki_argument_alignment(const gk_node *node, uint32_t arg)
   if (node->op == GK_OP_KERNEL) return node->kernel->params[arg].element_alignment;
   return node->op == GK_OP_FILL ? sizeof(node->pattern) : 1;
 }
+
+/* gk_check_count without a message; false: the count is bad. */
+bool gki_count_items(const gk_plan *plan, uint32_t node, const gk_launch_args *launch, const int64_t extent[3],
+                     uint64_t *items);
 #endif

@@ -22,8 +22,8 @@ WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow"]
 
 def build(program):
     return tap.run(*tap.config("cc"), "-std=c11", "-D_GNU_SOURCE", *WARNINGS, *tap.config("werror"),
-                   f"-I{tap.ROOT}/include", tap.ROOT / "tests/kernels/vulkan_run.c", "build/libgk.a",
-                   *tap.config("openmp_libs"), "-lvulkan", "-lpthread", "-ldl", "-lm", "-o", program)
+                   f"-I{tap.ROOT}/include", f"-I{tap.ROOT}/common", tap.ROOT / "tests/kernels/vulkan_run.c",
+                   "build/libgk.a", *tap.config("openmp_libs"), "-lvulkan", "-lpthread", "-ldl", "-lm", "-o", program)
 
 
 def environment():

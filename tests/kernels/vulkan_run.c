@@ -3,13 +3,14 @@
  *   vulkan_run              the names of the kernels; exit code 77 and a reason where there is no device
  *   vulkan_run NAME FILE    the kernel that FILE holds as SPIR-V
  *
- * All memory of a kernel is one block: its gk_value array, and its parameters with gaps in between. The host has a copy
- * of it, and both are compared whole, so a write beyond a parameter is seen. Every message of the validation layer is a
- * failure.
+ * All memory of a kernel is one block: its record with what goes with it, and its parameters with gaps in between. The
+ * host has a copy of it, and both are compared whole, so a write beyond a parameter is seen. Every message of the
+ * validation layer is a failure.
  *
  * Left out of language.h: load_of_double and sum_of_doubles, as lavapipe has no atomics of doubles, and uses_inside. */
 #include "gk_backend.h"
 #include "language.h"
+#include "lower/task.h"
 #include <math.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -17,7 +18,7 @@
 #include <string.h>
 #include <vulkan/vulkan.h>
 
-enum { SKIPPED = 77, ARGUMENTS = 256, GAP = 64, BLOCK = 1 << 18, MOST_WORDS = 1 << 18, GROUP = 64 };
+enum { SKIPPED = 77, ARGUMENTS = 1024, GAP = 64, BLOCK = 1 << 18, MOST_WORDS = 1 << 18, GROUP = 64 };
 
 /* How a parameter is compared: its floats and doubles by value, all else by byte. Other words are for what depends on
  * the order of items, and for functions that GLSL doesn't define to the last bit. */
@@ -200,9 +201,17 @@ static void open_memory(VkPhysicalDevice physical) {
     device, &(VkBufferDeviceAddressInfo){.sType = VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO, .buffer = buffer});
 }
 
-/* What is pushed, as docs/kernels.md has it: 20 bytes. */
-typedef struct pushed { VkDeviceAddress arguments; uint32_t extent[3]; } pushed;
-enum { PUSHED = offsetof(pushed, extent) + sizeof(uint32_t[3]) };
+/* The beginning of the block. */
+typedef struct task {
+  gki_record record;
+  uint64_t arguments[GK_MAX_ARGS + 4]; /* and the extents */
+  gki_task_control control;
+  uint64_t guard;
+  gki_bad_count failures[GKI_LAUNCH_RING];
+  int32_t extent[2]; /* the second one is read by the kernel */
+} task;
+_Static_assert(sizeof(task) <= ARGUMENTS, "parameters are behind it");
+enum { PUSHED = sizeof(gki_task), NUMBER = 7, NODE = 5 };
 static VkPipelineLayout pushes;
 
 static VkPipeline load_shader(const char *path) {
@@ -226,8 +235,8 @@ static VkPipeline load_shader(const char *path) {
   return pipeline;
 }
 
-static void run_shader(VkPipeline pipeline, const uint32_t extent[3], uint32_t groups) {
-  pushed what = {address, {extent[0], extent[1], extent[2]}};
+static void run_shader(VkPipeline pipeline, uint32_t groups) {
+  const gki_task what = {address, address + offsetof(task, guard), address + offsetof(task, control)};
   VkMemoryBarrier seen = {.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER, .srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT,
                           .dstAccessMask = VK_ACCESS_HOST_READ_BIT};
   MUST(vkBeginCommandBuffer(commands, &(VkCommandBufferBeginInfo){
@@ -257,8 +266,41 @@ static size_t place_of(const struct run *run, uint32_t k) { /* of a parameter in
   return at;
 }
 
+/* The host knows the count; the kernel finds it in memory, no items; is skipped; finds too many; the host knows that. */
+typedef enum way { COUNTED, READ, EMPTY, GUARDED, TOO_MANY, REFUSED, WAYS } way;
+
+static void set_task(const struct run *run, way way) {
+  const uint32_t *extent = run->extent;
+  task t = {.record = {extent[0] * extent[1] * extent[2], {extent[0], extent[1]}, NODE},
+            .control = {.number = NUMBER, .failures = address + offsetof(task, failures)},
+            .guard = way == GUARDED ? NUMBER : NUMBER - 1, .extent = {-1, (int32_t)extent[0]}};
+  uint64_t *extents = t.arguments + (run->kernel->param_count + 1) / 2 * 2;
+  for (uint32_t k = 0; k < run->kernel->param_count; ++k) {
+    const VkDeviceAddress at = address + place_of(run, k);
+    memcpy(&t.arguments[k], run->arguments[k].from ? (const void *)&at : &values[k], 8);
+  }
+  for (int axis = 0; axis < 3; ++axis) extents[axis] = extent[axis];
+  if (way == EMPTY) t.record.count = 0;
+  if (way == REFUSED) t.record.count = GKI_UNCOUNTED;
+  if (way == TOO_MANY) t.extent[1] = INT32_MAX;
+  if (way == TOO_MANY) extents[2] = UINT64_C(1) << 32;
+  if (way == READ || way == TOO_MANY) {
+    t.record = (gki_record){GKI_UNCOUNTED | 1, {0, 0}, NODE};
+    extents[0] = address + offsetof(task, extent) + sizeof(int32_t);
+  }
+  memcpy(memory, &t, sizeof t);
+  if (way == TOO_MANY || way == REFUSED) { /* it is posted */
+    gki_bad_count *post = &t.failures[NUMBER - 1];
+    *post = (gki_bad_count){.number = NUMBER, .node = NODE};
+    for (int axis = 0; way == TOO_MANY && axis < 3; ++axis)
+      post->extent[axis] = axis ? (int64_t)extents[axis] : INT32_MAX;
+    t.control.failed = NUMBER;
+  }
+  memcpy(block, &t, sizeof t);
+}
+
 /* What the kernel finds: the same on both sides, but for addresses. */
-static void set_memory(const struct run *run) {
+static void set_memory(const struct run *run, way way) {
   memset(block, 0xa5, BLOCK);
   for (uint32_t k = 0; k < run->kernel->param_count; ++k) {
     const argument *given = &run->arguments[k];
@@ -268,11 +310,7 @@ static void set_memory(const struct run *run) {
     if (given->from) values[k].ptr = block + at;
   }
   memcpy(memory, block, BLOCK);
-  for (uint32_t k = 0; k < run->kernel->param_count; ++k) {
-    VkDeviceAddress at = address + place_of(run, k);
-    memcpy(memory + 8 * k, run->arguments[k].from ? (const void *)&at : &values[k], 8);
-  }
-  memcpy(block, memory, ARGUMENTS); /* the kernel leaves them as they are */
+  set_task(run, way);
 }
 
 static int by_size(const void *a, const void *b) {
@@ -303,7 +341,7 @@ static void adjust(const struct run *run, uint32_t k) {
     }
 }
 
-static void compare_memory(const struct run *run, uint32_t items, uint32_t groups) {
+static void compare_memory(const struct run *run, way way, uint32_t groups) {
   for (uint32_t k = 0; k < run->kernel->param_count; ++k) adjust(run, k);
   size_t at = 0;
   while (at < BLOCK && memory[at] == block[at]) ++at;
@@ -313,21 +351,22 @@ static void compare_memory(const struct run *run, uint32_t items, uint32_t group
   unsigned seen, wanted;
   memcpy(&seen, memory + at / 4 * 4, 4);
   memcpy(&wanted, block + at / 4 * 4, 4);
-  printf("%s, %u items, %u workgroups: byte %td of %s (%zu bytes): %#x, not %#x\n", run->kernel->name, (unsigned)items,
+  printf("%s, way %d, %u workgroups: byte %td of %s (%zu bytes): %#x, not %#x\n", run->kernel->name, (int)way,
          (unsigned)groups, (ptrdiff_t)at - (ptrdiff_t)place_of(run, k), run->kernel->params[k].name, bytes_of(run, k),
          seen, wanted);
   ++complaints;
 }
 
-/* With fewer workgroups than items ask for, with one more, and without items. */
+/* With fewer workgroups than items ask for, and with one more. */
 static void run_both(const struct run *run, VkPipeline pipeline) {
-  for (uint32_t way = 0; way < 3; ++way) {
-    uint32_t extent[3] = {way < 2 ? run->extent[0] : 0, run->extent[1], run->extent[2]};
-    uint32_t items = extent[0] * extent[1] * extent[2], groups = way == 1 ? items / GROUP + 2 : 1;
-    set_memory(run);
+  const uint32_t *extent = run->extent;
+  for (way way = COUNTED; way < WAYS; ++way) {
+    const uint32_t items = way <= READ ? extent[0] * extent[1] * extent[2] : 0;
+    const uint32_t groups = way == READ ? items / GROUP + 2 : 1;
+    set_memory(run, way);
     run->kernel->host(values, (gk_range){0, items, {extent[0], extent[1], extent[2]}});
-    run_shader(pipeline, extent, groups);
-    compare_memory(run, items, groups);
+    run_shader(pipeline, groups);
+    compare_memory(run, way, groups);
   }
 }
 
