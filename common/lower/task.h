@@ -22,8 +22,8 @@ typedef struct gki_task {
 } gki_task;
 
 /* A count from here on is for the kernel to find: bit k is set if extent k is the int32 at an address. There are no
- * items if an extent is 0 or less. More than 2^31 - 1 items are a bad count, which the task posts. If no bit is set, the
- * host knows that the count is bad. */
+ * items if an extent is 0 or less. More than 2^31 - 1 items are a bad count, which the task posts. If no bit is set,
+ * the host knows that the count is bad. */
 #define GKI_UNCOUNTED 0x80000000u
 
 /* The record of a KERNEL. Its arguments follow, 8 bytes each: numbers by their bits, memory and structs by address.

@@ -266,7 +266,8 @@ static size_t place_of(const struct run *run, uint32_t k) { /* of a parameter in
   return at;
 }
 
-/* The host knows the count; the kernel finds it in memory, no items; is skipped; finds too many; the host knows that. */
+/* The host knows the count; the kernel finds it in memory; there are no items; the kernel is skipped; it finds too many
+ * items; the host knows that there are too many. */
 typedef enum way { COUNTED, READ, EMPTY, GUARDED, TOO_MANY, REFUSED, WAYS } way;
 
 static void set_task(const struct run *run, way way) {

@@ -11,8 +11,9 @@ static const gk_param parameters[] = {{"x", "int", 4, 4, GK_PTR, GK_ACCESS_INOUT
                                       {"l", "line", sizeof(line), 4, GK_BYTES, GK_ACCESS_VALUE}};
 static const gk_kernel flat = {.name = "flat", .params = parameters, .param_count = 3, .dimensions = 1};
 static const gk_kernel wide = {.name = "wide", .params = parameters, .param_count = 2, .dimensions = 3};
-static const gk_slot_desc slot_descs[] = {GK_BUFFER(X, int), GK_BUFFER(Y, int), GK_SCALAR(N, int), GK_BUFFER(COUNT, int),
-                                          GK_BUFFER(FLAG, int), GK_STRUCT_VALUE(LINE, line), GK_BUFFER(SPARE, int)};
+static const gk_slot_desc slot_descs[] = {GK_BUFFER(X, int), GK_BUFFER(Y, int), GK_SCALAR(N, int),
+                                          GK_BUFFER(COUNT, int), GK_BUFFER(FLAG, int), GK_STRUCT_VALUE(LINE, line),
+                                          GK_BUFFER(SPARE, int)};
 static const gk_task tasks[] = {
   GK_RUN(flat, N, X, N, LINE),      GK_RUN_3D(wide, N, COUNT, N, Y, N), GK_COPY(X, Y, N), GK_COPY(Y, X, COUNT),
   GK_FILL(X, GK_ONE, 7), GK_FILL(Y, N, 8), GK_DO_WHILE(FLAG), GK_RUN_2D(wide, N, N, X, N), GK_END};
@@ -169,7 +170,8 @@ TEST(changes) {
 
 /* The range begins with the first and ends with the last thing that a slot changes. */
 TEST(ranges) {
-  static const struct { uint32_t slot, first, last; } cases[] = {{X, FLAT, IN_LOOP}, {Y, WIDE, FILL}, {COUNT, WIDE, COPY_READ}};
+  static const struct { uint32_t slot, first, last; } cases[] = {
+    {X, FLAT, IN_LOOP}, {Y, WIDE, FILL}, {COUNT, WIDE, COPY_READ}};
   world w;
   begin(&w);
   assert_int_equal(send(&w, NULL, 0), 0);
