@@ -24,7 +24,8 @@ static gk_result send_table(gki_cuda_ahead *ahead, CUstream stream) {
 }
 
 gk_result gki_cuda_ahead_make(gki_cuda_ahead *ahead, gki_cuda_device *device, const gk_plan *plan, CUstream stream) {
-  const gk_points *points = plan->points;
+  const gk_points *points;
+  if (gk_plan_points(plan, &points) != GK_OK) return GK_ERROR_MEMORY;
   const size_t states = (size_t)GKI_CUDA_TAPES * points->state_count, table = points->word_count;
   void *pinned = NULL;
   ahead->device = device;

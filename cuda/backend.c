@@ -214,23 +214,36 @@ gki_cuda_graph *gki_cuda_native_of(void *state) {
   return graph->is_gated ? NULL : &graph->native;
 }
 
-/* `why` becomes "" if the device decides. */
+static bool decides(const gk_plan *plan) {
+  bool any = plan->loop_count || plan->checkpoint_count;
+  for (uint32_t k = 0; k < plan->node_count && !any; ++k) any = plan->nodes[k].flag != 0;
+  return any;
+}
+
+/* `why` becomes "" if the device decides, or if there is nothing to decide. */
 static void describe_why_gated(const gki_cuda_device *device, const gk_plan *plan, char *why, size_t bytes) {
   why[0] = 0;
   if (plan->bits & GK_ISOLATE) snprintf(why, bytes, "GK_ISOLATE runs each task by itself");
   else if (plan->bits & GK_HOST_GATED) snprintf(why, bytes, "GK_HOST_GATED asks for it");
-  else if (!device->caps.conditional) snprintf(why, bytes, "%s", device->caps.why);
+  else if (!device->caps.conditional && decides(plan)) snprintf(why, bytes, "%s", device->caps.why);
   else if (device->caps.quirks & GKI_CUDA_TARGET_BY_COPY && has_handwritten_code(plan))
     snprintf(why, bytes, "it has kernels with code by hand, whose parameters are in their nodes, and this driver "
              "doesn't update nodes of graphs with conditional nodes");
 }
 
-static gk_result refuse_calls(const gki_cuda_device *device, const gk_plan *plan) {
+/* Refuses tasks that neither a native nor a host-gated graph can have here. */
+static gk_result refuse_tasks(const gki_cuda_device *device, const gk_plan *plan) {
   const char *lacked = device->driver->lacks[GKI_CUDA_FOR_CALLS];
-  for (uint32_t k = 0; lacked && k < plan->node_count; ++k)
-    if (plan->nodes[k].op == GK_OP_CALL)
+  for (uint32_t k = 0; k < plan->node_count; ++k) {
+    const gk_node *node = &plan->nodes[k];
+    if (lacked && node->op == GK_OP_CALL)
       return gk_fail(GK_ERROR_UNSUPPORTED, "task %u (%s): library calls can't be recorded, as the CUDA driver has no "
-                     "%s; install NVIDIA's driver anew", (unsigned)plan->nodes[k].source, plan->nodes[k].name, lacked);
+                     "%s; install NVIDIA's driver anew", (unsigned)node->source, node->name, lacked);
+    if ((node->op == GK_OP_COPY && !device->copy_kernel.function) ||
+        (node->op == GK_OP_FILL && !device->fill_kernel.function))
+      return gk_fail(GK_ERROR_UNSUPPORTED, "task %u (%s): COPY and FILL are kernels of gk's own on a GPU, and %s",
+                     (unsigned)node->source, node->name, device->no_transfers);
+  }
   return GK_OK;
 }
 
@@ -239,7 +252,7 @@ static gk_result lower_either(gki_cuda_device *device, void *state, const gk_pla
   any_graph *graph = state;
   char *why = graph->why;
   describe_why_gated(device, plan, why, sizeof graph->why);
-  gk_result result = refuse_calls(device, plan);
+  gk_result result = refuse_tasks(device, plan);
   if (result == GK_OK) result = gki_cuda_enter(device);
   if (result != GK_OK) return result;
   bool refused = false;

@@ -157,11 +157,6 @@ static gk_result make_runs(gki_cuda_gated *graph, bool with_calls) {
 
 /* ---- making ------------------------------------------------------------------------------------------------------ */
 
-static gk_result refuse_transfer(const gki_cuda_gated *graph, const gk_node *node) {
-  return gk_fail(GK_ERROR_UNSUPPORTED, "task %u (%s): COPY and FILL are kernels of gk's own on a GPU, and %s",
-                 (unsigned)node->source, node->name, graph->device->no_transfers);
-}
-
 static gk_result alloc_arrays(gki_cuda_gated *graph, void *const *code) {
   const gk_plan *plan = graph->plan;
   graph->code = gki_arena_alloc(&graph->arena, plan->node_count, sizeof *graph->code);
@@ -172,9 +167,6 @@ static gk_result alloc_arrays(gki_cuda_gated *graph, void *const *code) {
     const gk_node *node = &plan->nodes[k];
     graph->code[k] = code[k];
     if (node->op == GK_OP_CALL) graph->runs[node->run].calls = true;
-    if ((node->op == GK_OP_COPY && !graph->device->copy_kernel.function) ||
-        (node->op == GK_OP_FILL && !graph->device->fill_kernel.function))
-      return refuse_transfer(graph, node);
   }
   gk_result result = gki_cuda_parameters_find(&graph->parameters, &graph->slots, graph->code, &graph->arena);
   if (result == GK_OK) result = gki_cuda_updates_make(&graph->updates, &graph->parameters);

@@ -5,7 +5,7 @@
  *
  * The table and the state are arrays of words of 32 bits. common/plan/walk.inc in gk's sources says what each word is
  * and has the walk, which compiles as C, CUDA, HIP and GLSL; gk_walk_text is the same without comments.
- * A backend reads gk_plan.points and gk_walk_text; common calls the other functions.
+ * A backend calls gk_plan_points and gk_walk_text; common calls the other functions.
  * \sa gk_walk_start: the same contract, with a round trip for each decision. */
 #ifndef GK_AHEAD_H
 #define GK_AHEAD_H
@@ -46,6 +46,12 @@ gk_result gk_points_make(const gk_plan *plan, const gk_points **points);
 
 /** Frees points of gk_points_make. NULL is allowed. */
 void gk_points_free(const gk_points *points);
+
+/** For gk_backend.lower: the points of the plan that it lowers, made at the first call. They live as long as the plan,
+ * and gk_plan.points is set. One thread at a time.
+ * @param points  May be NULL.
+ * @return GK_OK; GK_ERROR_MEMORY. */
+gk_result gk_plan_points(const gk_plan *plan, const gk_points **points);
 
 /** The text of the walk, common/plan/walk.inc, without comments. Define its macros in front of it. Constant. */
 const char *gk_walk_text(void);

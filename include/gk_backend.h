@@ -90,7 +90,7 @@ typedef struct gk_plan {
   const uint32_t *checkpoints; /**< Nodes of the checkpoints. */
   const uint32_t *by_label;    /**< Nodes of the checkpoints, in ascending order of labels. */
   const uint32_t *always;      /**< Nodes of the always-tasks. */
-  const struct gk_points *points; /**< Points (gk_ahead.h), if the backend has the entry `ahead`; else NULL. */
+  const struct gk_points *points; /**< NULL until gk_plan_points (gk_ahead.h) has made them. */
 } gk_plan;
 
 /* ---- one launch -------------------------------------------------------------------------------------------------- */
@@ -209,7 +209,7 @@ typedef enum gk_mode {
   GK_MODE_NATIVE,     /**< launch, wait, cancel. */
   GK_MODE_BATCHED,    /**< launch, submit, read_flag. */
   GK_MODE_IN_PROCESS, /**< run. */
-  GK_MODE_AHEAD,      /**< launch, ahead, state; the plan has points (gk_ahead.h). */
+  GK_MODE_AHEAD,      /**< launch, ahead, state; for the points of gk_plan_points (gk_ahead.h). */
 } gk_mode;
 
 /** Directions of a copy. */

@@ -259,6 +259,13 @@ void gk_points_free(const gk_points *points) {
   gk_host_free(whole);
 }
 
+gk_result gk_plan_points(const gk_plan *plan, const gk_points **points) {
+  gk_plan *owned = (gk_plan *)(uintptr_t)plan; /* of a graph, which is being created */
+  const gk_result result = plan->points ? GK_OK : gk_points_make(plan, &owned->points);
+  if (points) *points = plan->points;
+  return result;
+}
+
 const char *gk_walk_text(void) {
   extern const char gki_text_walk[];
   return gki_text_walk;

@@ -27,6 +27,7 @@ static uint64_t tape_ns(void) {
 
 gk_result gki_ahead_make(gk_graph *graph) {
   const gk_plan *plan = &graph->planned.plan;
+  if (gk_plan_points(plan, NULL) != GK_OK) return GK_ERROR_MEMORY;
   gki_ahead *ahead = graph->ahead = gki_arena_alloc(&graph->arena, 1, sizeof *ahead);
   const bool made = ahead && gki_tape_make(&ahead->tape, plan->points, &graph->arena);
   if (made) {

@@ -153,8 +153,6 @@ static gk_result plan_list(gk_graph *graph, const gk_list *list, uint32_t bits) 
   gk_result result = gki_blocks_read(&blocks, list);
   if (result == GK_OK) result = gki_check(&blocks, graph->device->backend, NULL, NULL);
   if (result == GK_OK) result = gki_plan_make(&graph->planned, &blocks, graph->device->backend, bits);
-  if (result == GK_OK && graph->device->backend->ahead)
-    result = gk_points_make(&graph->planned.plan, &graph->planned.plan.points);
   gki_blocks_free(&blocks);
   gki_trace_end();
   return result;

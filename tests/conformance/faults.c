@@ -62,7 +62,8 @@ static bool fail_once(const char *backend, const case_entry *c, unsigned long kt
   slip->failure = failure;
   alarm((unsigned)the_session.seconds);
   arm(kth, fault.own ? failures[failure].code : GK_ERROR_MEMORY, failures[failure].way);
-  t = (trial){.backend = backend, .bits = the_session.bits, .injected = injected, .sweep = true};
+  t = (trial){.backend = backend, .bits = the_session.bits, .injected = injected, .failed = has_fired,
+              .sweep = true};
   run_trial(&t, c->body);
   *over = !has_fired();
   all_calls = fault.own ? fault.own->calls() : (unsigned long)atomic_load(&fault.memory.calls);

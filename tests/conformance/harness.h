@@ -3,6 +3,7 @@
 #define HARNESS_H
 #include "conformance.h"
 #include <setjmp.h>
+#include <stdatomic.h>
 
 typedef enum outcome { PASSED, FAILED, SKIPPED, GAVE_UP /* because of a failure that was injected */ } outcome;
 
@@ -12,6 +13,8 @@ struct trial {
   const char *backend;
   gk_device *device;
   bool (*injected)(gk_result code); /* sweeps: a call may end with that code by now (GK_OK: whether any has failed) */
+  bool (*failed)(void); /* sweeps: whether a call has failed */
+  atomic_bool gives_up; /* what doesn't hold from now on is due to that */
   bool sweep;
   outcome outcome;
   char text[2000]; /* what failed, or why it is skipped */
@@ -37,6 +40,9 @@ extern const size_t case_count;
 /* Opens a device of that backend, runs the case on it and gives everything back, however the case ended. The trial has
  * backend and injected set, the rest zeroed. */
 void run_trial(trial *t, case_body body);
+
+/* Sweeps: whether a call has failed. Then verdicts that don't hold are due to that. Any thread. */
+bool give_up_if_failed(trial *t);
 
 /* A graph whose reference has another list, which must come to the same; and slots of the same numbers. */
 subject *graph_beside(trial *t, const gk_list *list, const gk_list *for_reference, uint32_t bits);

@@ -5,7 +5,9 @@
 #include "letters.h"
 #include "reference/reference.h"
 #include "stay.h"
+#include <pthread.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -18,6 +20,8 @@ static struct hold {
   stay_door *door;             /* of the kernel; NULL: it is the call that waits */
   struct reference *reference; /* while it runs, on the host's own thread */
   int reference_left;          /* calls until the one at which it is cancelled */
+  trial *trial;
+  pthread_t watcher;           /* in a sweep */
 } hold;
 static _Thread_local bool in_reference;
 
@@ -37,19 +41,32 @@ static gk_result pause_here(const gk_value *args, void *native) {
 }
 #define PAUSE GK_CALL(pause_here, 0)
 
+static void end_hold(void) {
+  atomic_store(&hold.go, true);
+  if (hold.door) stay_open(hold.door);
+}
+
+/* A call of gk may wait for the launch if a call of its backend has failed. */
+static void *end_hold_after_failure(void *user) {
+  for (; !atomic_load(&hold.go); sleep_a_little())
+    if (give_up_if_failed(hold.trial)) end_hold();
+  return user;
+}
+
 /* The next launch waits in its nth PAUSE; 0: in none. */
 static void hold_at(int nth) {
   if (hold.door) stay_at(hold.door, nth);
   atomic_store(&hold.reached, false);
   atomic_store(&hold.go, nth == 0);
   atomic_store(&hold.left, nth);
+  if (nth && is_sweep(hold.trial) && pthread_create(&hold.watcher, NULL, end_hold_after_failure, NULL) != 0) abort();
 }
 
 static bool is_held(void) { return hold.door ? stay_reached(hold.door) : atomic_load(&hold.reached); }
 
 static void release_launch(void) {
-  atomic_store(&hold.go, true);
-  if (hold.door) stay_open(hold.door);
+  end_hold();
+  if (is_sweep(hold.trial)) pthread_join(hold.watcher, NULL);
 }
 
 /* From here to release_launch nothing may end the case: the launch would wait for ever. */
@@ -118,6 +135,7 @@ static subject *with_doors(trial *t, const gk_list *list) {
 }
 
 static subject *cancellable(trial *t, const gk_list *list) {
+  hold.trial = t;
   hold.door = NULL;
   hold_at(0);
   atomic_store(&hold.recorded, false);

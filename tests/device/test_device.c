@@ -307,6 +307,7 @@ static gk_result lower(void *device_state, void *state, const gk_plan *plan, voi
   for (uint32_t k = 1; k < plan->slot_count; ++k) bytes += struct_bytes(&plan->slots[k]);
   g->values = gk_host_alloc(plan->slot_count * sizeof *g->values);
   g->bytes = gk_host_alloc(bytes);
+  if (gk_plan_points(plan, NULL) != GK_OK) return GK_ERROR_MEMORY;
   const size_t state_bytes = plan->points->state_count * sizeof *g->words;
   g->words = gk_host_alloc(state_bytes);
   for (uint32_t k = 0; k < TAPES; ++k) g->states[k] = gk_host_alloc(state_bytes);

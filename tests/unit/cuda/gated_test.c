@@ -39,7 +39,7 @@ static gk_graph *straight_graph(gk_device *device, uint32_t count) {
   gk_task *tasks = calloc(count, sizeof *tasks);
   for (uint32_t k = 0; k < count; ++k) tasks[k] = (gk_task)GK_RUN(add, N, X, A);
   const gk_list list = {GK_ABI, "straight", tasks, count, slots, GK_COUNT(slots)};
-  gk_graph *graph = new_graph(device, &list, BITS);
+  gk_graph *graph = new_graph(device, &list, GK_HOST_GATED);
   free(tasks);
   return graph;
 }
@@ -85,6 +85,22 @@ TEST_ON_CUDA(test_straight_is_one_launch) {
     assert_int_equal(counts.calls, 11);
     ASSERT_VALUES({x, 2 * count}, {y, 3 * count});
   }
+}
+
+/* Without anything to decide there is one graph for all of it, whatever the driver, and a launch waits for nothing. */
+TEST_ON_CUDA(test_straight_is_native) {
+  LIST(list, GK_RUN(add, N, X, A), GK_PARALLEL, GK_SECTION, GK_COPY(Y, X, GK_ONE), GK_END, GK_SECTION,
+       GK_RUN(decrease, GK_ONE, LEFT), GK_END, GK_END);
+  int *x = int_on(device, 1), *y = int_on(device, 0);
+  gk_graph *graph = NEW_GRAPH(device, &list, 0, {X, x}, {Y, y}, {LEFT, int_on(device, 0)});
+  CUgraphExec exec;
+  assert_ok(gk_cuda_graph(graph, 0, NULL, &exec));
+  run_to_end(graph, 0);
+  sim->mark();
+  assert_ok(gk_launch(graph, 0));
+  assert_int_equal(sim->counts().waits, 0);
+  assert_ok(gk_wait(graph, NULL));
+  ASSERT_VALUES({x, 3}, {y, 3});
 }
 
 /* With GK_HOST_GATED flags in the device's memory cost a copy each; the host reads those in page-locked memory. */
@@ -313,8 +329,9 @@ static void keep_line(UNUSED void *user, UNUSED gk_log_level level,
 }
 
 TEST_ON_CUDA(test_reason_is_told) {
+  LIST(list, GK_DO_WHILE(LEFT), GK_RUN(decrease, GK_ONE, LEFT), GK_END);
   gk_set_log(GK_LOG_INFO, keep_line, NULL);
-  (void)straight_graph(device, 3);
+  (void)new_graph(device, &list, BITS);
   assert_non_null(strstr(logged, IS_OLD ? "the driver is for CUDA " VERSION : "GK_HOST_GATED asks for it"));
   (void)new_graph(device, &straight, GK_ISOLATE);
   assert_non_null(strstr(logged, "GK_ISOLATE"));
@@ -349,8 +366,8 @@ TEST_ON_CUDA(test_fault_names_the_task) {
   LIST(list, GK_RUN(add, N, X, A), GK_RUN(decrease, GK_ONE, Y), GK_RUN(add, N, X, A));
   for (int isolate = 0; isolate < 2; ++isolate) {
     device = open_credulous();
-    gk_graph *graph = NEW_GRAPH(device, &list, BITS | (isolate ? GK_ISOLATE : 0u), {X, int_on(device, 0)},
-                            {Y, (void *)(uintptr_t)0x1000});
+    gk_graph *graph = NEW_GRAPH(device, &list, isolate ? GK_ISOLATE : GK_HOST_GATED,
+                                {X, int_on(device, 0)}, {Y, (void *)(uintptr_t)0x1000});
     assert_int_equal(waited_for(graph, 0), GK_ERROR_DEVICE);
     assert_says(isolate ? "waiting for task 1 (decrease) of graph list"
                         : "waiting for the device, at tasks 0 (add) to 2 (add) of graph list or an earlier task "

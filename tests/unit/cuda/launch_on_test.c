@@ -13,16 +13,13 @@ static struct {
   CUstream own, streams[3]; /* NULL, the default one, is the last */
   int *x, *left, *flag, *page;
 } w;
-
 static int setup_streams(void **state) {
   if (setup_cuda(state) != 0) return -1;
   w.device = *state;
   w.context = enter_context(w.device);
   assert_ok(gk_cuda_context(w.device, NULL, &w.own));
-  for (int k = 0; k < 2; ++k) w.streams[k] = new_stream();
-  w.x = int_on(w.device, 0);
-  w.left = int_on(w.device, 0);
-  w.flag = int_on(w.device, 0);
+  w.streams[0] = new_stream(), w.streams[1] = new_stream();
+  w.x = int_on(w.device, 0), w.left = int_on(w.device, 0), w.flag = int_on(w.device, 0);
   w.page = gk_alloc(w.device, 4 * sizeof *w.page, GK_HOST_MEMORY);
   return 0;
 }
@@ -31,7 +28,6 @@ static int setup_streams(void **state) {
 static void bind_line(gk_graph *graph, int factor, int offset) {
   gk_bind_bytes(graph, LINE, &(line){factor, offset}, sizeof(line));
 }
-
 static gk_graph *bound(const gk_list *list, uint32_t bits) {
   gk_graph *graph = NEW_GRAPH(w.device, list, bits, {X, w.x}, {LEFT, w.left}, {FLAG, w.flag});
   bind_line(graph, 1, 1);
@@ -72,6 +68,22 @@ TEST_ON_STREAMS(test_order_on_a_stream) {
     check_order(&loop, bits);
   }
   check_order(&loop, GK_ISOLATE);
+}
+
+/* A copy waits for the launches on other streams, also after one that failed to wait. */
+TEST_ON_STREAMS(test_wait_for_a_stream_fails) {
+  gk_graph *graph = bound(&once, 0);
+  const char *failed = "";
+  for (uint64_t k = 1; failed && strcmp(failed, "cuStreamWaitEvent") != 0; ++k) {
+    assert_ok(gk_launch_on(graph, 0, w.streams[0]));
+    fail_call(k, CUDA_ERROR_UNKNOWN);
+    (void)gk_upload(w.device, w.flag, &(int){0}, sizeof(int));
+    failed = failed_call();
+  }
+  assert_non_null(failed);
+  sim->mark();
+  set_int(w.device, w.flag, 0);
+  assert_int_equal(sim->calls("cuStreamWaitEvent"), 1);
 }
 
 /* No wait between the launches, each has a struct of its own, and the result shows the order. */
