@@ -38,7 +38,7 @@ static const char *file_name(const char *path) {
 
 /* A failed call may explain an unexpected result: a sweep looks for that. */
 void fail_at(trial *t, const char *file, int line, const char *format, ...) {
-  if (t->injected && (t->injected(GK_OK) || t->gives_up)) end_case(t, GAVE_UP);
+  if (t->gives_up || (t->injected && t->injected(GK_OK))) end_case(t, GAVE_UP);
   int used = snprintf(t->text, sizeof t->text, "%s:%d: ", file_name(file), line);
   va_list args;
   va_start(args, format);
