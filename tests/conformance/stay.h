@@ -22,7 +22,7 @@ GK_KERNEL(stay, (inout(int, door))) {
   STAY_AT(door[0]) = STAY_AT(door[0]) - 1;
   if (STAY_AT(door[0]) != 0) return;
   STAY_AT(door[1]) = 1;
-  for (int64_t begin = STAY_TICKS(); STAY_AT(door[2]) == 0 && STAY_TICKS() - begin < 40000000000;) { }
+  for (int64_t begin = STAY_TICKS(); STAY_AT(door[2]) == 0 && STAY_TICKS() - begin < 40000000000LL;) { }
 }
 GK_SOURCE_END
 

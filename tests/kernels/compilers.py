@@ -2,12 +2,13 @@
 """Gives composed kernels to every device compiler that is here: NVRTC, nvcc, hipcc, glslc, glslangValidator, spirv-val.
 hipcc also gets COPY and FILL, and all get the walk over the points of a plan.
 
-The kernels are those of language.h, a row of the common language each, and the soft body's. NVRTC and nvcc make code
-of the former for some architectures and of the latter for one, NVRTC of 12.4 (from PyPI) for those of them that it
-knows; with GK_TEST_SCALE above 1 for all that they know. Runs in a build tree; prints TAP. A compiler that isn't here
+The kernels are those of language.h, a row of the common language each, of the examples, the conformance suite and the
+particles. NVRTC and nvcc make code of the first for some architectures and of the others for one, NVRTC of 12.4 (from
+PyPI) for those of them that it knows; with GK_TEST_SCALE above 1 for all that they know. Runs in a build tree; prints TAP. A compiler that isn't here
 is skipped and says so.
 
-  tests/kernels/compilers.py [PART ...]    tasks, transfers, walk, functions, language or softbody"""
+  tests/kernels/compilers.py [PART ...]    tasks, transfers, walk, functions, or a path in HEADERS"""
+import itertools
 import os
 import re
 import shutil
@@ -25,7 +26,10 @@ import toolkits
 
 # A header, and what it is compiled for: of the architectures that gk brings gates for the oldest, the last that knows
 # 12.4, the newest. The soft body's kernels take long, and use nothing of an architecture's own.
-HEADERS = {"tests/kernels/language.h": [75, 90, 120], "docs/examples/softbody/softbody.kernel.h": [90]}
+HEADERS = {"tests/kernels/language.h": [75, 90, 120], "docs/examples/softbody/softbody.kernel.h": [90],
+           "tests/conformance/kernels.h": [90], "tests/conformance/random/kernels.h": [90],
+           "tests/conformance/stay.h": [90], "docs/examples/embedded/kernels.h": [90],
+           "bench/apps/particles.kernel.h": [90]}
 ALL = int(os.environ.get("GK_TEST_SCALE", "1")) > 1
 OLDEST = 60  # gk's own PTX; before, atomics don't add doubles
 
@@ -33,11 +37,11 @@ OLDEST = 60  # gk's own PTX; before, atomics don't add doubles
 PROGRAM = """#include "gk_backend.h"
 #include "@header@"
 #include <stdio.h>
-int main(int count, char **words) {
-  static const gk_kernel *const kernels[] = {@kernels@};
-  for (size_t k = 0; count == 3 && k < GK_COUNT(kernels); ++k)
-    if (strcmp(kernels[k]->name, words[2]) == 0) {
-      char *text = gk_compose(kernels[k], words[1]);
+static const gk_kernel *const all_kernels[] = {@kernels@};
+int main(int argc, char **argv) {
+  for (size_t k = 0; argc == 3 && k < GK_COUNT(all_kernels); ++k)
+    if (strcmp(all_kernels[k]->name, argv[2]) == 0) {
+      char *text = gk_compose(all_kernels[k], argv[1]);
       if (text) fputs(text, stdout);
       else fprintf(stderr, "%s\\n", gk_error());
       gk_free_text(text);
@@ -169,13 +173,13 @@ class Kernels:
 
     def __init__(self, header, folder):
         self.path, self.architectures = tap.ROOT / header, HEADERS[header]
-        self.name = self.path.stem.split(".")[0]
+        self.name = header
         self.kernels = re.findall(r"^GK_KERNEL(?:_[23]D)?\((\w+),", self.path.read_text(), re.M)
         source, self.program = folder / "compose.c", folder / "compose"
         source.write_text(PROGRAM.replace("@header@", str(self.path)).replace(
             "@kernels@", ", ".join(f"&{kernel}" for kernel in self.kernels)))
-        self.problem = tap.run(*tap.config("cc"), "-std=c11", "-D_GNU_SOURCE", f"-I{tap.ROOT}/include", source,
-                               "build/libgk.a", *tap.config("openmp_libs"), "-lpthread", "-ldl", "-lm", "-o",
+        self.problem = tap.run(*tap.config("cc"), "-std=c11", "-D_GNU_SOURCE", f"-I{tap.ROOT}/include", f"-I{tap.ROOT}",
+                               f"-I{tap.ROOT}/tests", source, "build/libgk.a", *tap.config("openmp_libs"), "-lpthread", "-ldl", "-lm", "-o",
                                self.program)
 
     def compose(self, target, kernel):
@@ -237,8 +241,9 @@ def check_nvrtc(kernels, folder):
     if problem:
         return tap.case(f"{kernels.name}: NVRTC", problem)
     lines = kernels.path.read_text().splitlines()
-    number, line = next((k + 1, line) for k, line in enumerate(lines) if re.match(r"  return .*;$", line))
-    for found in check_nvrtcs(kernels.name, text, kernels.kernels, kernels.architectures):
+    loaded = check_nvrtcs(kernels.name, text, kernels.kernels, kernels.architectures)
+    returns = [(k + 1, line) for k, line in enumerate(lines) if re.match(r"  return .*;$", line) and line in text]
+    for found, (number, line) in itertools.product(loaded, returns[:1]):
         wrong = text.replace(line + "\n", "  return undefined_name;\n", 1)
         log = found.compile(wrong.encode(), f"sm_{kernels.architectures[0]}", [])[1] or ""
         wanted = f"{kernels.path}({number}): error"
@@ -375,7 +380,7 @@ def check_kernels(header):
 def main():
     """Without arguments all of it; else what begins so."""
     parts = {"tasks": check_tasks, "transfers": check_transfers, "walk": check_walk, "functions": check_functions}
-    parts.update((os.path.basename(header), lambda header=header: check_kernels(header)) for header in HEADERS)
+    parts.update((header, lambda header=header: check_kernels(header)) for header in HEADERS)
     for name, check in parts.items():
         if len(sys.argv) == 1 or name.startswith(tuple(sys.argv[1:])):
             check()
