@@ -99,6 +99,23 @@ TEST_ON_CUDA(test_bad_count_is_skipped) {
   ASSERT_VALUES({y, 1});
 }
 
+/* A launch after one that failed to send what the device needs of slots sends all of it. */
+TEST_ON_CUDA(test_bad_count_after_a_copy_that_failed) {
+  LIST(list, GK_RUN(add_to, L, X, A, A));
+  for (uint32_t bits = 0; bits <= GK_HOST_GATED; bits += GK_HOST_GATED) {
+    gk_graph *graph = NEW_GRAPH(device, &list, bits, {X, zeros(device, 2)});
+    BIND_INTS(graph, {A, 1}, {L, (int64_t)1 << 40});
+    const char *failed = "";
+    for (uint64_t k = 1; strcmp(failed, "cuMemcpyHtoDAsync") != 0; ++k) {
+      fail_call(k, CUDA_ERROR_UNKNOWN);
+      assert_int_not_equal(waited_for(graph, 0), GK_OK);
+      failed = failed_call();
+      assert_non_null(failed);
+    }
+    assert_invalid("task 0 (add_to): more than 2147483647 items", waited_for(graph, 0));
+  }
+}
+
 TEST_ON_CUDA(test_no_items) {
   LIST(list, GK_RUN(add_to, N, X, A, N), GK_RUN(add_to, B, Y, A, B));
   static const int counts[] = {0, 2, -1, 1, 0}, want[] = {0, 5, 5, 10, 10};
