@@ -4,8 +4,8 @@ hipcc also gets COPY and FILL, and all get the walk over the points of a plan.
 
 The kernels are those of language.h, a row of the common language each, of the examples, the conformance suite and the
 particles. NVRTC and nvcc make code of the first for some architectures and of the others for one, NVRTC of 12.4 (from
-PyPI) for those of them that it knows; with GK_TEST_SCALE above 1 for all that they know. Runs in a build tree; prints TAP. A compiler that isn't here
-is skipped and says so.
+PyPI) for those of them that it knows; with GK_TEST_SCALE above 1 for all that they know. Runs in a build tree; prints
+TAP. A compiler that isn't here is skipped and says so.
 
   tests/kernels/compilers.py [PART ...]    tasks, transfers, walk, functions, or a path in HEADERS"""
 import itertools
@@ -179,8 +179,8 @@ class Kernels:
         source.write_text(PROGRAM.replace("@header@", str(self.path)).replace(
             "@kernels@", ", ".join(f"&{kernel}" for kernel in self.kernels)))
         self.problem = tap.run(*tap.config("cc"), "-std=c11", "-D_GNU_SOURCE", f"-I{tap.ROOT}/include", f"-I{tap.ROOT}",
-                               f"-I{tap.ROOT}/tests", source, "build/libgk.a", *tap.config("openmp_libs"), "-lpthread", "-ldl", "-lm", "-o",
-                               self.program)
+                               f"-I{tap.ROOT}/tests", source, "build/libgk.a", *tap.config("openmp_libs"),
+                               "-lpthread", "-ldl", "-lm", "-o", self.program)
 
     def compose(self, target, kernel):
         """The text and None, or None and what is wrong."""
