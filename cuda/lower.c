@@ -234,6 +234,7 @@ static gk_result alloc_state(gki_cuda_graph *graph) {
   if (result != GK_OK) return result;
   const size_t with_slots = shared->slots + graph->slots.table.bytes;
   const size_t bytes = with_slots > shared->bytes ? with_slots : shared->bytes;
+  if (graph->external) shared->bytes = bytes; /* of zeros: before the first arming no task has items */
   const size_t begins_at = GKI_CUDA_STATUSES_AT + (size_t)GKI_LAUNCH_RING * shared->status_bytes;
   result = gki_cuda_alloc_device(device, bytes, "a graph's state", &graph->state);
   void *pinned = NULL;

@@ -108,7 +108,8 @@ gk_result gk_cuda_add(gk_device *device, const gk_list *list, uint32_t bits, CUg
  * without work on the device. Each arming has a number, like a launch of gk. Up to 16 may be under way. When your
  * exec's launch has ended, gk_poll reports its result.
  *
- * - Arm each added list before the first launch: until then all slots are null, and its kernels would touch address 0.
+ * - Arm each added list before the first launch: until then all slots are null, and its decisions and handwritten
+ *   kernels would touch address 0.
  * - A launch without its own arming repeats the previous launch, and gk_poll doesn't report it.
  * - If you arm several times without a launch, only the last arming counts; gk_poll never reports the others.
  * - A list that can yield may be armed again after gk_poll has reported the result of its last launch. Until then the

@@ -20,9 +20,8 @@ static bool reads_extent(const gk_plan *plan, const gk_node *node, int axis) {
 }
 
 static size_t record_bytes(const gk_plan *plan, const gk_node *node) {
-  if (node->op == GK_OP_COPY || node->op == GK_OP_FILL) return sizeof(gki_transfer);
+  if (node->op == GK_OP_COPY || node->op == GK_OP_FILL || node->handwritten) return sizeof(gki_transfer);
   if (node->op != GK_OP_KERNEL) return 0;
-  if (node->handwritten) return sizeof(gki_record);
   const bool reads = reads_extent(plan, node, 0) || reads_extent(plan, node, 1) || reads_extent(plan, node, 2);
   return extents_at(node) + (reads ? align(3 * sizeof(int64_t), RECORD_ALIGNMENT) : 0);
 }
@@ -187,7 +186,8 @@ static void write_user(const gki_slot_table *slots, uint32_t at, const gk_launch
   }
   if (node->op == GK_OP_COPY || node->op == GK_OP_FILL) write_transfer(slots, at, launch);
   else if (!node->handwritten) write_kernel(slots, at, launch);
-  else memcpy(slots->image + slots->records[at], &(gki_record){GKI_UNCOUNTED, {0, 0}, at}, sizeof(gki_record));
+  else memcpy(slots->image + slots->records[at], &(gki_transfer){.count = GKI_UNCOUNTED, .node = at},
+              sizeof(gki_transfer));
   widen(r, slots->records[at], record_bytes(slots->plan, node));
 }
 

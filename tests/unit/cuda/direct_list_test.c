@@ -40,6 +40,22 @@ TEST_ON_HAND(test_straight) {
   assert_int_equal(int_at(device, w.x), 2);
 }
 
+/* Nothing is done before the first arming, whatever graph had the memory before. */
+TEST_ON_HAND(test_not_armed_yet) {
+  LIST(list, GK_RUN(add, N, X, A), GK_RUN(add, GK_ONE, X, A));
+  int *x = NULL;
+  for (int k = 0; k < 2; ++k) {
+    world w = world_with(device, &list, 0);
+    hand_launch(w.exec);
+    if (x) assert_int_equal(int_at(device, x), 2);
+    assert_int_equal(int_at(device, w.x), 0);
+    run_armed(&w, 0);
+    assert_int_equal(int_at(device, w.x), 2);
+    x = w.x;
+    end_world(&w);
+  }
+}
+
 /* A bad count is told for the arming that had it. For a launch that wasn't armed itself it isn't told, here either. */
 TEST_ON_HAND(test_bad_count) {
   LIST(list, GK_FILL(X, N, 7), GK_DO_WHILE(FLAG), GK_RUN(add, COUNT, LEFT, A), GK_END);

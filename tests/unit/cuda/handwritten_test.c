@@ -116,6 +116,19 @@ TEST_ON_CUDA(test_bad_count_after_a_copy_that_failed) {
   }
 }
 
+/* However the graph's memory ends behind the record of the last one, whose number is bad. */
+TEST_ON_CUDA(test_bad_count_of_the_last) {
+  gk_task tasks[8];
+  int *x = zeros(device, 2);
+  for (uint32_t k = 0; k < GK_COUNT(tasks); ++k) {
+    tasks[k] = (gk_task)GK_RUN(add_to, L, X, A, A);
+    const gk_list list = {GK_ABI, "list", tasks, k + 1, slots, GK_COUNT(slots)};
+    gk_graph *graph = NEW_GRAPH(device, &list, BITS, {X, x});
+    BIND_INTS(graph, {A, 1}, {L, (int64_t)1 << 40});
+    assert_invalid("more than 2147483647 items: 1099511627776 by slot", waited_for(graph, 0));
+  }
+}
+
 TEST_ON_CUDA(test_no_items) {
   LIST(list, GK_RUN(add_to, N, X, A, N), GK_RUN(add_to, B, Y, A, B));
   static const int counts[] = {0, 2, -1, 1, 0}, want[] = {0, 5, 5, 10, 10};
