@@ -9,23 +9,24 @@
 
 typedef struct gki_points { gk_points points; gki_arena arena; } gki_points;
 
-/* What a block hands down to the points in it. */
-typedef struct context { uint32_t lane, stop, around; } context;
+/* The words GKW_LANE, GKW_STOP and GKW_AROUND of points. A block hands them down to its contents. */
+typedef struct point_scope { uint32_t lane, stop, around; } point_scope;
 
-typedef struct maker {
+typedef struct builder {
   const gk_plan *plan;
   uint32_t *table;
-  uint32_t *begin, *behind; /* by node: its first point, and the first one behind it */
-  uint32_t *runs, *targets, *loops;
-  uint32_t exit, lane, fork; /* the next one's index */
-  uint32_t runs_at, loops_at, checkpoints_at;
-} maker;
+  uint32_t *begin, *behind; /* by node: its first point; for blocks outside runs, the first point behind it */
+  uint32_t *runs, *targets, *loops; /* as in gk_points */
+  uint32_t exit;            /* index in the table: the next exit */
+  uint32_t lane, fork;      /* indices in the state: the words of the next lane and of the next PARALLEL */
+  uint32_t runs_at, loops_at, checkpoints_at; /* indices in the state */
+} builder;
 
 /* ---- measuring --------------------------------------------------------------------------------------------------- */
 
 static bool is_outside_runs(const gk_node *node) { return node->run == GK_NONE; } /* a block that isn't part of a run */
 
-/* Points in front of a node's contents, and behind: 1 or 0. */
+/* The number of points in front of a block's contents, and behind them: 1 or 0. */
 static uint32_t points_before(const gk_node *node) {
   return node->op != GK_OP_CHECKPOINT && node->op != GK_OP_CASE && node->op != GK_OP_ELSE &&
          node->op != GK_OP_SECTION;
@@ -38,11 +39,11 @@ static uint32_t points_after(const gk_node *node) {
 typedef struct sizes { uint32_t points, exits, lanes; } sizes;
 
 /* Numbers the points in list order. */
-static void number(maker *make, uint32_t at, uint32_t end, sizes *size) {
-  const gk_plan *plan = make->plan;
+static void number_points(builder *b, uint32_t at, uint32_t end, sizes *size) {
+  const gk_plan *plan = b->plan;
   while (at < end) {
     const gk_node *node = &plan->nodes[at];
-    make->begin[at] = size->points * GKW_WORDS;
+    b->begin[at] = size->points * GKW_WORDS;
     if (!is_outside_runs(node)) {
       ++size->points;
       at = plan->runs[node->run].end;
@@ -51,56 +52,56 @@ static void number(maker *make, uint32_t at, uint32_t end, sizes *size) {
     size->points += points_before(node);
     size->exits += node->op == GK_OP_CASE || node->op == GK_OP_SECTION;
     size->lanes += node->op == GK_OP_SECTION;
-    number(make, at + 1, node->end, size);
+    number_points(b, at + 1, node->end, size);
     size->points += points_after(node);
-    make->behind[at] = size->points * GKW_WORDS;
+    b->behind[at] = size->points * GKW_WORDS;
     at = node->end;
   }
 }
 
 /* ---- writing ----------------------------------------------------------------------------------------------------- */
 
-static uint32_t *put(maker *make, uint32_t at, uint32_t kind, const context *in, uint32_t node) {
-  const gk_node *of = &make->plan->nodes[node];
-  uint32_t *point = &make->table[at];
+static uint32_t *put_point(builder *b, uint32_t at, uint32_t kind, const point_scope *scope, uint32_t index) {
+  const gk_node *node = &b->plan->nodes[index];
+  uint32_t *point = &b->table[at];
   point[GKW_KIND] = kind;
-  point[GKW_LANE] = in->lane;
-  point[GKW_SLOT] = of->flag;
-  point[GKW_OFFSET] = of->offset;
-  point[GKW_STOP] = in->stop;
-  point[GKW_AROUND] = in->around;
-  point[GKW_NODE] = node;
+  point[GKW_LANE] = scope->lane;
+  point[GKW_SLOT] = node->flag;
+  point[GKW_OFFSET] = node->offset;
+  point[GKW_STOP] = scope->stop;
+  point[GKW_AROUND] = scope->around;
+  point[GKW_NODE] = index;
   return point;
 }
 
-static void put_block(maker *make, uint32_t at, uint32_t end, context in, uint32_t next);
+static void put_block(builder *b, uint32_t at, uint32_t end, point_scope scope, uint32_t next);
 
-/* The first point of a block's contents; next: where they lead, if there are none. */
-static uint32_t first_of(const maker *make, uint32_t at, uint32_t end, uint32_t next) {
-  return at < end ? make->begin[at] : next;
+/* The first point of a block's contents. If the block is empty, `next`, the point behind it. */
+static uint32_t first_of(const builder *b, uint32_t at, uint32_t end, uint32_t next) {
+  return at < end ? b->begin[at] : next;
 }
 
-static void put_loop(maker *make, uint32_t at, const context *in, uint32_t next) {
-  const gk_node *node = &make->plan->nodes[at];
-  const uint32_t pass_end = make->behind[at] - GKW_WORDS, body = first_of(make, at + 1, node->end, pass_end);
-  uint32_t *head = put(make, make->begin[at], node->op == GK_OP_WHILE ? GKW_HEAD : GKW_ENTER, in, at);
-  uint32_t *end = put(make, pass_end, GKW_PASS_END, in, at);
-  head[GKW_RECORD] = end[GKW_RECORD] = make->loops_at + node->loop * GKW_LOOP_WORDS;
+static void put_loop(builder *b, uint32_t at, const point_scope *scope, uint32_t next) {
+  const gk_node *node = &b->plan->nodes[at];
+  const uint32_t pass_end = b->behind[at] - GKW_WORDS, body = first_of(b, at + 1, node->end, pass_end);
+  uint32_t *head = put_point(b, b->begin[at], node->op == GK_OP_WHILE ? GKW_HEAD : GKW_ENTER, scope, at);
+  uint32_t *end = put_point(b, pass_end, GKW_PASS_END, scope, at);
+  head[GKW_RECORD] = end[GKW_RECORD] = b->loops_at + node->loop * GKW_LOOP_WORDS;
   head[GKW_NEXT] = end[GKW_NEXT] = body;
   head[GKW_PAST] = end[GKW_PAST] = next;
   end[GKW_BOUND] = node->max_iterations;
-  make->loops[node->loop] = pass_end;
-  put_block(make, at + 1, node->end, *in, pass_end);
+  b->loops[node->loop] = pass_end;
+  put_block(b, at + 1, node->end, *scope, pass_end);
 }
 
-static void put_if(maker *make, uint32_t at, const context *in, uint32_t next) {
-  const gk_node *node = &make->plan->nodes[at];
+static void put_if(builder *b, uint32_t at, const point_scope *scope, uint32_t next) {
+  const gk_node *node = &b->plan->nodes[at];
   const uint32_t other = node->otherwise, end = other ? other : node->end;
-  uint32_t *point = put(make, make->begin[at], GKW_IF, in, at);
-  point[GKW_NEXT] = first_of(make, at + 1, end, next);
-  point[GKW_PAST] = other ? first_of(make, other + 1, node->end, next) : next;
-  put_block(make, at + 1, end, *in, next);
-  if (other) put_block(make, other + 1, node->end, *in, next);
+  uint32_t *point = put_point(b, b->begin[at], GKW_IF, scope, at);
+  point[GKW_NEXT] = first_of(b, at + 1, end, next);
+  point[GKW_PAST] = other ? first_of(b, other + 1, node->end, next) : next;
+  put_block(b, at + 1, end, *scope, next);
+  if (other) put_block(b, other + 1, node->end, *scope, next);
 }
 
 static uint32_t count_children(const gk_plan *plan, uint32_t at) {
@@ -109,63 +110,63 @@ static uint32_t count_children(const gk_plan *plan, uint32_t at) {
   return count;
 }
 
-static void put_switch(maker *make, uint32_t at, const context *in, uint32_t next) {
-  const gk_node *nodes = make->plan->nodes;
-  uint32_t *point = put(make, make->begin[at], GKW_BRANCH, in, at);
-  uint32_t exit = make->exit;
+static void put_switch(builder *b, uint32_t at, const point_scope *scope, uint32_t next) {
+  const gk_node *nodes = b->plan->nodes;
+  uint32_t *point = put_point(b, b->begin[at], GKW_BRANCH, scope, at);
+  uint32_t exit = b->exit;
   point[GKW_NEXT] = exit;
   point[GKW_PAST] = next;
-  point[GKW_BOUND] = count_children(make->plan, at);
-  make->exit += point[GKW_BOUND];
-  for (uint32_t one = at + 1; one < nodes[at].end; one = nodes[one].end) {
-    make->table[exit++] = first_of(make, one + 1, nodes[one].end, next);
-    put_block(make, one + 1, nodes[one].end, *in, next);
+  point[GKW_BOUND] = count_children(b->plan, at);
+  b->exit += point[GKW_BOUND];
+  for (uint32_t branch = at + 1; branch < nodes[at].end; branch = nodes[branch].end) {
+    b->table[exit++] = first_of(b, branch + 1, nodes[branch].end, next);
+    put_block(b, branch + 1, nodes[branch].end, *scope, next);
   }
 }
 
-static void put_checkpoint(maker *make, uint32_t at, context in, uint32_t next) {
-  const gk_node *node = &make->plan->nodes[at];
-  const uint32_t end = make->behind[at] - GKW_WORDS;
-  uint32_t *point = put(make, end, node->flag ? GKW_YIELD : GKW_MARK, &in, at);
-  point[GKW_RECORD] = make->checkpoints_at + node->checkpoint;
+static void put_checkpoint(builder *b, uint32_t at, point_scope scope, uint32_t next) {
+  const gk_node *node = &b->plan->nodes[at];
+  const uint32_t end = b->behind[at] - GKW_WORDS;
+  uint32_t *point = put_point(b, end, node->flag ? GKW_YIELD : GKW_MARK, &scope, at);
+  point[GKW_RECORD] = b->checkpoints_at + node->checkpoint;
   point[GKW_NEXT] = next;
-  make->targets[node->checkpoint] = first_of(make, at + 1, node->end, end);
-  in.around = end;
-  put_block(make, at + 1, node->end, in, end);
+  b->targets[node->checkpoint] = first_of(b, at + 1, node->end, end);
+  scope.around = end;
+  put_block(b, at + 1, node->end, scope, end);
 }
 
-static void put_parallel(maker *make, uint32_t at, const context *in, uint32_t next) {
-  const gk_node *nodes = make->plan->nodes;
-  const uint32_t join = make->behind[at] - GKW_WORDS;
-  uint32_t *fork = put(make, make->begin[at], GKW_FORK, in, at), *end = put(make, join, GKW_JOIN, in, at);
-  uint32_t exit = make->exit;
-  fork[GKW_RECORD] = end[GKW_RECORD] = make->fork;
+static void put_parallel(builder *b, uint32_t at, const point_scope *scope, uint32_t next) {
+  const gk_node *nodes = b->plan->nodes;
+  const uint32_t join = b->behind[at] - GKW_WORDS;
+  uint32_t *fork = put_point(b, b->begin[at], GKW_FORK, scope, at), *end = put_point(b, join, GKW_JOIN, scope, at);
+  uint32_t exit = b->exit;
+  fork[GKW_RECORD] = end[GKW_RECORD] = b->fork;
   fork[GKW_NEXT] = exit;
   fork[GKW_PAST] = join;
-  fork[GKW_BOUND] = count_children(make->plan, at);
+  fork[GKW_BOUND] = count_children(b->plan, at);
   end[GKW_NEXT] = next;
-  end[GKW_PAST] = make->begin[at];
-  make->exit += fork[GKW_BOUND];
-  make->fork += GKW_FORK_WORDS;
-  for (uint32_t one = at + 1; one < nodes[at].end; one = nodes[one].end) {
-    const uint32_t last = make->behind[one] - GKW_WORDS;
-    const context inside = {.lane = make->lane, .stop = last, .around = in->around};
-    make->lane += GKW_LANE_WORDS;
-    uint32_t *section = put(make, last, GKW_SECTION_END, &inside, one);
-    section[GKW_RECORD] = fork[GKW_RECORD];
-    section[GKW_NEXT] = join;
-    make->table[exit++] = first_of(make, one + 1, nodes[one].end, last);
-    put_block(make, one + 1, nodes[one].end, inside, last);
+  end[GKW_PAST] = b->begin[at];
+  b->exit += fork[GKW_BOUND];
+  b->fork += GKW_FORK_WORDS;
+  for (uint32_t section = at + 1; section < nodes[at].end; section = nodes[section].end) {
+    const uint32_t last = b->behind[section] - GKW_WORDS;
+    const point_scope inside = {.lane = b->lane, .stop = last, .around = scope->around};
+    b->lane += GKW_LANE_WORDS;
+    uint32_t *section_end = put_point(b, last, GKW_SECTION_END, &inside, section);
+    section_end[GKW_RECORD] = fork[GKW_RECORD];
+    section_end[GKW_NEXT] = join;
+    b->table[exit++] = first_of(b, section + 1, nodes[section].end, last);
+    put_block(b, section + 1, nodes[section].end, inside, last);
   }
 }
 
-static void put_run(maker *make, uint32_t run, const context *in, uint32_t next) {
-  const uint32_t begin = make->plan->runs[run].begin;
-  uint32_t *point = put(make, make->begin[begin], GKW_RUN, in, begin);
-  point[GKW_RECORD] = make->runs_at + run * GKW_RUN_WORDS;
+static void put_run(builder *b, uint32_t run, const point_scope *scope, uint32_t next) {
+  const uint32_t begin = b->plan->runs[run].begin;
+  uint32_t *point = put_point(b, b->begin[begin], GKW_RUN, scope, begin);
+  point[GKW_RECORD] = b->runs_at + run * GKW_RUN_WORDS;
   point[GKW_NEXT] = next;
   point[GKW_NODE] = run;
-  make->runs[run] = make->begin[begin];
+  b->runs[run] = b->begin[begin];
 }
 
 static uint32_t next_item(const gk_plan *plan, uint32_t at) {
@@ -173,77 +174,77 @@ static uint32_t next_item(const gk_plan *plan, uint32_t at) {
   return is_outside_runs(node) ? node->end : plan->runs[node->run].end;
 }
 
-static void put_item(maker *make, uint32_t at, const context *in, uint32_t next) {
-  const gk_node *node = &make->plan->nodes[at];
+static void put_item(builder *b, uint32_t at, const point_scope *scope, uint32_t next) {
+  const gk_node *node = &b->plan->nodes[at];
   if (!is_outside_runs(node)) {
-    put_run(make, node->run, in, next);
+    put_run(b, node->run, scope, next);
     return;
   }
   switch (node->op) {
-  case GK_OP_DO_WHILE: case GK_OP_WHILE: put_loop(make, at, in, next); break;
-  case GK_OP_IF: put_if(make, at, in, next); break;
-  case GK_OP_SWITCH: put_switch(make, at, in, next); break;
-  case GK_OP_CHECKPOINT: put_checkpoint(make, at, *in, next); break;
-  default: put_parallel(make, at, in, next); break;
+  case GK_OP_DO_WHILE: case GK_OP_WHILE: put_loop(b, at, scope, next); break;
+  case GK_OP_IF: put_if(b, at, scope, next); break;
+  case GK_OP_SWITCH: put_switch(b, at, scope, next); break;
+  case GK_OP_CHECKPOINT: put_checkpoint(b, at, *scope, next); break;
+  default: put_parallel(b, at, scope, next); break;
   }
 }
 
-static void put_block(maker *make, uint32_t at, uint32_t end, context in, uint32_t next) {
-  for (uint32_t then; at < end; at = then) {
-    then = next_item(make->plan, at);
-    put_item(make, at, &in, first_of(make, then, end, next));
+static void put_block(builder *b, uint32_t at, uint32_t end, point_scope scope, uint32_t next) {
+  for (uint32_t behind; at < end; at = behind) {
+    behind = next_item(b->plan, at);
+    put_item(b, at, &scope, first_of(b, behind, end, next));
   }
 }
 
 /* At the top, a stop leads to the next always-task behind it, or to the list's end. */
-static void put_list(maker *make, uint32_t end) {
-  const gk_plan *plan = make->plan;
-  context in = {.lane = GKW_LANES, .stop = end, .around = GKW_NONE};
-  put(make, end, GKW_END, &in, 0);
-  for (uint32_t at = 1, then, always = 0; at < plan->nodes[0].end; at = then) {
-    then = next_item(plan, at);
+static void put_list(builder *b, uint32_t end) {
+  const gk_plan *plan = b->plan;
+  point_scope scope = {.lane = GKW_LANES, .stop = end, .around = GKW_NONE};
+  put_point(b, end, GKW_END, &scope, 0);
+  for (uint32_t at = 1, behind, always = 0; at < plan->nodes[0].end; at = behind) {
+    behind = next_item(plan, at);
     while (always < plan->always_count && plan->always[always] <= at) ++always;
-    in.stop = always < plan->always_count ? make->begin[plan->always[always]] : end;
-    put_item(make, at, &in, first_of(make, then, plan->nodes[0].end, end));
+    scope.stop = always < plan->always_count ? b->begin[plan->always[always]] : end;
+    put_item(b, at, &scope, first_of(b, behind, plan->nodes[0].end, end));
   }
 }
 
 /* ---- the calls --------------------------------------------------------------------------------------------------- */
 
-static bool alloc_arrays(maker *make, gki_arena *arena, gki_arena *scratch, gk_points *points, sizes *size) {
-  const gk_plan *plan = make->plan;
-  make->begin = gki_arena_alloc(scratch, plan->node_count, sizeof *make->begin);
-  make->behind = gki_arena_alloc(scratch, plan->node_count, sizeof *make->behind);
-  if (!make->begin || !make->behind) return false;
-  number(make, 1, plan->nodes[0].end, size);
-  make->exit = (size->points + 1) * GKW_WORDS;
-  points->word_count = make->exit + size->exits;
-  make->table = gki_arena_alloc(arena, points->word_count, sizeof *make->table);
-  make->runs = gki_arena_alloc(arena, plan->run_count, sizeof *make->runs);
-  make->targets = gki_arena_alloc(arena, plan->checkpoint_count, sizeof *make->targets);
-  make->loops = gki_arena_alloc(arena, plan->loop_count, sizeof *make->loops);
-  return make->table && make->runs && make->targets && make->loops;
+static bool alloc_arrays(builder *b, gki_arena *arena, gki_arena *scratch, gk_points *points, sizes *size) {
+  const gk_plan *plan = b->plan;
+  b->begin = gki_arena_alloc(scratch, plan->node_count, sizeof *b->begin);
+  b->behind = gki_arena_alloc(scratch, plan->node_count, sizeof *b->behind);
+  if (!b->begin || !b->behind) return false;
+  number_points(b, 1, plan->nodes[0].end, size);
+  b->exit = (size->points + 1) * GKW_WORDS;
+  points->word_count = b->exit + size->exits;
+  b->table = gki_arena_alloc(arena, points->word_count, sizeof *b->table);
+  b->runs = gki_arena_alloc(arena, plan->run_count, sizeof *b->runs);
+  b->targets = gki_arena_alloc(arena, plan->checkpoint_count, sizeof *b->targets);
+  b->loops = gki_arena_alloc(arena, plan->loop_count, sizeof *b->loops);
+  return b->table && b->runs && b->targets && b->loops;
 }
 
 gk_result gk_points_make(const gk_plan *plan, const gk_points **points) {
   *points = NULL;
   gki_points *made = gk_host_alloc(sizeof *made);
   gki_arena scratch = {.last = NULL};
-  maker make = {.plan = plan, .lane = GKW_LANES + GKW_LANE_WORDS};
+  builder b = {.plan = plan, .lane = GKW_LANES + GKW_LANE_WORDS};
   sizes size = {.lanes = 1};
-  const bool done = made && alloc_arrays(&make, &made->arena, &scratch, &made->points, &size);
+  const bool done = made && alloc_arrays(&b, &made->arena, &scratch, &made->points, &size);
   if (done) {
-    make.runs_at = GKW_LANES + size.lanes * GKW_LANE_WORDS;
-    make.loops_at = make.runs_at + plan->run_count * GKW_RUN_WORDS;
-    make.checkpoints_at = make.loops_at + plan->loop_count * GKW_LOOP_WORDS;
-    make.fork = make.checkpoints_at + plan->checkpoint_count;
+    b.runs_at = GKW_LANES + size.lanes * GKW_LANE_WORDS;
+    b.loops_at = b.runs_at + plan->run_count * GKW_RUN_WORDS;
+    b.checkpoints_at = b.loops_at + plan->loop_count * GKW_LOOP_WORDS;
+    b.fork = b.checkpoints_at + plan->checkpoint_count;
     const uint32_t end = size.points * GKW_WORDS;
-    put_list(&make, end);
-    made->points = (gk_points){.plan = plan, .table = make.table, .word_count = made->points.word_count,
-                               .state_count = make.fork, .lane_count = size.lanes, .runs = make.runs,
-                               .targets = make.targets, .loops = make.loops,
-                               .first = first_of(&make, 1, plan->nodes[0].end, end), .end = end,
-                               .loops_at = make.loops_at, .checkpoints_at = make.checkpoints_at};
+    put_list(&b, end);
+    made->points = (gk_points){.plan = plan, .table = b.table, .word_count = made->points.word_count,
+                               .state_count = b.fork, .lane_count = size.lanes, .runs = b.runs,
+                               .targets = b.targets, .loops = b.loops,
+                               .first = first_of(&b, 1, plan->nodes[0].end, end), .end = end,
+                               .loops_at = b.loops_at, .checkpoints_at = b.checkpoints_at};
     *points = &made->points;
   } else if (made) {
     gk_points_free(&made->points);
@@ -260,7 +261,7 @@ void gk_points_free(const gk_points *points) {
 }
 
 gk_result gk_plan_points(const gk_plan *plan, const gk_points **points) {
-  gk_plan *owned = (gk_plan *)(uintptr_t)plan; /* of a graph, which is being created */
+  gk_plan *owned = (gk_plan *)(uintptr_t)plan; /* of a graph that is being created, so nothing else reads it */
   const gk_result result = plan->points ? GK_OK : gk_points_make(plan, &owned->points);
   if (points) *points = plan->points;
   return result;
@@ -273,13 +274,15 @@ const char *gk_walk_text(void) {
 
 /* ---- the state --------------------------------------------------------------------------------------------------- */
 
+static void set_run(const gk_points *points, uint32_t at, uint32_t *state, uint32_t value) {
+  uint32_t *run = &state[points->table[at + GKW_RECORD]];
+  run[GKW_TASKS] = run[GKW_CONTROL] = value;
+}
+
 void gk_points_start(const gk_points *points, const gk_launch_args *launch, uint32_t *state) {
   const gk_plan *plan = points->plan;
   memset(state, 0, points->state_count * sizeof *state);
-  for (uint32_t k = 0; k < plan->run_count; ++k) {
-    uint32_t *run = &state[points->table[points->runs[k] + GKW_RECORD]];
-    run[GKW_TASKS] = run[GKW_CONTROL] = GKW_CLOSED;
-  }
+  for (uint32_t k = 0; k < plan->run_count; ++k) set_run(points, points->runs[k], state, GKW_CLOSED);
   state[GKW_TARGET] = GKW_NONE;
   uint32_t first = points->first;
   if (launch->target) {
@@ -290,9 +293,8 @@ void gk_points_start(const gk_points *points, const gk_launch_args *launch, uint
     }
   }
   state[GKW_LANES + GKW_AT] = first;
-  if (points->table[first + GKW_KIND] != GKW_RUN) state[GKW_DUE] = GKW_LANES;
-  else state[points->table[first + GKW_RECORD] + GKW_TASKS] = state[points->table[first + GKW_RECORD] + GKW_CONTROL] =
-      GKW_OPEN;
+  if (points->table[first + GKW_KIND] == GKW_RUN) set_run(points, first, state, GKW_OPEN);
+  else state[GKW_DUE] = GKW_LANES;
   for (uint32_t k = 0; k < plan->loop_count && launch->target; ++k)
     state[points->loops_at + k * GKW_LOOP_WORDS + GKW_ENTRY] =
         launch->entries[k] < UINT32_MAX ? (uint32_t)launch->entries[k] : UINT32_MAX;
@@ -307,7 +309,7 @@ void gk_points_add(const gk_points *points, const uint32_t *state, uint32_t *bef
   const gk_plan *plan = points->plan;
   for (uint32_t k = 0; k < plan->loop_count; ++k) {
     const uint32_t *loop = &state[points->loops_at + k * GKW_LOOP_WORDS];
-    result->passes[k] += loop[GKW_PASSES] - before[k]; /* differences of 32 bits: a launch may make more passes */
+    result->passes[k] += loop[GKW_PASSES] - before[k]; /* right also if the device's 32 bits have overflowed */
     before[k] = loop[GKW_PASSES];
     result->hit_bound[k] = loop[GKW_HIT] != 0;
     launch->entries[k] = loop[GKW_ENTRY];
