@@ -12,7 +12,7 @@ static gk_result result_of(const gki_cuda_ahead *ahead, CUresult result, const c
   return gki_cuda_graph_result(ahead->device, ahead->points->plan, result, call);
 }
 
-/* The states' place in page-locked memory also is the source of the table's copy. */
+/* The table is copied from the page-locked memory that holds states later. */
 static gk_result send_table(gki_cuda_ahead *ahead, CUstream stream) {
   const gk_points *points = ahead->points;
   memcpy(ahead->pinned + STATES_AT, points->table, points->word_count * WORD);
@@ -86,7 +86,8 @@ gk_result gki_cuda_ahead_begin(gki_cuda_ahead *ahead, const gk_launch_args *laun
                    "cuMemcpyHtoDAsync of the state");
 }
 
-/* Common has written the launch's own word. So a launch that begins now sees that word or clears this one before. */
+/* Common has set gk_launch_args.cancel before. A launch that begins meanwhile clears the word here before it reads that
+ * one, so it sees the cancel there, or the word is set after it was cleared. */
 void gki_cuda_ahead_cancel(const gki_cuda_ahead *ahead) {
   atomic_thread_fence(memory_order_seq_cst);
   __atomic_store_n(ahead->pinned, 1, __ATOMIC_RELAXED);

@@ -11,10 +11,10 @@ typedef struct gki_cuda_ahead {
   gki_cuda_device *device;
   const gk_points *points; /* NULL: the host decides */
   CUdeviceptr state;       /* the table is behind it */
-  uint32_t *pinned;        /* 1: cancel; a word that stays 0; a state per tape */
+  uint32_t *pinned;        /* [0]: 1 for a cancel; [1] is unused; then a state per tape */
   CUdeviceptr pinned_at;
-  CUevent ends[GKI_CUDA_TAPES]; /* behind the copies of the state */
-  uint32_t first, under_way;    /* tapes */
+  CUevent ends[GKI_CUDA_TAPES]; /* behind each tape's copy of the state */
+  uint32_t first, under_way;    /* place of the oldest tape under way, and their number */
 } gki_cuda_ahead;
 
 /* The table is on its way to the device until the stream's work is over. In the device's context. After a failure
@@ -24,7 +24,8 @@ void gki_cuda_ahead_drop(gki_cuda_ahead *ahead); /* does nothing if nothing was 
 
 /* The address of the word that gates a run's tasks; 0: nothing gates them. */
 CUdeviceptr gki_cuda_ahead_guard(const gki_cuda_ahead *ahead, uint32_t run);
-/* Adds the control kernel behind a run, or alone if `run` is their number. @param task  For messages. */
+/* Adds the control kernel behind a run; with the plan's run_count as `run`, one that follows no run.
+ * @param task  For messages. */
 gk_result gki_cuda_ahead_add(const gki_cuda_ahead *ahead, gki_cuda_frontier *f, CUgraph into, uint32_t run,
                              uint32_t task);
 

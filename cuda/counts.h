@@ -12,9 +12,9 @@ typedef struct gki_cuda_posts {
 typedef struct gki_cuda_counts {
   const gki_cuda_parameters *parameters;
   gki_cuda_posts *posts;
-  uint64_t fixed; /* without an epilogue: the number of all launches until a count is bad; 0: each launch has its own */
-  bool changed;     /* `fixed` has grown since it was last copied to the control block */
-  bool restarts;    /* each launch begins when all work of earlier ones is over, so its number is always 1 */
+  uint64_t fixed; /* 0: an epilogue counts launches. Else the number of all launches; it grows after a failure */
+  bool changed;   /* `fixed` has grown since it was last copied to the control block */
+  bool restarts;  /* each launch begins when all work of earlier ones is over, so `fixed` may be 1 again */
   struct { const gk_value *values; const size_t *capacity; } launches[GKI_LAUNCH_RING]; /* by place in the ring */
 } gki_cuda_counts;
 

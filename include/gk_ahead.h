@@ -3,8 +3,8 @@
  * into a table of points. A small control kernel behind each run walks from point to point to the next run, so the host
  * enqueues many runs ahead and reads the state back once. Programs and backends of other kinds don't need this header.
  *
- * The table and the state are arrays of words of 32 bits. common/plan/walk.inc in gk's sources says what each word is
- * and has the walk, which compiles as C, CUDA, HIP and GLSL; gk_walk_text is the same without comments.
+ * The table and the state are arrays of words of 32 bits. common/plan/walk.inc in gk's sources defines these words and
+ * the walk, and compiles as C, CUDA, HIP and GLSL. gk_walk_text returns the same text without comments.
  * A backend calls gk_plan_points and gk_walk_text; common calls the other functions.
  * \sa gk_walk_start: the same contract, with a round trip for each decision. */
 #ifndef GK_AHEAD_H
@@ -25,7 +25,7 @@ typedef struct gk_points {
   const uint32_t *table;    /**< The table, constant. */
   uint32_t word_count;      /**< Length of table. */
   uint32_t state_count;     /**< Number of words of the state. */
-  uint32_t lane_count;      /**< Number of lanes: 1, and one per section that can decide something. */
+  uint32_t lane_count;      /**< Number of lanes: one for the list, and one per section outside runs. */
   const uint32_t *runs;     /**< By run of the plan: its point. */
   const uint32_t *targets;  /**< By checkpoint: the first point in its block. */
   const uint32_t *loops;    /**< By loop: its PASS_END. */
@@ -35,7 +35,7 @@ typedef struct gk_points {
   uint32_t checkpoints_at;  /**< Index of the first checkpoint's word in the state: 1 if it ran. */
 } gk_points;
 
-/** Bit of an entry of a tape: the run may be on the device together with the one before it. */
+/** Bit of a tape's entry (gk_backend.ahead): this run and the one before it may be on the device together. */
 #define GK_AHEAD_BESIDE 0x80000000u
 
 /** Makes the points of a plan, in time and memory linear in its size. Needs no device. Thread-safe.
@@ -60,11 +60,11 @@ const char *gk_walk_text(void);
  * @param state  Of points->state_count words. */
 void gk_points_start(const gk_points *points, const gk_launch_args *launch, uint32_t *state);
 
-/** Whether the state is that of a launch that is over. */
+/** Whether a launch in this state is over. */
 bool gk_points_over(const gk_points *points, const uint32_t *state);
 
-/** Adds a state to a launch's result, and writes the entries of its loops.
- * @param before  Passes of each loop in the state that was added last; this call brings them up to date. */
+/** Adds a state to a launch's result, and writes launch->entries.
+ * @param before  Per loop: passes in the state that was added last, at first 0. This call brings them up to date. */
 void gk_points_add(const gk_points *points, const uint32_t *state, uint32_t *before, const gk_launch_args *launch,
                    gk_launch_result *result);
 

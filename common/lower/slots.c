@@ -26,7 +26,7 @@ static size_t record_bytes(const gk_plan *plan, const gk_node *node) {
   return extents_at(node) + (reads ? align(3 * sizeof(int64_t), RECORD_ALIGNMENT) : 0);
 }
 
-/* A plan has at most 2^16 slots, each of less than 2^32 bytes: 64 bits don't overflow, for `depth` tables either. */
+/* A plan has at most 2^16 slots of less than 2^32 bytes each, so even the size of `depth` tables doesn't overflow. */
 static void lay_out(gki_slot_table *slots) {
   const gk_plan *plan = slots->plan;
   size_t bytes = plan->slot_count * sizeof(uint64_t);
@@ -63,7 +63,7 @@ static bool find_users(gki_slot_table *slots, gki_arena *arena) {
   slots->users = gki_arena_alloc(arena, all, sizeof *slots->users);
   if (!slots->users) return false;
   for (uint32_t slot = 0; slot < plan->slot_count; ++slot) slots->users_at[slot + 1] += slots->users_at[slot];
-  /* users_at[slot + 1] is now the end of a slot's users. Filling backwards turns it into their beginning. */
+  /* users_at[slot + 1] is now one past the slot's last user. Filling backwards turns it into the first user's index. */
   for (uint32_t n = plan->node_count; n-- > 0;)
     for (uint32_t k = 0; k < count_slots(&plan->nodes[n]); ++k)
       slots->users[--slots->users_at[slot_of(plan, &plan->nodes[n], k) + 1]] = n;
@@ -97,7 +97,7 @@ int64_t gki_slot_table_number(const gki_slot_table *slots, uint32_t slot, const 
   }
 }
 
-/* What an argument is for a kernel. Slot 0 holds 0. */
+/* The 8 bytes by which a record holds an argument. Those of slot 0 are 0. */
 static uint64_t entry_of(const gki_slot_table *slots, uint32_t slot, const gk_value *values) {
   const gk_type type = slots->plan->slots[slot].type;
   uint64_t entry = 0;
@@ -107,7 +107,7 @@ static uint64_t entry_of(const gki_slot_table *slots, uint32_t slot, const gk_va
   return entry;
 }
 
-/* The extents as values, or as addresses of what the kernel reads; then the count has their bits. */
+/* The record's count. An extent that the kernel reads from memory is returned as its address. */
 static uint32_t count_of(const gki_slot_table *slots, uint32_t at, const gk_launch_args *launch, int64_t extents[3]) {
   const gk_node *node = &slots->plan->nodes[at];
   uint32_t reads = 0;
@@ -175,7 +175,8 @@ static void write_struct(const gki_slot_table *slots, uint32_t slot, const gk_va
   widen(r, slots->structs[slot], bytes);
 }
 
-/* A record of handwritten code is only for a FILL in its place, which posts a bad count. */
+/* Handwritten code reads no record. If its count is bad, the backend puts a FILL in its place, which reads this record
+ * and posts the count. */
 static void write_user(const gki_slot_table *slots, uint32_t at, const gk_launch_args *launch, range *r) {
   const gk_node *node = &slots->plan->nodes[at];
   const uint64_t flag = entry_of(slots, node->flag, launch->values);

@@ -1,5 +1,5 @@
-/* What a graph's tasks and decisions read of its slots, as one table on the device: flags, structs, and a record per
- * task. A ring in host memory holds what each launch copies there. The backend allocates both. */
+/* The table on the device from which a graph's tasks and decisions read its slots: addresses of flags, structs, and a
+ * record per task. A ring in host memory is the source of each launch's copy to the table. The backend allocates both. */
 #ifndef GKI_LOWER_SLOTS_H
 #define GKI_LOWER_SLOTS_H
 #include "gk_backend.h"
@@ -8,20 +8,20 @@
 
 typedef struct gki_slot_table {
   const gk_plan *plan;
-  uint64_t at;          /* the table on the device: 8 bytes per slot, for decisions; structs; records */
-  uint64_t control;     /* the address of gki_task_control on the device */
+  uint64_t at;          /* address of the table. It holds 8 bytes per slot, for decisions; then structs; then records */
+  uint64_t control;     /* address of the gki_task_control on the device */
   size_t bytes;         /* of the table; a multiple of GKI_STRUCT_ALIGNMENT */
   size_t *structs;      /* by slot: offset of its struct; 0: none */
   size_t *records;      /* by node: offset of its record; 0: none */
-  uint32_t *users, *users_at; /* tasks and decisions with a slot: users[users_at[slot]] to users_at[slot + 1], by node;
-                               * one that has the slot twice is there twice */
-  unsigned char *image; /* the table, as it is on the device after copies under way, */
-  bool is_sent;         /* unless this is false */
-  unsigned char *ring;  /* `depth` tables */
+  uint32_t *users;      /* nodes of the tasks and decisions that have a slot, ordered by slot */
+  uint32_t *users_at;   /* by slot: index of its first user; a node that has a slot twice is there twice */
+  unsigned char *image; /* the content of the table once the copies under way have ended */
+  bool is_sent;         /* false: the table may differ from `image`, so the next launch sends all of it */
+  unsigned char *ring;  /* room for `depth` tables */
   uint32_t depth;
 } gki_slot_table;
 
-/* Makes all but `at`, `control` and `ring`, which must have *ring_bytes. `depth` launches may be under way. */
+/* The caller then sets `at`, `control` and `ring`, which needs *ring_bytes. `depth` launches may be under way. */
 gk_result gki_slot_table_make(gki_slot_table *slots, const gk_plan *plan, uint32_t depth, gki_arena *arena,
                               size_t *ring_bytes);
 

@@ -7,15 +7,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A desktop's watchdog ends work on the GPU that takes seconds. */
+/* A tape takes far less than the seconds after which a desktop's watchdog ends work on the GPU. */
 enum { FIRST_RUNS = 16, TAPE_MS = 100, MOST_TAPES = 2 /* under way */ };
 
 typedef struct gki_ahead {
   gki_tape tape;
-  uint32_t *start, *before; /* the launch's first state; passes by loop in the last state */
-  uint32_t limit;           /* runs of a tape */
-  uint64_t tape_ns;         /* a tape should take at most this long */
-  uint64_t run_ns;          /* the longest mean time of a run lately */
+  uint32_t *start;  /* the launch's first state */
+  uint32_t *before; /* by loop: passes in the last state */
+  uint32_t limit;   /* most entries of a tape */
+  uint64_t tape_ns; /* a tape should take at most this long */
+  uint64_t run_ns;  /* mean time of a run in the slowest of the last tapes; decays */
 } gki_ahead;
 
 static uint64_t tape_ns(void) {
@@ -50,7 +51,7 @@ static void limit_tape(gki_ahead *ahead, uint64_t ns, uint32_t ran) {
   ahead->limit = (uint32_t)(fit < 1 ? 1 : fit < most ? fit : most);
 }
 
-/* Enqueues a tape, and if that was cut, the next one, unless the backend takes no more. */
+/* Enqueues a tape. If that was cut, also enqueues the next one, unless the backend takes only one. */
 static gk_result enqueue(gk_graph *graph, const uint32_t *state, uint32_t *under_way) {
   gki_ahead *ahead = graph->ahead;
   gk_result result = GK_OK;
@@ -66,7 +67,7 @@ static gk_result enqueue(gk_graph *graph, const uint32_t *state, uint32_t *under
   return result == GK_NOT_READY && *under_way ? GK_OK : result;
 }
 
-/* A kernel that writes beyond its memory may overwrite the state. has_moved: it differs from the one before. */
+/* Detects a state that a kernel has overwritten. has_moved: the state shows progress since the one before. */
 static gk_result check_state(const gk_graph *graph, const uint32_t *state, bool has_moved) {
   const gk_points *points = graph->planned.plan.points;
   bool is_valid = has_moved;
@@ -81,7 +82,7 @@ static gk_result check_state(const gk_graph *graph, const uint32_t *state, bool 
                  graph->device->backend->name, graph->planned.plan.name);
 }
 
-/* From one state that is known to the next. */
+/* Enqueues tapes from a state on, and waits for the state behind them. */
 static gk_result advance(gk_graph *graph, const uint32_t **state) {
   gki_ahead *ahead = graph->ahead;
   const uint64_t begin = gki_now_ns();

@@ -3,6 +3,7 @@
 #define GKI_RUNTIME_AHEAD_H
 #include "runtime/graph.h"
 
-gk_result gki_ahead_make(gk_graph *graph); /* in the graph's arena */
+gk_result gki_ahead_make(gk_graph *graph); /* gk_graph.ahead, in the graph's arena */
+/* Runs a whole launch, on the device's worker thread. */
 gk_result gki_ahead_run(gk_graph *graph, const gk_launch_args *launch, gk_launch_result *result);
 #endif

@@ -3,7 +3,7 @@
 #include "plan/walk.inc"
 #include <string.h>
 
-enum { STEPS = 16 * GKI_TAPE_RUNS }; /* points that a guess passes at most: bodies may have no runs */
+enum { STEPS = 16 * GKI_TAPE_RUNS }; /* most points that a guess passes; a loop whose body has no run adds no entry */
 
 static uint32_t word(const gki_tape *tape, uint32_t at, uint32_t field) { return tape->points->table[at + field]; }
 static uint32_t lane_of(const gki_tape *tape, uint32_t at) {
@@ -13,7 +13,7 @@ static uint32_t loop_of(const gki_tape *tape, uint32_t at) {
   return (word(tape, at, GKW_RECORD) - tape->points->loops_at) / GKW_LOOP_WORDS;
 }
 
-/* Library calls and handwritten code can't look at a gate: such a run is enqueued only when it is sure to come. */
+/* Library calls and handwritten code can't look at a gate, so their runs are enqueued only when they are sure to come. */
 static bool is_gated(const gk_plan *plan, uint32_t run) {
   for (uint32_t at = plan->runs[run].begin; at < plan->runs[run].end; ++at)
     if (plan->nodes[at].op == GK_OP_CALL || plan->nodes[at].handwritten) return false;
@@ -59,8 +59,8 @@ static void end_section(gki_tape *tape, uint32_t at) {
   if (--tape->pending[around] == 0) tape->cursors[around] = join + GKW_WORDS;
 }
 
-/* The lane's next run in list order, with its loops repeated and both arms of branches. GK_NONE: the lane waits for its
- * sections, or has ended. */
+/* The point of the lane's next run. The guess goes through the list in its order, repeats loops and takes all cases of
+ * branches. GK_NONE: the lane waits for its sections, or has ended, or the guess has no steps left. */
 static uint32_t next_run(gki_tape *tape, uint32_t lane, uint32_t *steps) {
   while (tape->cursors[lane] != GK_NONE && ++*steps < STEPS) {
     const uint32_t at = tape->cursors[lane];
@@ -85,7 +85,7 @@ static uint32_t passes_of(const gki_tape *tape, const uint32_t *state, uint32_t 
   return state[tape->points->loops_at + loop * GKW_LOOP_WORDS + GKW_PASSES];
 }
 
-/* Passes to enqueue of a loop that may be under way, which has made some of its bound. */
+/* Passes to enqueue. A loop that is under way has made some of the passes that its bound allows. */
 static uint32_t passes_left(const gki_tape *tape, const uint32_t *state, uint32_t loop) {
   const gk_plan *plan = tape->points->plan;
   const uint32_t bound = plan->nodes[plan->loops[loop]].max_iterations;
@@ -97,7 +97,7 @@ static bool is_open(const gki_tape *tape, const uint32_t *state, uint32_t run) {
   return state[word(tape, run, GKW_RECORD) + GKW_TASKS] == GKW_OPEN;
 }
 
-/* Puts the cursors where a state's lanes are. */
+/* Sets the cursors of a lane, and of sections that it waits for, to their places in a state. */
 static void find_cursor(gki_tape *tape, const uint32_t *state, uint32_t lane) {
   const uint32_t at = state[GKW_LANES + lane * GKW_LANE_WORDS + GKW_AT];
   const uint32_t record = word(tape, at, GKW_RECORD);
@@ -105,9 +105,9 @@ static void find_cursor(gki_tape *tape, const uint32_t *state, uint32_t lane) {
   if (word(tape, at, GKW_KIND) != GKW_JOIN || !state[record + GKW_PENDING]) return;
   tape->cursors[lane] = GK_NONE;
   tape->pending[lane] = 0;
-  const uint32_t split = word(tape, at, GKW_PAST);
-  for (uint32_t k = 0; k < word(tape, split, GKW_BOUND); ++k) {
-    const uint32_t section = lane_of(tape, tape->points->table[word(tape, split, GKW_NEXT) + k]);
+  const uint32_t fork = word(tape, at, GKW_PAST);
+  for (uint32_t k = 0; k < word(tape, fork, GKW_BOUND); ++k) {
+    const uint32_t section = lane_of(tape, tape->points->table[word(tape, fork, GKW_NEXT) + k]);
     find_cursor(tape, state, section);
     const uint32_t cursor = tape->cursors[section];
     if (cursor != GK_NONE && word(tape, cursor, GKW_KIND) == GKW_SECTION_END) tape->cursors[section] = GK_NONE;
@@ -116,7 +116,7 @@ static void find_cursor(gki_tape *tape, const uint32_t *state, uint32_t lane) {
   if (!tape->pending[lane]) tape->cursors[lane] = at + GKW_WORDS;
 }
 
-/* The next run of each lane, all of which may be on the device at once. False: the tape ends here. */
+/* Adds the next run of each lane. All of them may be on the device at once. False: the tape ends here. */
 static bool put_level(gki_tape *tape, const uint32_t *state, uint32_t limit, uint32_t *steps) {
   const uint32_t begin = tape->count;
   bool moved = false;
@@ -165,9 +165,9 @@ void gki_tape_fill(gki_tape *tape, const uint32_t *state, uint32_t limit) {
 
 /* ---- learning ---------------------------------------------------------------------------------------------------- */
 
-enum { LEARNED = INT32_MAX }; /* in `guessed`: this loop has got more passes, for another lane */
+enum { LEARNED = INT32_MAX }; /* value in `guessed`: another lane has already raised the loop's passes */
 
-/* A loop whose passes were all enqueued and that goes on gets twice as many, up to its bound. */
+/* A loop that goes on after all of its enqueued passes gets twice as many, up to its bound. */
 static void learn_lane(gki_tape *tape, const uint32_t *state, uint32_t lane) {
   const gk_plan *plan = tape->points->plan;
   const uint32_t at = state[GKW_LANES + lane * GKW_LANE_WORDS + GKW_AT], number = word(tape, at, GKW_NODE);
@@ -184,7 +184,7 @@ static void learn_lane(gki_tape *tape, const uint32_t *state, uint32_t lane) {
   }
 }
 
-/* A loop of whose passes less than a quarter were made gets half as many. */
+/* If a loop made less than a quarter of its enqueued passes, it gets half as many. */
 void gki_tape_learn(gki_tape *tape, const uint32_t *state) {
   for (uint32_t k = 0; k < tape->points->plan->loop_count; ++k)
     if (4 * (uint64_t)(passes_of(tape, state, k) - tape->before[k]) < tape->guessed[k] && tape->passes[k] > 1)
