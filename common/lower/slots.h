@@ -1,5 +1,5 @@
 /* The table on the device from which a graph's tasks and decisions read its slots: addresses of flags, structs, and a
- * record per task. A ring in host memory is the source of each launch's copy to the table. The backend allocates both. */
+ * record per task. Each launch copies its changes from a ring in host memory. The backend allocates both. */
 #ifndef GKI_LOWER_SLOTS_H
 #define GKI_LOWER_SLOTS_H
 #include "gk_backend.h"

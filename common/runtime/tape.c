@@ -13,7 +13,7 @@ static uint32_t loop_of(const gki_tape *tape, uint32_t at) {
   return (word(tape, at, GKW_RECORD) - tape->points->loops_at) / GKW_LOOP_WORDS;
 }
 
-/* Library calls and handwritten code can't look at a gate, so their runs are enqueued only when they are sure to come. */
+/* Library calls and handwritten code can't look at a gate, so their runs are enqueued only when they surely come. */
 static bool is_gated(const gk_plan *plan, uint32_t run) {
   for (uint32_t at = plan->runs[run].begin; at < plan->runs[run].end; ++at)
     if (plan->nodes[at].op == GK_OP_CALL || plan->nodes[at].handwritten) return false;
