@@ -68,6 +68,19 @@ gk_result gki_fail_with(gk_result code, const char *text) {
   return code;
 }
 
+gk_result gki_fail_with_prefix(gk_result code, const char *format, ...) {
+  char text[GKI_MESSAGE_BYTES];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(text, sizeof text / 2, format, args); /* the other half is for the message */
+  va_end(args);
+  const size_t used = strlen(text);
+  const int added = snprintf(text + used, sizeof text - used, ": %s", message);
+  set_message(text, used + (size_t)added);
+  message_code = code;
+  return code;
+}
+
 gk_result gk_fail(gk_result code, const char *format, ...) {
   if (message_is_set) return code;
   char text[GKI_MESSAGE_BYTES];

@@ -17,6 +17,12 @@ gk_result gki_failure(void);
 /* Replaces the message in any case: for failures that were collected elsewhere (another thread, several backends). */
 gk_result gki_fail_with(gk_result code, const char *message);
 
+/* The same with the thread's message behind a prefix and ": ". */
+#if defined(__GNUC__)
+__attribute__((format(printf, 2, 3)))
+#endif
+gk_result gki_fail_with_prefix(gk_result code, const char *format, ...);
+
 /* Between the two calls, failures of this thread aren't logged: the caller has another way to continue, or logs them
  * itself. */
 void gki_attempt_begin(void);

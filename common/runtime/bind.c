@@ -7,7 +7,6 @@
 #include "runtime/memory.h"
 #include <float.h>
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 void gki_slot_mark_changed(gk_graph *graph, uint32_t slot) {
@@ -69,11 +68,7 @@ static gk_result refuse_unreachable(const gk_graph *graph, uint32_t slot, const 
   gk_result result = backend->reaches(graph->device->state, memory);
   gki_thread_cancel_restore(cancel_state);
   if (result == GK_OK) return result;
-  char why[GKI_MESSAGE_BYTES], text[GKI_MESSAGE_BYTES];
-  gki_error_save(why, sizeof why);
-  snprintf(text, sizeof text, "gk_bind: slot %u (%s): %.*s", (unsigned)slot,
-           graph->planned.plan.slots[slot].name, 4096, why);
-  return gki_fail_with(result, text);
+  return gki_fail_with_prefix(result, "gk_bind: slot %u (%s)", (unsigned)slot, graph->planned.plan.slots[slot].name);
 }
 
 gk_result gki_slot_bind_memory(gk_graph *graph, uint32_t slot, void *memory) {

@@ -5,7 +5,6 @@
 #include "runtime/bind.h"
 #include "runtime/memory.h"
 #include "runtime/wait.h"
-#include <stdio.h>
 
 /* Whether the backend's `own` and `disown` allocate and free the graph's memory; then gk_resize waits for no other
  * graph. Not if the caller launches the graph, since launches may be under way on any stream. */
@@ -26,11 +25,7 @@ void gki_slots_free(gk_graph *graph) {
 
 /* Adds the owner's name to a failure of the device. */
 static gk_result fail_slot(gk_result result, const char *call, uint32_t slot, const gk_slot_desc *desc, size_t count) {
-  char why[GKI_MESSAGE_BYTES], text[GKI_MESSAGE_BYTES];
-  gki_error_save(why, sizeof why);
-  snprintf(text, sizeof text, "%s: slot %u (%s) with %zu elements: %.*s", call, (unsigned)slot, desc->name, count, 4096,
-           why);
-  return gki_fail_with(result, text);
+  return gki_fail_with_prefix(result, "%s: slot %u (%s) with %zu elements", call, (unsigned)slot, desc->name, count);
 }
 
 /* Allocates memory with the first `kept` bytes of the old memory. The rest is zero. */
