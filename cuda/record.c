@@ -154,8 +154,8 @@ static gk_result capture_result(const gki_cuda_frontier *f, uint32_t task, CUres
                     : gki_cuda_frontier_result(f, end, "cuStreamEndCapture", task);
 }
 
-/* Records into a separate graph first: after a failed capture the driver frees the graph that was captured into, with
- * all graphs around it. *own may be set even if this fails. */
+/* Records into a separate graph, *own, which may be set even if this fails. A capture into the root graph is no choice
+ * here: if it fails, the driver frees that graph. */
 static gk_result record_own(const gki_cuda_frontier *f, uint32_t task, CUstream stream, CUgraph *own) {
   const gki_cuda_driver *driver = f->device->driver;
   const gk_node *node = &f->slots->plan->nodes[task];
@@ -202,7 +202,8 @@ static gk_result record_into_whole(gki_cuda_frontier *f, uint32_t task, size_t f
   return result == GK_OK ? capture_result(f, task, end) : result;
 }
 
-/* A call that records nothing gets no child graph, since the driver can't instantiate an empty one. */
+/* A call that records nothing gets no child graph, since the driver can't instantiate an empty one. The empty node that
+ * gki_cuda_add_call adds keeps a body with only this call from staying empty. */
 static gk_result add_child(gki_cuda_frontier *f, CUgraph into, uint32_t task, size_t first, CUgraph child) {
   size_t count = 0;
   CUresult result = f->device->driver->cuGraphGetNodes(child, NULL, &count);
@@ -228,8 +229,7 @@ static gk_result add_recorded(gki_cuda_frontier *f, CUgraph into, uint32_t task,
                  : record_into_whole(f, task, first, stream, what);
 }
 
-/* Captures a new stream, since other threads may use the device's stream. An empty node follows, since a body must not
- * stay empty if the call records nothing. */
+/* Captures a new stream, since other threads may use the device's stream. */
 gk_result gki_cuda_add_call(gki_cuda_frontier *f, CUgraph into, uint32_t task, size_t first) {
   const gki_cuda_driver *driver = f->device->driver;
   CUstream stream;

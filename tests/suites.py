@@ -82,7 +82,7 @@ for version in VERSIONS:
     (SUITES if version in ("11.4", "12.4", "13.0") else FULL_SUITES).append(
         (f"random lists on simulated CUDA {version}",
          simulated(version, RANDOM_LISTS, "--random", "120"), ["--random", "5000"], False))
-    if version >= "12.4":  # before, the host gates all lists
+    if tuple(map(int, version.split("."))) >= (12, 4):  # before, the host gates all lists
         (SUITES if version == "13.0" else FULL_SUITES).extend([
             (f"conformance on simulated CUDA {version}, host-gated",
              simulated(version, CONFORMANCE, "--host-gated", "--expect", "tests/cuda/simulated.expect", probes=False),

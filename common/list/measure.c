@@ -45,7 +45,7 @@ static gk_result fail_with(gki_blocks *blocks, gki_problem problem, size_t task,
   return gk_fail(GK_ERROR_INVALID, "%s", blocks->fault_message);
 }
 
-/* words[0] is the list's name; in LIST_TOO_DEEP the limit comes first. */
+/* The text of GKI_LIST_TOO_DEEP contains the limit, then the list's name. Other texts contain the name, then `what`. */
 static gk_result refuse(pass *p, gki_problem problem, size_t task, const gk_list *list, const char *what) {
   char where[160] = "", text[512], name[GKI_NAME_SHOWN + 1], limit[12];
   snprintf(name, sizeof name, "%s", gki_list_name(list));

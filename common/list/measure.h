@@ -7,7 +7,7 @@
 
 typedef struct gki_measure {
   const gk_list *list;
-  uint64_t lines, inclusions, slots; /* as composed, including itself; sums stop at LIMIT of measure.c */
+  uint64_t lines, inclusions, slots; /* of the composed list, itself an inclusion; at most LIMIT (measure.c) */
   uint64_t places, text;             /* in slot_map; bytes of slots' names */
   uint32_t *ranks;
   uint32_t slot_max, height;

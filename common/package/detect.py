@@ -15,7 +15,7 @@ MACHINES = {"__x86_64__": "x86-64", "__aarch64__": "aarch64"}
 COMPILERS = ["gcc", "clang"] + [f"{kind}-{n}" for kind in MINIMUM for n in range(25, MINIMUM[kind] - 1, -1)]
 
 Compiler = namedtuple("Compiler", "command kind version machine")
-Found = namedtuple("Found", "what detail settings", defaults=[{}])  # detail: a version, or after "no: " the reason
+Found = namedtuple("Found", "what detail settings", defaults=[{}])  # detail: a version, or "no: " and the reason
 
 
 class Missing(Exception):
@@ -82,8 +82,8 @@ def find_openmp(compiler):
         package = "libgomp, which comes with it" if compiler.kind == "gcc" else "libomp-dev"
         raise Missing(f"{compiler.command} has no OpenMP: install {package}, or choose another compiler by --cc")
     runtime = "gomp" if compiler.kind == "gcc" else "omp"
-    # Programs may link libgk.a with a compiler that doesn't search the same folders as this one. All compilers find
-    # gcc's library.
+    # A program that links libgk.a may use a compiler that doesn't search this compiler's folder for libomp. Every
+    # compiler finds libgomp.
     folder = re.search(rf"^(/\S+)/lib{runtime}\.(?:so|a)\S*$", trace or "", re.M) if runtime == "omp" else None
     libs = f"-L{os.path.normpath(folder[1])} -l{runtime}" if folder else f"-l{runtime}"
     return Found("OpenMP", f"lib{runtime}", {"openmp": "-fopenmp", "openmp_libs": libs})
