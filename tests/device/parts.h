@@ -1,4 +1,5 @@
-/* The test device: test_device.c has the backend's entries and what they watch, queue.c the device's thread. */
+/* The test device: test_device.c has the backend's entries, which check how gk calls them; queue.c has the device's
+ * thread. */
 #ifndef TEST_DEVICE_PARTS_H
 #define TEST_DEVICE_PARTS_H
 #include "test_device.h"
@@ -18,10 +19,10 @@ typedef enum command_kind {
 typedef struct command {
   command_kind kind;
   struct graph *graph;
-  uint32_t at;            /* RUN: the run; FLAG: the node; LEVEL: where to copy the state, */
-  bool copies;            /* if it is the last of its tape */
-  uint32_t runs[LEVEL], count; /* LEVEL: none: a control kernel alone */
-  bool cancelled, deaf;   /* LEVEL: when it was posted; it doesn't look itself */
+  uint32_t at;            /* RUN: the run; FLAG: the node; LEVEL: index in graph.states, if it ends a tape */
+  bool ends_tape;         /* LEVEL */
+  uint32_t runs[LEVEL], count; /* LEVEL: if there are none, it is a control kernel alone */
+  bool was_cancelled, ignores_cancel; /* LEVEL: the launch was cancelled when this was posted; it doesn't look again */
   gk_result code;         /* FAIL */
   gk_direction direction; /* COPY: to and from are the device's addresses, or NULL: the staging memory */
   void *to;
@@ -32,7 +33,7 @@ typedef struct command {
 typedef struct device {
   int ordinal;
   bool opened;
-  pthread_mutex_t lock; /* of all up to the next one */
+  pthread_mutex_t lock; /* for the members up to copy_lock */
   pthread_cond_t posted, finished;
   block *blocks;        /* by address */
   size_t block_count, block_capacity;
@@ -41,14 +42,14 @@ typedef struct device {
   struct graph *graphs;
   command queue[QUEUE];
   uint64_t written, flushed, done; /* numbers of commands */
-  uint64_t random;                 /* the host's */
+  uint64_t random;                 /* for the threads that call gk */
   unsigned batch;
   bool lost, busy, ending;
   pthread_t thread;
-  pthread_mutex_t copy_lock; /* of the staging memory and of copy_result */
+  pthread_mutex_t copy_lock; /* for staging and copy_result */
   unsigned char *staging;
   gk_result copy_result;
-  uint64_t device_random; /* its thread's */
+  uint64_t device_random; /* for the device's thread */
   bool slow;
 } device;
 
@@ -63,14 +64,14 @@ typedef struct graph {
   gk_value *values;
   unsigned char *bytes; /* structs */
   const int32_t *cancel;
-  const size_t *capacity; /* of the launch at hand */
-  gk_result late; /* of what was submitted */
+  const size_t *capacity; /* of the current launch */
+  gk_result late;         /* the first failure of the launch's work, with its message */
   char late_message[600];
   int32_t flag;
-  uint32_t *words;         /* the state, on the device; */
-  uint32_t *states[TAPES]; /* copies behind tapes */
-  uint64_t tapes[TAPES];   /* numbers of the commands that copy */
-  uint32_t first, under_way; /* tapes */
+  uint32_t *words;         /* the state on the device */
+  uint32_t *states[TAPES]; /* its copies, one behind each tape under way */
+  uint64_t tapes[TAPES];   /* numbers of the commands that end these tapes */
+  uint32_t first, under_way; /* index of the oldest tape under way, and their number */
 } graph;
 
 void *test_device_here(void *device, const void *address, size_t bytes); /* takes the lock; NULL: nowhere */

@@ -1,5 +1,5 @@
-/* The device's thread: takes batches from the queue, some time after they were flushed, and says only at their ends
- * that anything is done. */
+/* The device's thread. It takes a batch from the queue some time after the batch was flushed, and reports its commands
+ * as done only at its end. */
 #include "parts.h"
 #include "unit/support/chance.h"
 #include <sched.h>
@@ -20,7 +20,7 @@ static void fail_late(graph *g, gk_result code) {
   snprintf(g->late_message, sizeof g->late_message, "%s", gk_error());
 }
 
-/* An address that is nowhere reads as 0; the launch has failed then. */
+/* If the address isn't in the device's memory, the launch fails and the flag is 0. */
 static int32_t flag_of(graph *g, uint32_t node, uint32_t slot, uint32_t offset) {
   device_tasks tasks = tasks_of(g);
   int32_t flag = 0;
@@ -29,9 +29,9 @@ static int32_t flag_of(graph *g, uint32_t node, uint32_t slot, uint32_t offset) 
   return flag;
 }
 
-enum { SECTIONS = 64 }; /* mixed at a time */
+enum { SECTIONS = 64 }; /* most sections to interleave */
 
-/* Straight ones are interleaved, one task at a time. */
+/* Runs straight sections, one task of any of them at a time. True: the launch has failed. */
 static bool run_interleaved(graph *g, const uint32_t *sections, uint32_t count) {
   const gk_node *nodes = g->plan->nodes;
   uint32_t at[SECTIONS], end[SECTIONS];
@@ -88,8 +88,8 @@ static bool is_open(graph *g, uint32_t run) {
   return g->words[points->table[points->runs[run] + GKW_RECORD] + GKW_TASKS] == GKW_OPEN;
 }
 
-/* The open runs of a level in any order, then the control kernel. Now and then it walks a few points only. In a graph
- * that can't be cancelled it may read `cancel`, which closing the device sets, when a tape is enqueued only. */
+/* Executes the open runs of a level in any order, then the control kernel, which sometimes walks only a few points.
+ * Closing a device also cancels graphs without GK_CANCELLABLE. Such a graph's control kernels need not see that. */
 static void run_level(device *d, const command *c) {
   graph *g = c->graph;
   uint32_t open[LEVEL], left = 0;
@@ -101,10 +101,10 @@ static void run_level(device *d, const command *c) {
     open[one] = open[--left];
   }
   walked.g = g;
-  walked.cancelled = c->cancelled || (!c->deaf && __atomic_load_n(g->cancel, __ATOMIC_RELAXED));
+  walked.cancelled = c->was_cancelled || (!c->ignores_cancel && __atomic_load_n(g->cancel, __ATOMIC_RELAXED));
   for (uint32_t k = 0; k < c->count; ++k) gkw_ran(g->plan->points->runs[c->runs[k]]);
   gkw_walk(!d->slow || pick(&d->device_random, 8) ? 1000 : 1 + pick(&d->device_random, 4));
-  if (c->copies) memcpy(g->states[c->at], g->words, g->plan->points->state_count * sizeof *g->words);
+  if (c->ends_tape) memcpy(g->states[c->at], g->words, g->plan->points->state_count * sizeof *g->words);
 }
 
 static void copy(device *d, const command *c) {
@@ -142,7 +142,7 @@ static void dawdle(device *d) {
   for (uint32_t k = 0; how < 4 && k < 3; ++k) sched_yield();
 }
 
-/* A batch of what was flushed. The lock is held before and after, and not meanwhile. */
+/* Carries out some of the flushed commands. The lock is held before and after, and not meanwhile. */
 static void carry_out_batch(device *d) {
   uint64_t first = d->done, last = d->flushed;
   if (d->slow) last = first + 1 + pick(&d->device_random, (uint32_t)(last - first));

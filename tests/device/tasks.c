@@ -65,7 +65,7 @@ static gk_result translate(const device_tasks *t, const gk_node *node, gk_value 
   return GK_OK;
 }
 
-/* int is added as uint, which wraps. */
+/* An int is added as unsigned, so that it may overflow. */
 static void add_sum(const gk_param *param, void *to, const void *from) {
   if (strcmp(param->element, "float") == 0) *(float *)to += *(const float *)from;
   else if (strcmp(param->element, "double") == 0) *(double *)to += *(const double *)from;
@@ -74,8 +74,8 @@ static void add_sum(const gk_param *param, void *to, const void *from) {
 
 typedef union sum_value { double f64; float f32; unsigned u32; } sum_value;
 
-/* In several calls, to find kernels that ignore their range. Sums are the same each time: their kernels
- * have two parts, in order. */
+/* Calls the host function for one part of the items after the other, to find kernels that ignore their range. A kernel
+ * with sums always has two parts, in order, so that its sums are the same each time. */
 static gk_result run_kernel(const device_tasks *t, const gk_node *node, const uint32_t extent[3], size_t count) {
   enum { PARTS = 4 };
   const gk_kernel *kernel = node->kernel;

@@ -135,10 +135,11 @@ void *test_device_here(void *state, const void *address, size_t bytes) {
   return here;
 }
 
-/* Addresses that nothing had for as long as possible, with gaps. Under the lock; 0: there are none left. */
+/* Finds an address for a block, with a gap behind it. Addresses of freed blocks come last. Under the lock; 0: there is
+ * none left. */
 static uintptr_t place(device *d, size_t bytes) {
   enum { UNIT = 256 };
-  for (int turn = 0; turn < 2; ++turn, d->next = 0) {
+  for (int search = 0; search < 2; ++search, d->next = 0) {
     uintptr_t at = d->begin + d->next;
     for (size_t k = block_at(d, at); k < d->block_count && d->blocks[k].begin < at + bytes + UNIT; ++k)
       at = (d->blocks[k].begin + d->blocks[k].bytes + UNIT - 1) / UNIT * UNIT + UNIT;
@@ -173,7 +174,7 @@ static gk_result alloc_memory(void *state, size_t bytes, gk_memory kind, void **
   broken_by_alloc(bytes, kind);
   block b = {.bytes = bytes, .kind = kind};
   void *at = NULL;
-  if (bytes <= most_bytes && posix_memalign(&at, 256, bytes) == 0) b.at = at; /* no longer, so that ASan sees its end */
+  if (bytes <= most_bytes && posix_memalign(&at, 256, bytes) == 0) b.at = at; /* of just this size, for ASan */
   if (!b.at) return gk_fail(GK_ERROR_MEMORY, "backend test_device: out of memory: %zu bytes", bytes);
   memset(b.at, 0xA5, bytes);
   pthread_mutex_lock(&d->lock);
@@ -399,7 +400,8 @@ static gk_result submit(void *state, uint32_t run) {
   return leave(&g->in_call, result);
 }
 
-static gk_result settled(graph *g, gk_result result) {
+/* `result`, or else the failure of the launch's work so far. */
+static gk_result launch_failure(graph *g, gk_result result) {
   bool lost;
   if (result != GK_OK) return result;
   HOLDING(&g->device->lock, lost = g->device->lost);
@@ -416,13 +418,13 @@ static gk_result read_flag(void *state, uint32_t node, int32_t *flag) {
   gk_result result = begin(d, "read_flag", NULL);
   if (node) test_device_wait(d, test_device_post(d, &(command){.kind = COMMAND_FLAG, .graph = g, .at = node}));
   else test_device_wait(d, 0);
-  result = settled(g, result);
+  result = launch_failure(g, result);
   if (result == GK_OK && node) *flag = g->flag;
   HOLDING(&d->lock, g->running &= node != 0);
   return leave(&g->in_call, result);
 }
 
-/* Runs that may be on the device at once, behind each other in the tape. */
+/* Posts the first runs of a tape that may be on the device at once, as one command. @return number of entries */
 static uint32_t post_level(graph *g, const uint32_t *runs, uint32_t count, command *c, uint64_t *number) {
   uint32_t level = 1;
   while (level < count && level < LEVEL && runs[level] != GK_NONE && runs[level] & GK_AHEAD_BESIDE) ++level;
@@ -432,7 +434,7 @@ static uint32_t post_level(graph *g, const uint32_t *runs, uint32_t count, comma
     broken_if(c->runs[k] >= g->plan->run_count, "ahead: no such run");
   }
   const uint32_t taken = c->count ? level : 1;
-  c->copies = taken == count;
+  c->ends_tape = taken == count;
   *number = test_device_post(g->device, c);
   return taken;
 }
@@ -448,8 +450,8 @@ static gk_result ahead(void *state, const uint32_t *runs, uint32_t count) {
   if (result == GK_OK && g->under_way == TAPES) result = GK_NOT_READY;
   if (result != GK_OK) return leave(&g->in_call, result);
   if (late != GK_OK) test_device_post(d, &(command){.kind = COMMAND_FAIL, .graph = g, .code = late});
-  command c = {.kind = COMMAND_LEVEL, .graph = g, .cancelled = __atomic_load_n(g->cancel, __ATOMIC_RELAXED) != 0};
-  HOLDING(&d->lock, c.deaf = !(g->plan->bits & GK_CANCELLABLE) && pick(&d->random, 2));
+  command c = {.kind = COMMAND_LEVEL, .graph = g, .was_cancelled = __atomic_load_n(g->cancel, __ATOMIC_RELAXED) != 0};
+  HOLDING(&d->lock, c.ignores_cancel = !(g->plan->bits & GK_CANCELLABLE) && pick(&d->random, 2));
   c.at = (g->first + g->under_way++) % TAPES;
   for (uint32_t k = 0; k < count;) k += post_level(g, runs + k, count - k, &c, &g->tapes[c.at]);
   return leave(&g->in_call, GK_OK);
@@ -462,15 +464,11 @@ static gk_result read_state(void *state, const uint32_t **words) {
   broken_if(words && !g->under_way, "state: no tape is under way");
   gk_result result = begin(g->device, "state", NULL);
   test_device_wait(g->device, words ? g->tapes[g->first] : 0);
-  result = settled(g, result);
+  result = launch_failure(g, result);
   if (words && result == GK_OK) *words = g->states[g->first];
   g->first = (g->first + 1) % TAPES;
   g->under_way = words && g->under_way ? g->under_way - 1 : 0;
-  if (!words) {
-    pthread_mutex_lock(&g->device->lock);
-    g->running = false;
-    pthread_mutex_unlock(&g->device->lock);
-  }
+  HOLDING(&g->device->lock, g->running &= words != NULL);
   return leave(&g->in_call, result);
 }
 
