@@ -248,9 +248,9 @@ static bool write_word(pass *p, gki_token word) {
     write(p, word.at);
     gki_text_add(p->out, "gki_at_%s.data", memory->name);
     p->written = word.end;
-  } else if (*gki_glsl_tail(word)) {
+  } else if (*gki_glsl_suffix(word)) {
     write(p, word.end);
-    gki_text_add(p->out, "%s", gki_glsl_tail(word));
+    gki_text_add(p->out, "%s", gki_glsl_suffix(word));
   }
   if (word.end - word.at > 10 && memcmp(word.at, "gk_atomic_", 10) == 0) {
     gki_token open = gki_next_token(word.end, p->end), and = gki_next_token(open.end, p->end);

@@ -1,5 +1,5 @@
-/* The text before a kernel's body in GLSL: types for its memory, push constants, main, and the head of the function of
- * an item. */
+/* The text before a kernel's body in GLSL: types for its memory and its record, push constants, main, and the head of
+ * the function that executes one item. */
 #include "kernel/glsl_head.h"
 
 /* Words that GLSL reserves and C doesn't. In a kernel they are the user's own names, so they get a suffix. */
@@ -13,24 +13,24 @@ static const char glsl_words[] =
     " main max min mix mod normalize not notEqual outerProduct radians reflect refract sign smoothstep step"
     " transpose ";
 
-const char *gki_glsl_tail(gki_token word) { return gki_token_in(word, glsl_words) ? "_" : ""; }
+const char *gki_glsl_suffix(gki_token word) { return gki_token_in(word, glsl_words) ? "_" : ""; }
 
-static const char *tail(const char *name) { return gki_glsl_tail(gki_whole_token(name)); }
+static const char *suffix(const char *name) { return gki_glsl_suffix(gki_whole_token(name)); }
 
 /* A type for each parameter that is memory, and for each struct by value, which is also read from memory. */
 static void add_types(gki_text *out, const gk_param *params, const gk_param *last) {
   for (const gk_param *p = params; p < last; ++p) {
-    const char *type = p->element, *type_tail = tail(type);
+    const char *type = p->element, *type_suffix = suffix(type);
     bool value = p->access == GK_ACCESS_VALUE, reads = value || p->access == GK_ACCESS_IN;
     if (value && p->type != GK_BYTES) continue;
     gki_text_add(out, "layout(buffer_reference, scalar, buffer_reference_align = %u) ", (unsigned)p->element_alignment);
-    gki_text_add(out, "%sbuffer gki_type_%s { %s%s data%s; }; ", reads ? "readonly " : "", p->name, type, type_tail,
+    gki_text_add(out, "%sbuffer gki_type_%s { %s%s data%s; }; ", reads ? "readonly " : "", p->name, type, type_suffix,
                  value ? "" : "[]");
-    if (p->access == GK_ACCESS_SUM) gki_text_add(out, "%s %s%s[1]; ", type, p->name, tail(p->name));
+    if (p->access == GK_ACCESS_SUM) gki_text_add(out, "%s %s%s[1]; ", type, p->name, suffix(p->name));
   }
 }
 
-/* The record of a task, the same as CUDA's: its head, arguments of 8 bytes each, and extents that kernels write. */
+/* The record of a task (gki_record of lower/task.h), and the push constants (gki_task). */
 static void add_record(gki_text *out, const gk_param *params, const gk_param *last) {
   const unsigned count = (unsigned)(last - params);
   gki_text_add(out, "layout(buffer_reference, scalar, buffer_reference_align = 16) readonly buffer gki_record { "
@@ -50,28 +50,28 @@ static void add_item_head(gki_text *out, const gk_param *params, const gk_param 
   for (const gk_param *p = params; p < last; ++p) {
     const char *type = p->element;
     if (p->access == GK_ACCESS_VALUE)
-      gki_text_add(out, "const %s%s %s%s, ", type, tail(type), p->name, tail(p->name));
+      gki_text_add(out, "const %s%s %s%s, ", type, suffix(type), p->name, suffix(p->name));
     else if (p->access != GK_ACCESS_SUM)
       gki_text_add(out, "const gki_type_%s gki_at_%s, ", p->name, p->name);
   }
   gki_text_add(out, "const int i%s%s)", dimensions > 1 ? ", const int j" : "", dimensions > 2 ? ", const int k" : "");
 }
 
-/* Splits the linear number of an item. */
-static const char *numbers(uint32_t dimensions) {
+/* The arguments i, j and k of an item, as expressions in its linear number. */
+static const char *item_numbers(uint32_t dimensions) {
   if (dimensions > 2)
     return "int(gki_n % gki_head.y), int(gki_n / gki_head.y % gki_head.z), int(gki_n / gki_head.y / gki_head.z)";
   return dimensions > 1 ? "int(gki_n % gki_head.y), int(gki_n / gki_head.y)" : "int(gki_n)";
 }
 
-/* All that depends on no other memory is loaded first, so that a task waits for memory once. */
+/* The loads of the record come before the test of the guard, so that a task waits for memory once. */
 static void add_main(gki_text *out, const gk_param *params, const gk_param *last, uint32_t dimensions) {
   gki_text_add(out, "void main() { uvec4 gki_head = gki.record.head; ");
   for (const gk_param *p = params; p < last; ++p) {
     const bool value = p->access == GK_ACCESS_VALUE, by_value = value && p->type == GK_BYTES;
-    if (p->access == GK_ACCESS_SUM) gki_text_add(out, "%s%s[0] = %s(0); ", p->name, tail(p->name), p->element);
+    if (p->access == GK_ACCESS_SUM) gki_text_add(out, "%s%s[0] = %s(0); ", p->name, suffix(p->name), p->element);
     gki_text_add(out, "%s%s%s gki_my_%s = gki.record.gki_at_%s%s; ", value ? p->element : "gki_type_",
-                 value ? tail(p->element) : "", value ? "" : p->name, p->name, p->name, by_value ? ".data" : "");
+                 value ? suffix(p->element) : "", value ? "" : p->name, p->name, p->name, by_value ? ".data" : "");
   }
   gki_text_add(out, "if (gki_is_skipped(gki.guard, gki.control)) return; uint gki_count = gki_head.x; "
                     "if (gki_count >= GKI_UNCOUNTED) { uvec2 gki_extents[3] = uvec2[3](uvec2(0), uvec2(0), uvec2(0)); "
@@ -81,11 +81,12 @@ static void add_main(gki_text *out, const gk_param *params, const gk_param *last
                     "for (uint gki_n = gl_GlobalInvocationID.x; gki_n < gki_count; gki_n += gki_step) gki_item(");
   for (const gk_param *p = params; p < last; ++p)
     if (p->access != GK_ACCESS_SUM) gki_text_add(out, "gki_my_%s, ", p->name);
-  gki_text_add(out, "%s); ", numbers(dimensions));
+  gki_text_add(out, "%s); ", item_numbers(dimensions));
   for (const gk_param *p = params; p < last; ++p) {
     if (p->access != GK_ACCESS_SUM) continue;
-    gki_text_add(out, "%s%s[0] = subgroupAdd(%s%s[0]); ", p->name, tail(p->name), p->name, tail(p->name));
-    gki_text_add(out, "if (subgroupElect()) atomicAdd(gki_my_%s.data[0], %s%s[0]); ", p->name, p->name, tail(p->name));
+    gki_text_add(out, "%s%s[0] = subgroupAdd(%s%s[0]); ", p->name, suffix(p->name), p->name, suffix(p->name));
+    gki_text_add(out, "if (subgroupElect()) atomicAdd(gki_my_%s.data[0], %s%s[0]); ", p->name, p->name,
+                 suffix(p->name));
   }
   gki_text_add(out, "} ");
 }

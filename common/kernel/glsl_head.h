@@ -8,5 +8,5 @@
 void gki_glsl_head(gki_text *out, const gk_kernel *kernel);
 
 /* "_" for a word that GLSL reserves, otherwise "". */
-const char *gki_glsl_tail(gki_token word);
+const char *gki_glsl_suffix(gki_token word);
 #endif
