@@ -1,13 +1,13 @@
-/* Runs a kernel of language.h on the first Vulkan device, and compares memory with what its host function makes of it.
+/* Runs a kernel of language.h on the first Vulkan device and its host function on a copy of the memory. Compares both.
  *
- *   vulkan_run              the names of the kernels; exit code 77 and a reason where there is no device
- *   vulkan_run NAME FILE    the kernel that FILE holds as SPIR-V
+ *   vulkan_run              prints the names of the kernels; without a device, prints the reason and exits with 77
+ *   vulkan_run NAME FILE    runs that kernel, which FILE holds as SPIR-V
  *
- * All memory of a kernel is one block: its record with what goes with it, and its parameters with gaps in between. The
- * host has a copy of it, and both are compared whole, so a write beyond a parameter is seen. Every message of the
- * validation layer is a failure.
+ * All memory of a kernel is one block: a struct task, then its parameters with gaps in between. The whole block is
+ * compared, so that a write beyond a parameter is found. Every message of the validation layer is a failure.
  *
- * Left out of language.h: load_of_double and sum_of_doubles, as lavapipe has no atomics of doubles, and uses_inside. */
+ * load_of_double and sum_of_doubles of language.h aren't run, as lavapipe has no atomics of doubles; nor is
+ * uses_inside. */
 #include "gk_backend.h"
 #include "language.h"
 #include "lower/task.h"
@@ -20,11 +20,15 @@
 
 enum { SKIPPED = 77, ARGUMENTS = 1024, GAP = 64, BLOCK = 1 << 18, MOST_WORDS = 1 << 18, GROUP = 64 };
 
-/* How a parameter is compared: its floats and doubles by value, all else by byte. Other words are for what depends on
- * the order of items, and for functions that GLSL doesn't define to the last bit. */
-typedef enum compare { SAME, SORTED, CLOSE, UNKNOWN } compare;
+/* How the result in a parameter is compared. */
+typedef enum compare {
+  SAME,    /* floats and doubles by value, everything else by byte */
+  SORTED,  /* ints, whose order depends on the order of items */
+  CLOSE,   /* floats of functions that GLSL doesn't define to the last bit */
+  UNKNOWN, /* not at all: it depends on the order of items */
+} compare;
 
-/* Memory, or a struct by value: `count` elements, which repeat the bytes of `from`. Else a number. */
+/* Memory or a struct by value has `from`: its `count` elements repeat the `period` bytes there. Else it is a number. */
 typedef struct argument {
   const void *from;
   size_t period, count;
@@ -50,7 +54,7 @@ static const outer outers[] = {{1, {2.0, 3.0f, 4.0f}, {5.0f, 6.0f, 7.0f}, {{8.0,
 
 enum { PAIRS = GK_COUNT(lefts) * GK_COUNT(rights) };
 
-/* Items, then arguments. No number of items is a multiple of a workgroup's. */
+/* No number of items is a multiple of GROUP, so the last workgroup is never full. */
 static const struct run {
   const gk_kernel *kernel;
   uint32_t extent[3];
@@ -98,25 +102,25 @@ static void must(const char *what, VkResult result) {
 }
 #define MUST(call) must(#call, call)
 
-static void leave_out(const char *why) {
+static void skip(const char *why) {
   printf("%s\n", why);
   exit(SKIPPED);
 }
 
-static VKAPI_ATTR VkBool32 VKAPI_CALL hear(VkDebugUtilsMessageSeverityFlagBitsEXT severity,
-                                           VkDebugUtilsMessageTypeFlagsEXT type,
-                                           const VkDebugUtilsMessengerCallbackDataEXT *data, void *user) {
+static VKAPI_ATTR VkBool32 VKAPI_CALL complain(VkDebugUtilsMessageSeverityFlagBitsEXT severity,
+                                               VkDebugUtilsMessageTypeFlagsEXT type,
+                                               const VkDebugUtilsMessengerCallbackDataEXT *data, void *user) {
   (void)severity, (void)type, (void)user;
   printf("%s\n", data->pMessage);
   ++complaints;
   return VK_FALSE;
 }
 
-/* The messages of the layer about all that comes, vkCreateInstance to vkDestroyInstance among it. */
+/* Asks for the layer's messages about every call from vkCreateInstance on. */
 static const VkDebugUtilsMessengerCreateInfoEXT messages = {
   .sType = VK_STRUCTURE_TYPE_DEBUG_UTILS_MESSENGER_CREATE_INFO_EXT,
   .messageSeverity = VK_DEBUG_UTILS_MESSAGE_SEVERITY_WARNING_BIT_EXT | VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT,
-  .messageType = VK_DEBUG_UTILS_MESSAGE_TYPE_VALIDATION_BIT_EXT, .pfnUserCallback = hear};
+  .messageType = VK_DEBUG_UTILS_MESSAGE_TYPE_VALIDATION_BIT_EXT, .pfnUserCallback = complain};
 
 static VkInstance open_instance(void) {
   VkApplicationInfo program = {.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO, .apiVersion = VK_API_VERSION_1_2};
@@ -127,12 +131,12 @@ static VkInstance open_instance(void) {
                                .ppEnabledExtensionNames = (const char *const[]){VK_EXT_DEBUG_UTILS_EXTENSION_NAME}};
   VkInstance instance;
   VkResult result = vkCreateInstance(&info, NULL, &instance);
-  if (result == VK_ERROR_LAYER_NOT_PRESENT) leave_out("there is no VK_LAYER_KHRONOS_validation");
-  if (result == VK_ERROR_INCOMPATIBLE_DRIVER) leave_out("there is no Vulkan device");
+  if (result == VK_ERROR_LAYER_NOT_PRESENT) skip("there is no VK_LAYER_KHRONOS_validation");
+  if (result == VK_ERROR_INCOMPATIBLE_DRIVER) skip("there is no Vulkan device");
   must("vkCreateInstance", result);
   PFN_vkCreateDebugUtilsMessengerEXT listen =
     (PFN_vkCreateDebugUtilsMessengerEXT)vkGetInstanceProcAddr(instance, "vkCreateDebugUtilsMessengerEXT");
-  VkDebugUtilsMessengerEXT messenger; /* goes with the process */
+  VkDebugUtilsMessengerEXT messenger; /* lives until the process ends */
   MUST(listen(instance, &messages, NULL, &messenger));
   return instance;
 }
@@ -143,8 +147,8 @@ static VkPhysicalDevice open_device(void) {
   uint32_t count = 1;
   VkResult result = vkEnumeratePhysicalDevices(instance, &count, &physical);
   if (result != VK_INCOMPLETE) must("vkEnumeratePhysicalDevices", result);
-  if (count == 0) leave_out("there is no Vulkan device");
-  /* All that it has; what a shader needs beyond that, the layer says. */
+  if (count == 0) skip("there is no Vulkan device");
+  /* Enables all features of the device. If a shader needs others, the layer complains. */
   VkPhysicalDeviceShaderAtomicFloatFeaturesEXT floats = {
     .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_ATOMIC_FLOAT_FEATURES_EXT};
   VkPhysicalDeviceVulkan12Features newer = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES,
@@ -185,7 +189,7 @@ static void open_memory(VkPhysicalDevice physical) {
   VkPhysicalDeviceMemoryProperties kinds;
   vkGetPhysicalDeviceMemoryProperties(physical, &kinds);
   const VkFlags wanted = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
-  uint32_t kind = 0; /* one of those that a buffer may have is of this sort, in any implementation */
+  uint32_t kind = 0; /* Vulkan guarantees a kind of memory that this loop finds */
   while (!(needs.memoryTypeBits >> kind & 1) || (kinds.memoryTypes[kind].propertyFlags & wanted) != wanted) ++kind;
   VkMemoryAllocateFlagsInfo flags = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO,
                                      .flags = VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT};
@@ -201,18 +205,18 @@ static void open_memory(VkPhysicalDevice physical) {
     device, &(VkBufferDeviceAddressInfo){.sType = VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO, .buffer = buffer});
 }
 
-/* The beginning of the block. */
+/* What the block begins with. */
 typedef struct task {
   gki_record record;
-  uint64_t arguments[GK_MAX_ARGS + 4]; /* and the extents */
+  uint64_t arguments[GK_MAX_ARGS + 4]; /* with the extents behind them */
   gki_task_control control;
   uint64_t guard;
   gki_bad_count failures[GKI_LAUNCH_RING];
-  int32_t extent[2]; /* the second one is read by the kernel */
+  int32_t extent[2]; /* a kernel that finds its count reads [1] */
 } task;
-_Static_assert(sizeof(task) <= ARGUMENTS, "parameters are behind it");
-enum { PUSHED = sizeof(gki_task), NUMBER = 7, NODE = 5 };
-static VkPipelineLayout pushes;
+_Static_assert(sizeof(task) <= ARGUMENTS, "the parameters follow it");
+enum { PUSHED = sizeof(gki_task), NUMBER = 7, NODE = 5 }; /* NUMBER of the launch */
+static VkPipelineLayout push_layout;
 
 static VkPipeline load_shader(const char *path) {
   static uint32_t text[MOST_WORDS];
@@ -229,33 +233,33 @@ static VkPipeline load_shader(const char *path) {
                                                 .stage = VK_SHADER_STAGE_COMPUTE_BIT, .pName = "main"}};
   VkPipeline pipeline;
   MUST(vkCreateShaderModule(device, &code, NULL, &info.stage.module));
-  MUST(vkCreatePipelineLayout(device, &parameters, NULL, &pushes));
-  info.layout = pushes;
+  MUST(vkCreatePipelineLayout(device, &parameters, NULL, &push_layout));
+  info.layout = push_layout;
   MUST(vkCreateComputePipelines(device, VK_NULL_HANDLE, 1, &info, NULL, &pipeline));
   return pipeline;
 }
 
 static void run_shader(VkPipeline pipeline, uint32_t groups) {
-  const gki_task what = {address, address + offsetof(task, guard), address + offsetof(task, control)};
-  VkMemoryBarrier seen = {.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER, .srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT,
-                          .dstAccessMask = VK_ACCESS_HOST_READ_BIT};
+  const gki_task pushed = {address, address + offsetof(task, guard), address + offsetof(task, control)};
+  VkMemoryBarrier host_reads = {.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER, .srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT,
+                                .dstAccessMask = VK_ACCESS_HOST_READ_BIT};
   MUST(vkBeginCommandBuffer(commands, &(VkCommandBufferBeginInfo){
                                         .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO,
                                         .flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT}));
   vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline);
-  vkCmdPushConstants(commands, pushes, VK_SHADER_STAGE_COMPUTE_BIT, 0, PUSHED, &what);
+  vkCmdPushConstants(commands, push_layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, PUSHED, &pushed);
   vkCmdDispatch(commands, groups, 1, 1);
-  vkCmdPipelineBarrier(commands, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, VK_PIPELINE_STAGE_HOST_BIT, 0, 1, &seen, 0, NULL,
-                       0, NULL);
+  vkCmdPipelineBarrier(commands, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, VK_PIPELINE_STAGE_HOST_BIT, 0, 1, &host_reads, 0,
+                       NULL, 0, NULL);
   MUST(vkEndCommandBuffer(commands));
   VkSubmitInfo info = {.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO, .commandBufferCount = 1, .pCommandBuffers = &commands};
   MUST(vkQueueSubmit(queue, 1, &info, VK_NULL_HANDLE));
   MUST(vkQueueWaitIdle(queue));
 }
 
-/* ---- both sides -------------------------------------------------------------------------------------------------- */
-static _Alignas(256) unsigned char block[BLOCK]; /* of the host */
-static gk_value values[GK_MAX_ARGS];             /* its arguments */
+/* ---- host and device --------------------------------------------------------------------------------------------- */
+static _Alignas(256) unsigned char block[BLOCK]; /* the host's copy */
+static gk_value values[GK_MAX_ARGS];             /* arguments of the host function */
 
 static size_t bytes_of(const struct run *run, uint32_t k) {
   return run->arguments[k].count * run->kernel->params[k].element_bytes;
@@ -266,9 +270,16 @@ static size_t place_of(const struct run *run, uint32_t k) { /* of a parameter in
   return at;
 }
 
-/* The host knows the count; the kernel finds it in memory; there are no items; the kernel is skipped; it finds too many
- * items; the host knows that there are too many. */
-typedef enum way { COUNTED, READ, EMPTY, GUARDED, TOO_MANY, REFUSED, WAYS } way;
+/* How many items there are, and how the kernel learns it. Only with COUNTED and READ it executes any. */
+typedef enum way {
+  COUNTED,  /* the host knows the count */
+  READ,     /* the kernel reads an extent from memory */
+  EMPTY,    /* the host knows that there are no items */
+  GUARDED,  /* the guard is closed */
+  TOO_MANY, /* the kernel reads an extent and finds too many items */
+  REFUSED,  /* the host knows that there are too many items */
+  WAYS
+} way;
 
 static void set_task(const struct run *run, way way) {
   const uint32_t *extent = run->extent;
@@ -290,7 +301,7 @@ static void set_task(const struct run *run, way way) {
     extents[0] = address + offsetof(task, extent) + sizeof(int32_t);
   }
   memcpy(memory, &t, sizeof t);
-  if (way == TOO_MANY || way == REFUSED) { /* it is posted */
+  if (way == TOO_MANY || way == REFUSED) { /* the kernel must post it */
     gki_bad_count *post = &t.failures[NUMBER - 1];
     *post = (gki_bad_count){.number = NUMBER, .node = NODE};
     for (int axis = 0; way == TOO_MANY && axis < 3; ++axis)
@@ -300,7 +311,7 @@ static void set_task(const struct run *run, way way) {
   memcpy(block, &t, sizeof t);
 }
 
-/* What the kernel finds: the same on both sides, but for addresses. */
+/* Gives both sides the same memory, apart from addresses. */
 static void set_memory(const struct run *run, way way) {
   memset(block, 0xa5, BLOCK);
   for (uint32_t k = 0; k < run->kernel->param_count; ++k) {
@@ -324,7 +335,7 @@ static bool agree(double seen, double wanted, bool close) {
          (close && fabs(seen - wanted) <= 2e-3 * fmax(1.0, fabs(wanted)));
 }
 
-/* Makes what may differ in a parameter the same. */
+/* Removes the differences that are allowed in a parameter. */
 static void adjust(const struct run *run, uint32_t k) {
   const argument *given = &run->arguments[k];
   const char *type = run->kernel->params[k].element;
@@ -358,7 +369,7 @@ static void compare_memory(const struct run *run, way way, uint32_t groups) {
   ++complaints;
 }
 
-/* With fewer workgroups than items ask for, and with one more. */
+/* READ has one workgroup more than the items need, the other ways have a single one. */
 static void run_both(const struct run *run, VkPipeline pipeline) {
   const uint32_t *extent = run->extent;
   for (way way = COUNTED; way < WAYS; ++way) {

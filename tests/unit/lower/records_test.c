@@ -1,4 +1,4 @@
-/* The table of slots: what it says of each task, and what a launch sends of it. */
+/* The table of slots: the records of tasks, and the part that a launch sends. */
 #include "lower/slots.h"
 #include "gk.h"
 #include "unit/support/chance.h"
@@ -29,7 +29,7 @@ typedef struct world {
   gk_value values[SLOTS];
   size_t capacity[SLOTS];
   line bytes;
-  unsigned char *device; /* the table there */
+  unsigned char *device; /* the table on the device */
   uint64_t launches;
 } world;
 
@@ -44,7 +44,7 @@ static void bind(world *w, uint32_t slot, uint64_t value) {
   w->capacity[slot] = value % 3 ? (size_t)value : SIZE_MAX;
 }
 
-/* The bytes that the launch sends. */
+/* Makes a launch. @return the number of bytes that it sends */
 static size_t send(world *w, const uint32_t *changed, uint32_t count) {
   size_t begin, end;
   const gk_launch_args launch = args(w, changed, count);
@@ -76,7 +76,7 @@ static void end(world *w) {
   free_planned(&w->list);
 }
 
-/* The record of a task, which must be a task of its own number in the list. */
+/* The record of a task, by its index in the list. Tests also what its kernel gets. */
 static const void *record_of(const world *w, uint32_t task) {
   const gk_plan *plan = w->table.plan;
   for (uint32_t k = 1; k < plan->node_count; ++k) {
@@ -144,13 +144,13 @@ TEST(transfers) {
     t = record_of(&w, COPY_READ);
     assert_true(t->count == (GKI_UNCOUNTED | 1) && t->count_at == 16 * 400 && t->to == 16 * 200 && t->from == 16 * 100);
     assert_true(t->to_room == cases[k].from && t->from_room == cases[k].to);
-    t = record_of(&w, FILL_ONE); /* what is bound was checked before */
+    t = record_of(&w, FILL_ONE); /* gk_launch has checked that the memory has this element */
     assert_true(t->count == 1 && t->element == 4 && t->pattern == 7 && t->to == 16 * 100);
   }
   end(&w);
 }
 
-/* After any changes the device has what a launch that sends all would send. */
+/* After any changes the table equals one that is sent as a whole. */
 TEST(changes) {
   uint64_t random = 1;
   world w;
@@ -171,7 +171,7 @@ TEST(changes) {
   end(&w);
 }
 
-/* The range begins with the first and ends with the last thing that a slot changes. */
+/* The range begins with the first record that a slot changes, and ends with the last one. */
 TEST(ranges) {
   static const struct { uint32_t slot, first, last; } cases[] = {
     {X, FLAT, AT_OFFSET}, {Y, WIDE, FILL}, {COUNT, WIDE, AT_OFFSET}};

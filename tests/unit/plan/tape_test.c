@@ -4,7 +4,7 @@
 static gk_result do_nothing(const gk_value *args, void *native) { (void)native, (void)args; return GK_OK; }
 #define TASKS(...) ((const gk_task[]){__VA_ARGS__}), GK_COUNT(((const gk_task[]){__VA_ARGS__}))
 
-/* A launch with tapes of any length, and all of a walk's points in one go. */
+/* Launches, and compares the number of tapes. Neither tapes nor walks have a limit. */
 static void launch_in_tapes(long wanted, int line) {
   const long before = t.w.tapes;
   t.w.whole = true;
@@ -22,7 +22,7 @@ TEST(test_silent_checkpoints_in_one_tape) {
   world_end(&t.w);
 }
 
-/* 1, 2, 4 ... passes in each tape; from then on as many as the last launch needed. */
+/* A first launch enqueues 1, 2, 4 ... passes. Later launches begin with the number that it has learned. */
 TEST(test_passes_are_learned) {
   begin(TASKS(GK_DO_WHILE(N), DO(tick, A), DO(drop, N), GK_END, DO(tick, B)), BY_TAPES);
   for (int launches = 0; launches < 3; ++launches) {
@@ -31,7 +31,7 @@ TEST(test_passes_are_learned) {
     LAUNCH_IN(tapes[launches]);
     EXPECT({A, 50}, {B, 1});
   }
-  CELL_OF(N) = 3; /* fewer by far: half as many in the next launch */
+  CELL_OF(N) = 3; /* less than a quarter of the enqueued passes: the next launch enqueues half as many */
   const uint32_t passes = t.w.tape.passes[0];
   LAUNCH_IN(1);
   assert_int_equal(t.w.tape.passes[0], passes / 2);
@@ -47,7 +47,7 @@ TEST(test_no_more_passes_than_the_bound) {
   world_end(&t.w);
 }
 
-/* A library call can't look at a gate: it is enqueued only when it is next, and first in its tape. */
+/* A library call can't look at a gate, so its run is enqueued only as the first one of a tape, when it surely comes. */
 TEST(test_calls_begin_tapes) {
   begin(TASKS(DO(tick, A), GK_CALL(do_nothing, B), DO(tick, A), GK_IF(N), GK_CALL(do_nothing, B), GK_END, DO(tick, C)),
         BY_TAPES);
@@ -68,8 +68,8 @@ TEST(test_sections_side_by_side) {
   world_end(&t.w);
 }
 
-/* A tape that is as long as it may be goes on in the next one. */
-TEST(test_cut_and_gone_on) {
+/* If the limit ends a tape, the next one goes on there. */
+TEST(test_a_cut_tape_goes_on) {
   begin(TASKS(GK_CHECKPOINT(1, F), DO(tick, A), GK_END, GK_CHECKPOINT(2, F), DO(tick, A), GK_END, DO(tick, B)),
         BY_TAPES);
   gki_tape *tape = &t.w.tape;
@@ -81,7 +81,7 @@ TEST(test_cut_and_gone_on) {
   world_end(&t.w);
 }
 
-/* For device compilers: the functions are there, comments aren't. */
+/* The text for device compilers has the functions and no comments. */
 TEST(test_text_of_the_walk) {
   const char *text = gk_walk_text();
   assert_non_null(strstr(text, "void gkw_ran("));
