@@ -47,8 +47,7 @@ static CUresult wait_for_event(const gki_cuda_gated *graph, CUevent event) {
   return driver->cuEventSynchronize(event);
 }
 
-/* Waits for the work up to an event, or for all if that is NULL; for all after a failure, too. A bad count fails the
- * launch here. */
+/* Waits for the work up to an event; if that is NULL, or after a failure, for all work. Reports a bad count. */
 static gk_result wait_up_to(gki_cuda_gated *graph, CUevent event) {
   const gki_cuda_driver *driver = graph->device->driver;
   if (!event) graph->ahead.under_way = 0;

@@ -17,6 +17,6 @@ gk_result gki_cuda_slots_make(gki_cuda_slots *slots, gki_cuda_device *device, co
 /* In the device's context, after the last copy to the table has ended. Also after gki_cuda_slots_make failed. */
 void gki_cuda_slots_drop(gki_cuda_slots *slots);
 
-/* Sends the changed range to the table, before the next launch. `place` is the launch's number less one. */
+/* Sends the changed range to the table. Called before a launch. `place` is the launch's number minus 1. */
 gk_result gki_cuda_slots_send(gki_cuda_slots *slots, const gk_launch_args *launch, uint64_t place, CUstream stream);
 #endif

@@ -27,7 +27,8 @@
  * - Ownership: gk copies lists, slot tables, names and values before a call returns. Kernels, and memory bound to a
  *   slot, aren't copied and must outlive the graph. You close, destroy or free what open, create or alloc made (NULL is
  *   allowed there). What a call returns as const belongs to gk.
- * - Errors: a gk_result, and gk_error() in full sentences. Failed calls change nothing (but: gk_bind), outputs are 0.
+ * - Errors: a gk_result, and gk_error() in full sentences. A failed call sets outputs to 0 and, except gk_bind, changes
+ *   nothing else.
  * - Threads: any number of threads may use a device, but only one at a time may use a graph; a second one gets
  *   GK_ERROR_BUSY. Only gk_cancel may be called on any thread, as long as the graph exists.
  * - Order: launches, uploads, downloads and copies on a device take effect one after the other, in the order of the
@@ -65,7 +66,7 @@ typedef enum gk_result {
   GK_ERROR_COMPILE,     /**< A kernel doesn't compile; the message has the compiler's log, with your file and line. */
   GK_ERROR_MEMORY,      /**< Out of host or device memory: free some and call again. */
   GK_ERROR_BUSY,        /**< This graph is running, or another thread is in it: wait for it. */
-  GK_ERROR_DEVICE,      /**< The driver failed: data on the device is lost, close it. Or: it is closed, a parent's. */
+  GK_ERROR_DEVICE,      /**< The driver failed and data is lost: close the device. Or it is closed, or a parent's. */
 } gk_result;
 
 /** The message of this thread's last failure, "" if there was none; valid until the next failing call. */
@@ -341,7 +342,7 @@ gk_result gk_bind_float(gk_graph *graph, gk_slot slot, double value);
 /** Copies a struct into a slot of type BYTES; bytes must be the slot's element_bytes. */
 gk_result gk_bind_bytes(gk_graph *graph, gk_slot slot, const void *value, size_t bytes);
 /** Gives a slot of type PTR `count` elements that the graph owns. Keeps the old elements and zeroes new ones. With old
- * memory it waits for earlier launches, else like gk_alloc. Your own work must not use the old memory any more. */
+ * memory it waits for earlier launches; without, it waits like gk_alloc. Your own work must not use the old memory. */
 gk_result gk_resize(gk_graph *graph, gk_slot slot, size_t count);
 /** The memory bound to a slot of type PTR; NULL: none, or no such slot. \sa gk_find_slot */
 void *gk_bound(const gk_graph *graph, gk_slot slot);

@@ -70,8 +70,8 @@ typedef struct gk_plan_run {
   uint32_t end;   /**< One past the last node. */
 } gk_plan_run;
 
-/** A checked list as a tree in list order, with included lists expanded. It has no empty sections. The contents of a
- * PARALLEL with fewer than two other sections take its place. */
+/** A checked list as a tree in list order, with included lists expanded. It has no empty sections. If a PARALLEL has
+ * fewer than two sections that aren't empty, their contents take its place. */
 typedef struct gk_plan {
   const char *name;            /**< Name of the list. */
   uint32_t node_count;         /**< Length of nodes. */
@@ -105,8 +105,8 @@ typedef struct gk_launch_args {
   bool on_stream;          /**< Launched by gk_launch_on, on `stream`; else on the device's stream. */
   void *stream;            /**< The caller's stream. */
   uint64_t *entries;       /**< Per loop: passes since it was entered. Common keeps them from launch to launch. */
-  const int32_t *cancel;   /**< Not 0: the launch must stop. For the walker, or for atomic reads. */
-  gk_applied *applied;     /**< gk_launch_result.applied. `launch` may set another value than GK_BY_TABLE. */
+  const int32_t *cancel;   /**< Not 0: the launch must stop. The walker reads it; or read it atomically. */
+  gk_applied *applied;     /**< The result's `applied`: GK_BY_TABLE or GK_UNCHANGED, which `launch` may change. */
   const size_t *capacity;  /**< By index, for slots of a COPY or FILL with a count: size in bytes of the memory from the
                             * slot's address on; SIZE_MAX: not known. NULL: there is no such slot. Only the sizes of
                             * changed slots change. Valid until the launch ends. */
@@ -292,10 +292,10 @@ typedef struct gk_backend {
   /** Batched only. Waits for the tasks that the node's flag depends on, then reads it. node 0: waits for all
    * submits. */
   gk_result (*read_flag)(void *graph, uint32_t node, int32_t *flag);
-  /** Ahead only. Enqueues a tape (gk_ahead.h) behind all earlier ones, and a copy of the state behind it. At most two
-   * tapes are under way. GK_NOT_READY: only one can be; common calls `state` first. Entries are numbers of runs, with
-   * GK_AHEAD_BESIDE. Each run is followed by the control kernel, and its tasks do nothing unless its word GKW_TASKS in
-   * the state is GKW_OPEN. GK_NONE stands for a control kernel alone. */
+  /** Ahead only. Enqueues a tape behind all earlier ones, and a copy of the state behind it. An entry is the number of
+   * a run, perhaps with GK_AHEAD_BESIDE (gk_ahead.h). The control kernel follows each run. A run's tasks do nothing
+   * unless its word GKW_TASKS in the state is GKW_OPEN. The entry GK_NONE is a control kernel without a run. At most
+   * two tapes are under way. GK_NOT_READY: the backend takes only one; common calls `state` before it tries again. */
   gk_result (*ahead)(void *graph, const uint32_t *runs, uint32_t count);
   /** Ahead only. Waits for the oldest tape under way, then gives the state behind it, valid until the next call of an
    * entry for the graph. NULL: the launch is over or has failed; waits for all of its work. */
@@ -401,7 +401,7 @@ gk_result gk_graph_arm(gk_graph *graph, const char *backend, const char *call, i
                        gk_result (*arm)(void *state, const gk_launch_args *launch, void *data), void *data);
 
 /** Takes back armings that the caller didn't launch. `disarm` lowers *launched to the number of the last launch that
- * took place, at least `over`. The slots that were bound for the others are sent again. */
+ * took place, at least `over`. The next arming sends the slots that were bound for the others again. */
 gk_result gk_graph_disarm(gk_graph *graph, const char *backend, const char *call,
                           gk_result (*disarm)(void *state, uint64_t over, uint64_t *launched));
 
