@@ -225,9 +225,11 @@ static void walk_points(world *w) {
   gkw_walk(w->whole || pick(&w->random, 8) ? 1000 : 1 + pick(&w->random, 3));
 }
 
-/* As a device does: the tasks of a level whose words are open, in any order, then their control kernels. */
+/* As a device does: the tasks of a level whose words are open, in any order, then their control kernels. The control
+ * kernel behind a single run may be gated, too. */
 static void play_tape(world *w, const gki_tape *tape) {
   const gk_points *points = w->points;
+  const bool gates_control = w->random >> 20 & 1;
   ++w->tapes;
   for (uint32_t k = 0, end; k < tape->count; k = end) {
     for (end = k + 1; end < tape->count && tape->runs[end] != GK_NONE && tape->runs[end] & GK_AHEAD_BESIDE;) ++end;
@@ -236,9 +238,13 @@ static void play_tape(world *w, const gki_tape *tape) {
       ++w->enqueued;
       if (w->state[points->table[point + GKW_RECORD] + GKW_TASKS] == GKW_OPEN) do_run(w, run), ++w->executed;
     }
+    const bool is_single = end == k + 1 && tape->runs[k] != GK_NONE;
+    const uint32_t *words = &w->state[is_single ? points->table[points->runs[tape->runs[k]] + GKW_RECORD] : 0];
+    if (is_single && gates_control && words[GKW_CONTROL] != GKW_OPEN) continue;
     for (uint32_t at = k; at < end && tape->runs[k] != GK_NONE; ++at)
       gkw_ran(points->runs[tape->runs[at] & ~GK_AHEAD_BESIDE]);
     walk_points(w);
+    if (is_single && gates_control) assert_int_equal(words[GKW_CONTROL], GKW_OPEN); /* it doesn't close its own gate */
   }
 }
 
