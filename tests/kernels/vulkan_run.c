@@ -212,7 +212,7 @@ typedef struct task {
   gki_task_control control;
   uint64_t guard;
   gki_bad_count failures[GKI_LAUNCH_RING];
-  int32_t extent[2]; /* a kernel that finds its count reads [1] */
+  int32_t extent[2]; /* a kernel that finds its count reads [1], or, if it has no items, [0] */
 } task;
 _Static_assert(sizeof(task) <= ARGUMENTS, "the parameters follow it");
 enum { PUSHED = sizeof(gki_task), NUMBER = 7, NODE = 5 }; /* NUMBER of the launch */
@@ -276,7 +276,9 @@ typedef enum way {
   READ,     /* the kernel reads an extent from memory */
   EMPTY,    /* the host knows that there are no items */
   GUARDED,  /* the guard is closed */
-  TOO_MANY, /* the kernel reads an extent and finds too many items */
+  NONE,     /* the kernel reads an extent below 0, so that another one doesn't matter */
+  TOO_MANY, /* the kernel reads an extent and finds too many items, */
+  JUST_TOO_MANY, /* though fewer than 2^32 */
   REFUSED,  /* the host knows that there are too many items */
   WAYS
 } way;
@@ -294,17 +296,19 @@ static void set_task(const struct run *run, way way) {
   for (int axis = 0; axis < 3; ++axis) extents[axis] = extent[axis];
   if (way == EMPTY) t.record.count = 0;
   if (way == REFUSED) t.record.count = GKI_UNCOUNTED;
-  if (way == TOO_MANY) t.extent[1] = INT32_MAX;
-  if (way == TOO_MANY) extents[2] = UINT64_C(1) << 32;
-  if (way == READ || way == TOO_MANY) {
+  const bool finds_many = way == TOO_MANY || way == JUST_TOO_MANY;
+  if (finds_many) t.extent[1] = INT32_MAX;
+  if (way == TOO_MANY || way == NONE) extents[2] = UINT64_C(1) << 32;
+  if (way == JUST_TOO_MANY) extents[1] = 2, extents[2] = 1;
+  if (way == READ || way == NONE || finds_many) {
     t.record = (gki_record){GKI_UNCOUNTED | 1, {0, 0}, NODE};
-    extents[0] = address + offsetof(task, extent) + sizeof(int32_t);
+    extents[0] = address + offsetof(task, extent) + (way == NONE ? 0 : sizeof(int32_t));
   }
   memcpy(memory, &t, sizeof t);
-  if (way == TOO_MANY || way == REFUSED) { /* the kernel must post it */
+  if (finds_many || way == REFUSED) { /* the kernel must post it */
     gki_bad_count *post = &t.failures[NUMBER - 1];
     *post = (gki_bad_count){.number = NUMBER, .node = NODE};
-    for (int axis = 0; way == TOO_MANY && axis < 3; ++axis)
+    for (int axis = 0; finds_many && axis < 3; ++axis)
       post->extent[axis] = axis ? (int64_t)extents[axis] : INT32_MAX;
     t.control.failed = NUMBER;
   }
