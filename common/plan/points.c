@@ -211,6 +211,7 @@ static void put_list(builder *b, uint32_t end) {
 
 /* ---- the calls --------------------------------------------------------------------------------------------------- */
 
+/* Also numbers the points, which tells the length of the table. */
 static bool alloc_arrays(builder *b, gki_arena *arena, gki_arena *scratch, gk_points *points, sizes *size) {
   const gk_plan *plan = b->plan;
   b->begin = gki_arena_alloc(scratch, plan->node_count, sizeof *b->begin);
@@ -226,18 +227,24 @@ static bool alloc_arrays(builder *b, gki_arena *arena, gki_arena *scratch, gk_po
   return b->table && b->runs && b->targets && b->loops;
 }
 
+/* put_list advances `lane` and `fork` to the ends of their parts. */
+static void lay_out_state(builder *b, uint32_t lane_count) {
+  b->lane = GKW_LANES + GKW_LANE_WORDS;
+  b->runs_at = GKW_LANES + lane_count * GKW_LANE_WORDS;
+  b->loops_at = b->runs_at + b->plan->run_count * GKW_RUN_WORDS;
+  b->checkpoints_at = b->loops_at + b->plan->loop_count * GKW_LOOP_WORDS;
+  b->fork = b->checkpoints_at + b->plan->checkpoint_count;
+}
+
 gk_result gk_points_make(const gk_plan *plan, const gk_points **points) {
   *points = NULL;
   gki_points *made = gk_host_alloc(sizeof *made);
   gki_arena scratch = {.last = NULL};
-  builder b = {.plan = plan, .lane = GKW_LANES + GKW_LANE_WORDS};
+  builder b = {.plan = plan};
   sizes size = {.lanes = 1};
   const bool done = made && alloc_arrays(&b, &made->arena, &scratch, &made->points, &size);
   if (done) {
-    b.runs_at = GKW_LANES + size.lanes * GKW_LANE_WORDS;
-    b.loops_at = b.runs_at + plan->run_count * GKW_RUN_WORDS;
-    b.checkpoints_at = b.loops_at + plan->loop_count * GKW_LOOP_WORDS;
-    b.fork = b.checkpoints_at + plan->checkpoint_count;
+    lay_out_state(&b, size.lanes);
     const uint32_t end = size.points * GKW_WORDS;
     put_list(&b, end);
     made->points = (gk_points){.plan = plan, .table = b.table, .word_count = made->points.word_count,
@@ -279,20 +286,22 @@ static void set_run(const gk_points *points, uint32_t at, uint32_t *state, uint3
   run[GKW_TASKS] = run[GKW_CONTROL] = value;
 }
 
+/* The point at which a launch begins. If an always-task comes before the target, the target waits in the state. */
+static uint32_t find_first(const gk_points *points, const gk_launch_args *launch, uint32_t *state) {
+  const gk_plan *plan = points->plan;
+  state[GKW_TARGET] = GKW_NONE;
+  if (!launch->target) return points->first;
+  const uint32_t target = points->targets[plan->nodes[launch->target].checkpoint];
+  if (!plan->always_count || plan->always[0] > launch->target) return target;
+  state[GKW_TARGET] = target;
+  return points->runs[plan->nodes[plan->always[0]].run];
+}
+
 void gk_points_start(const gk_points *points, const gk_launch_args *launch, uint32_t *state) {
   const gk_plan *plan = points->plan;
   memset(state, 0, points->state_count * sizeof *state);
   for (uint32_t k = 0; k < plan->run_count; ++k) set_run(points, points->runs[k], state, GKW_CLOSED);
-  state[GKW_TARGET] = GKW_NONE;
-  uint32_t first = points->first;
-  if (launch->target) {
-    first = points->targets[plan->nodes[launch->target].checkpoint];
-    if (plan->always_count && plan->always[0] < launch->target) {
-      state[GKW_TARGET] = first;
-      first = points->runs[plan->nodes[plan->always[0]].run];
-    }
-  }
-  state[GKW_LANES + GKW_AT] = first;
+  const uint32_t first = state[GKW_LANES + GKW_AT] = find_first(points, launch, state);
   if (points->table[first + GKW_KIND] == GKW_RUN) set_run(points, first, state, GKW_OPEN);
   else state[GKW_DUE] = GKW_LANES;
   for (uint32_t k = 0; k < plan->loop_count && launch->target; ++k)

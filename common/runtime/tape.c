@@ -12,6 +12,12 @@ static uint32_t lane_of(const gki_tape *tape, uint32_t at) {
 static uint32_t loop_of(const gki_tape *tape, uint32_t at) {
   return (word(tape, at, GKW_RECORD) - tape->points->loops_at) / GKW_LOOP_WORDS;
 }
+static uint32_t place_of(const uint32_t *state, uint32_t lane) {
+  return state[GKW_LANES + lane * GKW_LANE_WORDS + GKW_AT];
+}
+static uint32_t loop_word(const gki_tape *tape, const uint32_t *state, uint32_t loop, uint32_t field) {
+  return state[tape->points->loops_at + loop * GKW_LOOP_WORDS + field];
+}
 
 /* Library calls and handwritten code can't look at a gate, so their runs are enqueued only when they surely come. */
 static bool is_gated(const gk_plan *plan, uint32_t run) {
@@ -81,15 +87,11 @@ static uint32_t next_run(gki_tape *tape, uint32_t lane, uint32_t *steps) {
   return GK_NONE;
 }
 
-static uint32_t passes_of(const gki_tape *tape, const uint32_t *state, uint32_t loop) {
-  return state[tape->points->loops_at + loop * GKW_LOOP_WORDS + GKW_PASSES];
-}
-
 /* Passes to enqueue. A loop that is under way has made some of the passes that its bound allows. */
 static uint32_t passes_left(const gki_tape *tape, const uint32_t *state, uint32_t loop) {
   const gk_plan *plan = tape->points->plan;
   const uint32_t bound = plan->nodes[plan->loops[loop]].max_iterations;
-  const uint32_t made = state[tape->points->loops_at + loop * GKW_LOOP_WORDS + GKW_ENTRY];
+  const uint32_t made = loop_word(tape, state, loop, GKW_ENTRY);
   return bound > made && bound - made < tape->passes[loop] ? bound - made : tape->passes[loop];
 }
 
@@ -99,10 +101,9 @@ static bool is_open(const gki_tape *tape, const uint32_t *state, uint32_t run) {
 
 /* Sets the cursors of a lane, and of sections that it waits for, to their places in a state. */
 static void find_cursor(gki_tape *tape, const uint32_t *state, uint32_t lane) {
-  const uint32_t at = state[GKW_LANES + lane * GKW_LANE_WORDS + GKW_AT];
-  const uint32_t record = word(tape, at, GKW_RECORD);
+  const uint32_t at = place_of(state, lane);
   tape->cursors[lane] = at;
-  if (word(tape, at, GKW_KIND) != GKW_JOIN || !state[record + GKW_PENDING]) return;
+  if (word(tape, at, GKW_KIND) != GKW_JOIN || !state[word(tape, at, GKW_RECORD) + GKW_PENDING]) return;
   tape->cursors[lane] = GK_NONE;
   tape->pending[lane] = 0;
   const uint32_t fork = word(tape, at, GKW_PAST);
@@ -110,6 +111,7 @@ static void find_cursor(gki_tape *tape, const uint32_t *state, uint32_t lane) {
     const uint32_t section = lane_of(tape, tape->points->table[word(tape, fork, GKW_NEXT) + k]);
     find_cursor(tape, state, section);
     const uint32_t cursor = tape->cursors[section];
+    /* The section has ended, or ends when its lane is walked next. */
     if (cursor != GK_NONE && word(tape, cursor, GKW_KIND) == GKW_SECTION_END) tape->cursors[section] = GK_NONE;
     else ++tape->pending[lane];
   }
@@ -126,7 +128,7 @@ static bool put_level(gki_tape *tape, const uint32_t *state, uint32_t limit, uin
     const uint32_t at = next_run(tape, lane, steps);
     if (at == GK_NONE) continue;
     const uint32_t run = word(tape, at, GKW_NODE);
-    const bool is_sure = state && begin <= tape->first && is_open(tape, state, at);
+    const bool is_sure = state && begin <= tape->first && is_open(tape, state, at); /* in the first level */
     if (tape->count == limit || (!tape->gated[run] && !is_sure)) {
       tape->cursors[lane] = at;
       tape->cut = tape->count == limit;
@@ -138,10 +140,12 @@ static bool put_level(gki_tape *tape, const uint32_t *state, uint32_t limit, uin
   return moved && *steps < STEPS;
 }
 
+/* state: NULL if the tape goes on where the one before it was cut. */
 static void put_levels(gki_tape *tape, const uint32_t *state, uint32_t limit) {
   uint32_t steps = 0;
+  if (limit > GKI_TAPE_RUNS) limit = GKI_TAPE_RUNS;
   tape->cut = false;
-  while (put_level(tape, state, limit < GKI_TAPE_RUNS ? limit : GKI_TAPE_RUNS, &steps)) continue;
+  while (put_level(tape, state, limit, &steps)) continue;
 }
 
 void gki_tape_go_on(gki_tape *tape, uint32_t limit) {
@@ -154,7 +158,7 @@ void gki_tape_fill(gki_tape *tape, const uint32_t *state, uint32_t limit) {
   for (uint32_t k = 0; k < tape->points->plan->loop_count; ++k) {
     tape->left[k] = passes_left(tape, state, k);
     tape->guessed[k] = 0;
-    tape->before[k] = passes_of(tape, state, k);
+    tape->before[k] = loop_word(tape, state, k, GKW_PASSES);
   }
   for (uint32_t k = 0; k < tape->points->lane_count; ++k) tape->cursors[k] = GK_NONE;
   if (state[GKW_DUE]) tape->runs[tape->count++] = GK_NONE;
@@ -170,14 +174,13 @@ enum { LEARNED = INT32_MAX }; /* value in `guessed`: another lane has already ra
 /* A loop that goes on after all of its enqueued passes gets twice as many, up to its bound. */
 static void learn_lane(gki_tape *tape, const uint32_t *state, uint32_t lane) {
   const gk_plan *plan = tape->points->plan;
-  const uint32_t at = state[GKW_LANES + lane * GKW_LANE_WORDS + GKW_AT], number = word(tape, at, GKW_NODE);
+  const uint32_t at = place_of(state, lane), number = word(tape, at, GKW_NODE);
   uint32_t node = word(tape, at, GKW_KIND) == GKW_RUN ? plan->nodes[plan->runs[number].begin].parent : number;
   for (; node; node = plan->nodes[node].parent) {
     const gk_node *loop = &plan->nodes[node];
     if (!gki_op_is_loop(loop->op)) continue;
     uint32_t *passes = &tape->passes[loop->loop];
-    if (state[tape->points->loops_at + loop->loop * GKW_LOOP_WORDS + GKW_ENTRY] < *passes) continue;
-    if (tape->guessed[loop->loop] == LEARNED) continue;
+    if (loop_word(tape, state, loop->loop, GKW_ENTRY) < *passes || tape->guessed[loop->loop] == LEARNED) continue;
     tape->guessed[loop->loop] = LEARNED;
     *passes = *passes < GKI_TAPE_RUNS ? *passes * 2 : *passes;
     if (loop->max_iterations && *passes > loop->max_iterations) *passes = loop->max_iterations;
@@ -187,7 +190,8 @@ static void learn_lane(gki_tape *tape, const uint32_t *state, uint32_t lane) {
 /* If a loop made less than a quarter of its enqueued passes, it gets half as many. */
 void gki_tape_learn(gki_tape *tape, const uint32_t *state) {
   for (uint32_t k = 0; k < tape->points->plan->loop_count; ++k)
-    if (4 * (uint64_t)(passes_of(tape, state, k) - tape->before[k]) < tape->guessed[k] && tape->passes[k] > 1)
+    if (4 * (uint64_t)(loop_word(tape, state, k, GKW_PASSES) - tape->before[k]) < tape->guessed[k] &&
+        tape->passes[k] > 1)
       tape->passes[k] /= 2;
   for (uint32_t lane = 0; lane < tape->points->lane_count; ++lane)
     if (tape->cursors[lane] == GK_NONE || !lane) learn_lane(tape, state, lane);
