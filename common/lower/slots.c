@@ -179,8 +179,8 @@ static void write_struct(const gki_slot_table *slots, uint32_t slot, const gk_va
  * and posts the count. */
 static void write_user(const gki_slot_table *slots, uint32_t at, const gk_launch_args *launch, range *r) {
   const gk_node *node = &slots->plan->nodes[at];
-  const uint64_t flag = entry_of(slots, node->flag, launch->values);
   if (!gki_op_is_task(node->op)) {
+    const uint64_t flag = entry_of(slots, node->flag, launch->values);
     memcpy(slots->image + node->flag * sizeof flag, &flag, sizeof flag);
     widen(r, node->flag * sizeof flag, sizeof flag);
     return;
@@ -205,7 +205,7 @@ static bool is_argument(const gk_node *node, uint32_t slot) {
   return node->op == GK_OP_KERNEL && node->items[0] != slot && node->items[1] != slot && node->items[2] != slot;
 }
 
-/* Much faster than all of a record: a list may have the slot in each of its tasks. */
+/* Writes one argument, not all of its record, since a list may have the slot in each of its tasks. */
 static void write_argument(const gki_slot_table *slots, uint32_t at, uint32_t slot, uint64_t entry, range *r) {
   const gk_node *node = &slots->plan->nodes[at];
   size_t to = slots->records[at] + sizeof(gki_record);
@@ -216,11 +216,14 @@ static void write_argument(const gki_slot_table *slots, uint32_t at, uint32_t sl
   }
 }
 
-/* Records have the address of a struct. Parameters of handwritten code are in their nodes. */
+/* Records with a struct hold its address, which stays. Parameters of handwritten code are in their nodes. */
 static void write_changed(const gki_slot_table *slots, uint32_t slot, const gk_launch_args *launch, range *r) {
+  if (slots->structs[slot]) {
+    write_struct(slots, slot, launch->values, r);
+    return;
+  }
   const uint64_t entry = entry_of(slots, slot, launch->values);
-  if (slots->structs[slot]) write_struct(slots, slot, launch->values, r);
-  for (uint32_t k = slots->users_at[slot]; !slots->structs[slot] && k < slots->users_at[slot + 1]; ++k) {
+  for (uint32_t k = slots->users_at[slot]; k < slots->users_at[slot + 1]; ++k) {
     const gk_node *node = &slots->plan->nodes[slots->users[k]];
     if (node->handwritten) continue;
     if (is_argument(node, slot)) write_argument(slots, slots->users[k], slot, entry, r);
