@@ -1,6 +1,7 @@
 /* The text before a kernel's body in GLSL: types for its memory and its record, push constants, main, and the head of
  * the function that executes one item. */
 #include "kernel/glsl_head.h"
+#include <string.h>
 
 /* Words that GLSL reserves and C doesn't. In a kernel they are the user's own names, so they get a suffix. */
 static const char glsl_words[] =
@@ -16,6 +17,8 @@ static const char glsl_words[] =
 const char *gki_glsl_suffix(gki_token word) { return gki_token_in(word, glsl_words) ? "_" : ""; }
 
 static const char *suffix(const char *name) { return gki_glsl_suffix(gki_whole_token(name)); }
+
+static bool is_double(const gk_param *p) { return strcmp(p->element, "double") == 0; }
 
 /* A type for each parameter that is memory, and for each struct by value, which is also read from memory. */
 static void add_types(gki_text *out, const gk_param *params, const gk_param *last) {
@@ -85,15 +88,19 @@ static void add_main(gki_text *out, const gk_param *params, const gk_param *last
   for (const gk_param *p = params; p < last; ++p) {
     if (p->access != GK_ACCESS_SUM) continue;
     gki_text_add(out, "%s%s[0] = subgroupAdd(%s%s[0]); ", p->name, suffix(p->name), p->name, suffix(p->name));
-    gki_text_add(out, "if (subgroupElect()) atomicAdd(gki_my_%s.data[0], %s%s[0]); ", p->name, p->name,
-                 suffix(p->name));
+    gki_text_add(out, "if (subgroupElect()) ");
+    gki_text_add(out, is_double(p) ? "gki_add_double(uvec2(gki_my_%s), " : "atomicAdd(gki_my_%s.data[0], ", p->name);
+    gki_text_add(out, "%s%s[0]); ", p->name, suffix(p->name));
   }
   gki_text_add(out, "} ");
 }
 
 void gki_glsl_head(gki_text *out, const gk_kernel *kernel) {
   const gk_param *params = kernel->params, *last = params + kernel->param_count;
+  bool adds_doubles = false;
+  for (const gk_param *p = params; p < last; ++p) adds_doubles |= p->access == GK_ACCESS_SUM && is_double(p);
   add_types(out, params, last);
+  if (adds_doubles) gki_text_add(out, "GKI_ADD_DOUBLE ");
   add_record(out, params, last);
   add_item_head(out, params, last, kernel->dimensions);
   gki_text_add(out, "; ");

@@ -6,8 +6,7 @@
  * All memory of a kernel is one block: a struct task, then its parameters with gaps in between. The whole block is
  * compared, so that a write beyond a parameter is found. Every message of the validation layer is a failure.
  *
- * load_of_double and sum_of_doubles of language.h aren't run, as lavapipe has no atomics of doubles; nor is
- * uses_inside. */
+ * load_of_double of language.h isn't run, as lavapipe has no atomics of doubles; nor is uses_inside. */
 #include "gk_backend.h"
 #include "language.h"
 #include "lower/task.h"
@@ -79,6 +78,7 @@ static const struct run {
                          COMPARED(500, unset, UNKNOWN)}},
   {&look, {66, 1, 1}, {MEMORY(2, small), MEMORY(66, unset), NUMBER(i32, 3)}},
   {&sums, {1001, 1, 1}, {MEMORY(1, small), MEMORY(1, words), MEMORY(1, quarters), MEMORY(1001, quarters)}},
+  {&sum_of_doubles, {1001, 1, 1}, {MEMORY(1, halves)}},
   {&plane, {37, 29, 1}, {MEMORY(37 * 29, unset), NUMBER(i32, 37), MEMORY(1, small)}},
   {&box, {13, 11, 7}, {MEMORY(13 * 11 * 7, small), NUMBER(i32, 13), NUMBER(i32, 11), MEMORY(1, small)}},
   {&names, {75, 1, 1}, {MEMORY(75, unset), MEMORY(75, quarters), NUMBER(f32, 0.5f), MEMORY(1, small)}},
