@@ -21,14 +21,16 @@ PROGRAM = "build/tests/info/gk-info"
 PAGE = tap.ROOT / "docs" / "info.md"
 VERSIONS = ["11.4", "12.2", "12.3", "12.4", "12.6", "12.8", "13.0"]
 NOS = ["conditional", "P1a", "P1d", "P2b", "P17b", "P4e", "P9a", "overlap"]
+BACKENDS = ["cuda", "openmp", *tap.config("vulkan_backend")]
 COLUMNS = 118  # of what is printed in the page
 KEPT = ("PATH", "ASAN_OPTIONS", "UBSAN_OPTIONS", "LSAN_OPTIONS", "LLVM_PROFILE_FILE")
+NO_VULKAN = {"VK_ICD_FILENAMES": "/nowhere", "VK_DRIVER_FILES": "/nowhere"}  # else a driver of this machine is found
 HOME = tempfile.TemporaryDirectory()
 
 
 def ask(*arguments, code=0, **env):
     """What it prints, or an exception with all there is to say."""
-    clean = {name: os.environ[name] for name in KEPT if name in os.environ}
+    clean = {**{name: os.environ[name] for name in KEPT if name in os.environ}, **NO_VULKAN}
     done = subprocess.run([PROGRAM, *arguments], env=dict(clean, HOME=HOME.name, **env), stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, timeout=tap.HANGS)
     text, errors = done.stdout.decode(), done.stderr.decode(errors="replace")
@@ -146,7 +148,7 @@ MACHINE = ["name", "driver", "threads", "nvtx", r"libnvrtc\S*"]
 
 def masked(text, rows):
     text = re.sub(rf"^    ({'|'.join(rows)})( +).*$", r"    \1\2...", text, flags=re.M)
-    text = re.sub(r"^  (openmp 0)( +).*$", r"  \1\2...", text, flags=re.M)
+    text = re.sub(r"^  (openmp 0|vulkan)( +).*$", r"  \1\2...", text, flags=re.M)
     text = re.sub(r"\S*/(lib(?:cuda|nvrtc)\.so\S*),", r".../\1,", text)
     return "\n".join(wrapped(line) for line in text.splitlines())
 
@@ -257,7 +259,8 @@ def judge_keys():
 
 def judge_environment():
     code = "".join(path.read_text() for folder in ("common", "cuda", "fallback")
-                   for path in sorted((tap.ROOT / folder).rglob("*.c")) if "common/info" not in path.as_posix())
+                   for path in sorted((tap.ROOT / folder).rglob("*.c")) if "common/info" not in path.as_posix()
+                   and (path.parent.name != "vulkan" or "vulkan" in BACKENDS))
     read = set(re.findall(r"getenv\(\"(\w+)\"\)", code)) | {"LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES",
                                                            "NVTX_INJECTION64_PATH"}
     asked = {"omp_get_thread_limit": "OMP_THREAD_LIMIT", "omp_get_proc_bind": "OMP_PROC_BIND",
@@ -320,7 +323,7 @@ def judge_default():
     env = simulated(SIMGPU_DEVICES="2")
     report = ask_json(**env)
     names = [one["name"] for one in report["backends"]]
-    return differs("order", names, ["cuda", "openmp"]) or differs("default", report["default"], "cuda") or \
+    return differs("order", names, BACKENDS) or differs("default", report["default"], "cuda") or \
         differs("devices", [one["ordinal"] for one in backend(report, "cuda")["devices"]], [0, 1]) or \
         differs("asked for", ask_json(GK_BACKEND="openmp", **env)["default"], "openmp") or \
         differs("nobody", ask_json(GK_BACKEND="nobody", **env)["default"], None)
@@ -372,7 +375,7 @@ def judge_modules():
     ending = backend(odd("end"), "odd")["trouble"]
     path = ask_json("--backend", "openmp", GK_MODULES="build/nothing.so")
     names = [one["name"] for one in loading["backends"]]
-    return differs("load hangs", names, ["cuda", "openmp"]) or \
+    return differs("load hangs", names, BACKENDS) or \
         (None if "left out" in loading["trouble"] else loading["trouble"]) or \
         (None if "exit code 7" in ending else ending) or \
         differs("no facts", backend(odd("no facts"), "odd")["facts"], []) or \
@@ -401,7 +404,7 @@ def judge_terminal():
     plain = ask("--backend", "openmp")
     parent, child = pty.openpty()
     fcntl.ioctl(child, termios.TIOCSWINSZ, struct.pack("HHHH", 50, 90, 0, 0))
-    clean = {name: os.environ[name] for name in KEPT if name in os.environ}
+    clean = {**{name: os.environ[name] for name in KEPT if name in os.environ}, **NO_VULKAN}
     process = subprocess.Popen([PROGRAM, "--backend", "openmp"], env=dict(clean, HOME=HOME.name), stdout=child)
     os.close(child)
     said = b""
@@ -420,8 +423,8 @@ def judge_terminal():
 def main():
     update = "--update" in sys.argv
     for name in PARTS:
-        if name == "machine" and has_cuda():
-            tap.skip("docs/info.md: machine", "it is about one without CUDA's driver")
+        if name == "machine" and (has_cuda() or "vulkan" not in BACKENDS):
+            tap.skip("docs/info.md: machine", "it is about one without CUDA's driver, and gk with all backends")
         else:
             case(f"docs/info.md: {name}", lambda: judge_page(name, update))
     if update:

@@ -23,7 +23,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import tap
-from suites import CONFORMANCE, FULL_SCRIPTS, FULL_SUITES, OF_CUDA, ONCE, PLAIN, SCRIPTS, SUITES, THREADED  # noqa: F401
+from suites import (CONFORMANCE, FULL_SCRIPTS, FULL_SUITES, LEFT_OUT, ONCE, PLAIN, SCRIPTS, SUITES,  # noqa: F401
+                    THREADED)
 
 ROOT = Path(os.path.abspath(__file__)).parent.parent
 SECONDS, FULL_SECONDS = 3 * tap.HANGS, 8 * 60 * 60  # a script may run a hundred programs
@@ -167,8 +168,14 @@ def execute(command, folder, env, seconds):
     return outcome
 
 
-def has_cuda(tree):
-    return "\nleft_out = cuda\n" not in (tree / "build/config.ninja").read_text()
+def left_out(tree):
+    """The backends that this tree is configured without."""
+    config = (tree / "build/config.ninja").read_text()
+    return [backend for backend in LEFT_OUT if f"\n{backend}_left_out = {backend}\n" in config]
+
+
+def has_all_for(tree, name):
+    return not any(LEFT_OUT[backend].search(name) for backend in left_out(tree))
 
 
 def targets(tree, rule):
@@ -177,7 +184,7 @@ def targets(tree, rule):
     if listed.returncode:
         print(f"{tree}: ninja can't read build.ninja\n0 passed, 1 failed, 0 skipped")
         sys.exit(1)
-    return sorted(name for name in listed.stdout.split() if has_cuda(tree) or not OF_CUDA.search(name))
+    return sorted(name for name in listed.stdout.split() if has_all_for(tree, name))
 
 
 def tree_name(tree):
@@ -358,10 +365,10 @@ def main():
             not any(part in name for part in options.without)
 
     chosen = Jobs([job for job in jobs(trees, options.full)
-                   if is_asked_for(job[0]) and (has_cuda(job[2]) or not OF_CUDA.search(job[0]))],
+                   if is_asked_for(job[0]) and has_all_for(job[2], job[0])],
                   trees if options.no_build else [])
-    report.total.skipped += [(f"{tree_name(tree)}: tests of CUDA", "this tree is configured --without-cuda")
-                             for tree in trees if not has_cuda(tree)]
+    report.total.skipped += [(f"{tree_name(tree)}: tests of {one}", f"{one} isn't in this tree: see its configuration")
+                             for tree in trees for one in left_out(tree)]
     if not plain_of(trees):
         report.total.skipped += [(name, "needs a tree without sanitizers: ./configure.py test")
                                  for name, _, in_each in SCRIPTS if in_each == PLAIN and is_asked_for(name)]

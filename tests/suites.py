@@ -64,6 +64,16 @@ def simulated(version, *command, no="", probes=True):
             f"SIMGPU_NO={no}", *([] if probes else ["GK_CUDA_PROBE=0"]), *command, "--backend", "cuda"]
 
 
+def on_lavapipe(*command):
+    """On Mesa's lavapipe, a Vulkan device of the CPU; the validation layer ends a process with its first message."""
+    found = sorted(str(path) for folder in ("/usr/share", "/etc")
+                   for path in Path(folder, "vulkan/icd.d").glob("lvp_icd.*")) or ["/nowhere"]
+    return ["/usr/bin/env", f"VK_ICD_FILENAMES={found[0]}", f"VK_DRIVER_FILES={found[0]}",
+            "VK_INSTANCE_LAYERS=VK_LAYER_KHRONOS_validation", "VK_LAYER_SETTINGS_PATH=tests/vulkan",
+            "MESA_SHADER_CACHE_DISABLE=true", "GK_CACHE=build/tests/vulkan_cache",
+            *command, "--backend", "vulkan"]
+
+
 SUITES = [
     ("conformance on openmp", [CONFORMANCE, "--backend", "openmp"], [], True),
     ("conformance on the test device", [CONFORMANCE, "--backend", "test_device"], [], True),
@@ -74,6 +84,8 @@ SUITES = [
      ["--most", "100000", "--every-way"], False),
 ]
 FULL_SUITES = []
+SUITES += [("conformance on lavapipe", on_lavapipe(CONFORMANCE), [], False),
+           ("random lists on lavapipe", on_lavapipe(RANDOM_LISTS, "--random", "100"), ["--random", "2000"], False)]
 VERSIONS = ("11.4", "12.2", "12.3", "12.4", "12.6", "12.8", "13.0")
 for version in VERSIONS:
     (SUITES if version in ("11.4", "13.0") else FULL_SUITES).append(
@@ -125,6 +137,7 @@ FULL_SUITES.append(("conformance on CUDA with plain gates and calls that fail",
                     simulated("13.0", CONFORMANCE, "--sweep", "calls", no=PLAIN_NOS), ["--most", "1000"], False))
 # On the simulated driver, where the compiler of gk itself matters least: in the first tree alone, but for the newest.
 ONCE = [name for name, *_ in SUITES if "on simulated CUDA" in name and name != "conformance on simulated CUDA 13.0"]
+ONCE += [name for name, *_ in SUITES if "on lavapipe" in name]
 ONCE.append("unit/cuda/half_way_test")  # a sweep over calls that fail
 FULL_SCRIPTS = [("tidy", ["tests/repo/tidy.py"], False), ("analyzer", ["tests/repo/analyzer.py"], False),
                 ("coverage", ["tests/repo/coverage.py"], False),
@@ -134,6 +147,8 @@ FULL_SCRIPTS = [("tidy", ["tests/repo/tidy.py"], False), ("analyzer", ["tests/re
 OF_CUDA = re.compile(r"cuda|CUDA|simgpu|gpu script|unit/(base/secure|runtime/(facts|fork|thread_cancel)|check/check|"
                      r"plan/(plan|gates))_test|(^|: )(exports|installed|examples|gk-info|no device|printed|probe|"
                      r"kernels compiled beforehand|bench|peers|valgrind)$")
+# By the backend that a tree may be configured without: its tests.
+LEFT_OUT = {"cuda": OF_CUDA, "vulkan": re.compile(r"lavapipe")}
 
 # What runs in a tree for ThreadSanitizer: the tests in which several threads are at work.
 THREADED = [f"build/tests/unit/{name}_test"

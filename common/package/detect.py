@@ -190,17 +190,20 @@ def find_cuda(path, as_checked_in=False):
 def without_cuda(toolkit):
     """The settings without the backend. Tests of kernels still use a toolkit."""
     return Found("CUDA", "no: --without-cuda; no CUDA backend, no gk-embed, no gk_cuda.h",
-                 {**toolkit.settings, "backends": "openmp", "left_out": "cuda", "cuda_members": "none",
+                 {**toolkit.settings, "cuda_backend": "", "cuda_left_out": "cuda", "cuda_members": "none",
                   "cuda_installed": "install-tools", "gk_embed": "build/gk-info"})
 
 
-def find_vulkan(compiler):
-    glslc = shutil.which("glslc") or shutil.which("glslangValidator")
-    if not glslc:
-        return Found("Vulkan", "no: neither glslc nor glslangValidator is in PATH")
-    if try_compile(compiler, "#include <vulkan/vulkan.h>\nint main(void) { return 0; }\n") is None:
-        return Found("Vulkan", "no: vulkan/vulkan.h is missing")
-    return Found("Vulkan", os.path.basename(glslc), {"glslc": glslc})
+def find_vulkan(compiler, wanted):
+    """The headers; libvulkan and libshaderc are found at run time."""
+    program = "#include <vulkan/vulkan.h>\nint main(void) { return VK_EXT_shader_atomic_float + VK_VERSION_1_2 - 2; }\n"
+    left_out = {"vulkan_members": "none", "vulkan_left_out": "vulkan"}
+    if not wanted:
+        return Found("Vulkan", "no: --without-vulkan; no Vulkan backend", left_out)
+    if try_compile(compiler, program) is None:
+        return Found("Vulkan", "no: vulkan/vulkan.h (libvulkan-dev) is missing or too old; no Vulkan backend",
+                     left_out)
+    return Found("Vulkan", "yes", {"vulkan_members": "vulkan", "vulkan_backend": "vulkan"})
 
 
 def find_hip():

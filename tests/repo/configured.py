@@ -47,17 +47,18 @@ def ask(folder, *command):
     return subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True).stdout
 
 
-def check_without_cuda(folder):
-    tap.case("without CUDA: it builds",
-             tap.run("./configure.py", "--without-cuda", "--without-png", "--debug", cwd=folder) or
+def check_without(folder):
+    tap.case("without CUDA and Vulkan: it builds",
+             tap.run("./configure.py", "--without-cuda", "--without-vulkan", "--without-png", "--debug", cwd=folder) or
              tap.run("ninja", cwd=folder))
-    found = re.findall(r"\bgki?_cuda\w*", ask(folder, "nm", "build/libgk.a"))
+    found = re.findall(r"\b(?:gki?_cuda|gki_vulkan)\w*", ask(folder, "nm", "build/libgk.a"))
     tap.case("nothing of it is in the library", ", ".join(found))
     found = re.findall(r"gk_cuda\.h|gk-embed", ask(folder, "ninja", "-t", "commands", "install"))
     tap.case("nothing of it is installed", ", ".join(found))
     report = ask(folder, "build/gk-info")
-    said = re.search(r"^ +cuda +- +gk was built without this backend$", report, re.M)
-    tap.case("gk-info says so", None if said and "\n  openmp 0 " in report else report)
+    said = [re.search(rf"^ +{name} +- +gk was built without this backend$", report, re.M)
+            for name in ("cuda", "vulkan")]
+    tap.case("gk-info says so", None if all(said) and "\n  openmp 0 " in report else report)
 
 
 def main():
@@ -89,7 +90,7 @@ def main():
         tap.case("and says that no image is kept, and no tool listens",
                  tap.run("cc", "-Iinclude", "-Icommon", "try.c", "build/libgk.a", "-fopenmp", "-pthread", "-ldl", "-lm",
                          "-o", "try", cwd=folder) or tap.run("./try", cwd=folder))
-        check_without_cuda(folder)
+        check_without(folder)
     tap.finish()
 
 

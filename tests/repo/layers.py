@@ -29,6 +29,7 @@ LAYERS = {
     "common/runtime": LIST | {"common/check", "common/plan", "common/dump", "common/kernel"},
     "cuda": SHARED,
     "fallback/openmp": SHARED,
+    "fallback/vulkan": SHARED,
     "common/info": set(),
 }
 DEBTS = []
@@ -178,7 +179,10 @@ def differ(found, listed):
 
 def main():
     is_configured = Path("build/config.ninja").exists()
-    problem = (None if is_configured else tap.run(sys.executable, "configure.py")) or tap.run("ninja", *objects())
+    problem = None if is_configured else tap.run(sys.executable, "configure.py")
+    if not problem and tap.config("vulkan_backend"):
+        OBJECTS.append("fallback/vulkan/library.ninja")
+    problem = problem or tap.run("ninja", *objects())
     if not tap.case("the objects are built", problem):
         tap.finish()
     needs = {**calls(), **includes()}

@@ -31,7 +31,9 @@ TEST(last_registered_is_tried_first) {
   assert_int_equal(backend_count(), before + 2);
   assert_string_equal(gk_backend_at(0)->name, "two");
   assert_string_equal(gk_backend_at(1)->name, "one");
-  assert_string_equal(gk_backend_at(before + 1)->name, "openmp");
+  size_t at = 2;
+  while (at < before + 1 && strcmp(gk_backend_at(at)->name, "openmp") != 0) ++at;
+  assert_string_equal(gk_backend_at(at)->name, "openmp");
   assert_null(gk_backend_at(SIZE_MAX));
   assert_invalid("named one already", gk_backend_register(&one));
   gk_backend openmp = backend_named("openmp");

@@ -1,0 +1,147 @@
+#include "vulkan/compile.h"
+#include "base/error.h"
+#include "kernel/cache.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { LOG_BYTES = 3000, PATH_BYTES = 300, RESULT = 3, BEHIND = 10 /* files in front of it are the child's own */ };
+static const uint32_t magic = 0x07230203;
+extern char **environ;
+
+/* Both read standard input and write file RESULT; what they say of errors is on standard output or error. */
+typedef struct compiler { const char *name; const char *arguments[8]; } compiler;
+static const compiler compilers[] = {
+  {"glslangValidator", {"glslangValidator", "--stdin", "-S", "comp", "--target-env", "vulkan1.2", "-o", "/dev/fd/3"}},
+  {"glslc", {"glslc", "-fshader-stage=compute", "--target-env=vulkan1.2", "-o", "/dev/fd/3", "-"}},
+};
+
+typedef struct tool { const compiler *compiler; char path[PATH_BYTES]; struct stat file; } tool;
+
+/* A set-user-id program takes only tools of the system. */
+static bool find(const compiler *one, tool *found) {
+  const char *at = secure_getenv("PATH"), *end;
+  if (!at) at = "/usr/bin";
+  found->compiler = one;
+  for (; *at; at = *end ? end + 1 : end) {
+    end = strchrnul(at, ':');
+    const int length = snprintf(found->path, PATH_BYTES, "%.*s/%s", (int)(end - at), at, one->name);
+    if (length < PATH_BYTES && access(found->path, X_OK) == 0 && stat(found->path, &found->file) == 0 &&
+        S_ISREG(found->file.st_mode)) return true;
+  }
+  return false;
+}
+
+/* ---- the child's files, in memory -------------------------------------------------------------------------------- */
+
+typedef struct files { int text, result, log; } files;
+
+static int make_file(void) {
+  const int file = memfd_create("gk", MFD_CLOEXEC), high = file < 0 ? -1 : fcntl(file, F_DUPFD_CLOEXEC, BEHIND);
+  if (file >= 0) close(file);
+  return high;
+}
+
+static bool write_all(int file, const char *text) {
+  size_t left = strlen(text);
+  while (left > 0) {
+    const ssize_t written = write(file, text, left);
+    if (written < 0 && errno != EINTR) return false;
+    if (written < 0) continue;
+    text += written;
+    left -= (size_t)written;
+  }
+  return lseek(file, 0, SEEK_SET) == 0;
+}
+
+static size_t size_of(int file) {
+  const off_t end = lseek(file, 0, SEEK_END);
+  return end > 0 ? (size_t)end : 0;
+}
+
+static bool open_files(files *f, const char *text) {
+  *f = (files){make_file(), make_file(), make_file()};
+  return f->text >= 0 && f->result >= 0 && f->log >= 0 && write_all(f->text, text);
+}
+
+static void close_files(const files *f) {
+  if (f->text >= 0) close(f->text);
+  if (f->result >= 0) close(f->result);
+  if (f->log >= 0) close(f->log);
+}
+
+/* ---- the child --------------------------------------------------------------------------------------------------- */
+
+/* 0, or an errno */
+static int spawn(const tool *with, const char *define, const files *f, pid_t *child) {
+  char *arguments[GK_COUNT(with->compiler->arguments) + 2];
+  size_t count = 0;
+  for (; count < GK_COUNT(with->compiler->arguments) && with->compiler->arguments[count]; ++count)
+    arguments[count] = (char *)(uintptr_t)with->compiler->arguments[count]; /* it doesn't write them */
+  arguments[count++] = (char *)(uintptr_t)define;
+  arguments[count] = NULL;
+  posix_spawn_file_actions_t actions;
+  int error = posix_spawn_file_actions_init(&actions);
+  if (error) return error;
+  error = posix_spawn_file_actions_adddup2(&actions, f->text, STDIN_FILENO);
+  if (!error) error = posix_spawn_file_actions_adddup2(&actions, f->log, STDOUT_FILENO);
+  if (!error) error = posix_spawn_file_actions_adddup2(&actions, f->log, STDERR_FILENO);
+  if (!error) error = posix_spawn_file_actions_adddup2(&actions, f->result, RESULT);
+  if (!error) error = posix_spawn(child, with->path, &actions, NULL, arguments, environ);
+  posix_spawn_file_actions_destroy(&actions);
+  return error;
+}
+
+/* The exit code doesn't count: a program that ignores SIGCHLD can't learn it. A result that is no SPIR-V does. */
+static gk_result take(const files *f, const char *with, const char *name, uint32_t **words, size_t *bytes) {
+  *bytes = size_of(f->result);
+  *words = gk_host_alloc(*bytes + sizeof magic);
+  if (!*words) return gki_fail_memory("a shader", *bytes);
+  if (pread(f->result, *words, *bytes, 0) == (ssize_t)*bytes && *bytes > sizeof magic && **words == magic) return GK_OK;
+  gk_host_free(*words);
+  *words = NULL;
+  char log[LOG_BYTES];
+  const ssize_t length = pread(f->log, log, sizeof log, 0);
+  return gk_fail(GK_ERROR_COMPILE, "%s doesn't compile (%s):\n%.*s", name, with, length > 0 ? (int)length : 0, log);
+}
+
+static gk_result run(const tool *with, const char *name, const char *text, const char *define, uint32_t **words,
+                     size_t *bytes) {
+  files f;
+  pid_t child;
+  int error = open_files(&f, text) ? spawn(with, define, &f, &child) : errno;
+  gk_result result = GK_OK;
+  if (error)
+    result = gk_fail(GK_ERROR_MEMORY, "backend vulkan: %s can't be compiled: no process for %s (%s)", name, with->path,
+                     strerror(error));
+  while (!error && waitpid(child, NULL, 0) < 0 && errno == EINTR) continue;
+  if (!error) result = take(&f, with->path, name, words, bytes);
+  close_files(&f);
+  return result;
+}
+
+gk_result gki_vulkan_compile(const char *name, const char *text, const char *define, uint32_t **words, size_t *bytes) {
+  tool with;
+  if (!find(&compilers[0], &with) && !find(&compilers[1], &with))
+    return gk_fail(GK_ERROR_UNSUPPORTED, "backend vulkan: %s can't be compiled: neither glslangValidator nor glslc is "
+                   "in PATH; install glslang-tools", name);
+  const gki_cache_part parts[] = {{text, strlen(text)}, {define, strlen(define)}, {with.path, strlen(with.path)},
+                                  {&with.file.st_size, sizeof with.file.st_size},
+                                  {&with.file.st_mtim, sizeof with.file.st_mtim}};
+  const gki_cache_key key = gki_cache_key_of(parts, GK_COUNT(parts));
+  void *kept;
+  if (gki_cache_find(&key, &kept, bytes)) {
+    *words = kept;
+    return GK_OK;
+  }
+  const gk_result result = run(&with, name, text, define, words, bytes);
+  if (result == GK_OK) gki_cache_keep(&key, *words, *bytes);
+  return result;
+}

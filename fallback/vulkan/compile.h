@@ -1,0 +1,11 @@
+/* GLSL to SPIR-V at run time, by glslangValidator or glslc as a child process. What it made is kept on disk. */
+#ifndef GKI_VULKAN_COMPILE_H
+#define GKI_VULKAN_COMPILE_H
+#include "gk_backend.h"
+
+/* @param name    What the text is, for messages: "kernel scale".
+ * @param define  An argument of the compiler: "-DNAME".
+ * @param words   SPIR-V, to be freed by gk_host_free.
+ * @return GK_ERROR_COMPILE, with the compiler's log; GK_ERROR_UNSUPPORTED: there is no compiler. */
+gk_result gki_vulkan_compile(const char *name, const char *text, const char *define, uint32_t **words, size_t *bytes);
+#endif

@@ -1,0 +1,180 @@
+#include "vulkan/device.h"
+#include <stdio.h>
+#include <string.h>
+
+enum { MOST_DEVICES = 16, MOST_FAMILIES = 16 };
+
+/* ---- which device ------------------------------------------------------------------------------------------------ */
+
+/* Discrete before integrated before virtual before the rest, the CPU last. */
+static int rank(VkPhysicalDeviceType type) {
+  switch (type) {
+  case VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU: return 0;
+  case VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU: return 1;
+  case VK_PHYSICAL_DEVICE_TYPE_VIRTUAL_GPU: return 2;
+  case VK_PHYSICAL_DEVICE_TYPE_CPU: return 4;
+  default: return 3;
+  }
+}
+
+static VkPhysicalDeviceType type_of(const gki_vulkan_driver *driver, VkPhysicalDevice physical) {
+  VkPhysicalDeviceProperties2 properties = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2};
+  driver->GetPhysicalDeviceProperties2(physical, &properties);
+  return properties.properties.deviceType;
+}
+
+static gk_result choose(gki_vulkan_device *d, int ordinal) {
+  VkPhysicalDevice found[MOST_DEVICES];
+  uint32_t count = MOST_DEVICES;
+  const VkResult result = d->driver.EnumeratePhysicalDevices(d->instance, &count, found);
+  if (result != VK_INCOMPLETE && result != VK_SUCCESS) count = 0; /* drivers that don't start */
+  if (ordinal < 0 || (uint32_t)ordinal >= count)
+    return gk_fail(GK_ERROR_NO_DEVICE, "backend vulkan: %u devices are here, and none with ordinal %d",
+                   (unsigned)count, ordinal);
+  uint32_t left = (uint32_t)ordinal;
+  for (int r = 0; r <= 4; ++r)
+    for (uint32_t k = 0; k < count; ++k)
+      if (rank(type_of(&d->driver, found[k])) == r && left-- == 0) {
+        d->physical = found[k];
+        return GK_OK;
+      }
+  return gk_fail(GK_ERROR_NO_DEVICE, "backend vulkan: the device with ordinal %d is gone", ordinal);
+}
+
+static void describe(gki_vulkan_device *d) {
+  VkPhysicalDeviceSubgroupProperties subgroups = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES};
+  VkPhysicalDeviceDriverProperties driver = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES,
+                                             .pNext = &subgroups};
+  VkPhysicalDeviceProperties2 all = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, .pNext = &driver};
+  d->driver.GetPhysicalDeviceProperties2(d->physical, &all);
+  d->is_cpu = all.properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
+  d->adds_in_subgroups = (subgroups.supportedStages & VK_SHADER_STAGE_COMPUTE_BIT) &&
+                         (subgroups.supportedOperations & VK_SUBGROUP_FEATURE_ARITHMETIC_BIT);
+  snprintf(d->name, sizeof d->name, "%s%s", all.properties.deviceName, d->is_cpu ? " (this machine's CPU)" : "");
+  snprintf(d->driver_text, sizeof d->driver_text, "%.60s %.100s, Vulkan %u.%u", driver.driverName, driver.driverInfo,
+           (unsigned)VK_API_VERSION_MAJOR(all.properties.apiVersion),
+           (unsigned)VK_API_VERSION_MINOR(all.properties.apiVersion));
+}
+
+/* ---- what it has ------------------------------------------------------------------------------------------------- */
+
+static bool has_extension(const gki_vulkan_device *d, const char *name) {
+  enum { MOST = 512 };
+  static _Thread_local VkExtensionProperties extensions[MOST];
+  uint32_t count = MOST;
+  const VkResult result = d->driver.EnumerateDeviceExtensionProperties(d->physical, NULL, &count, extensions);
+  for (uint32_t k = 0; k < count && result >= VK_SUCCESS; ++k)
+    if (strcmp(extensions[k].extensionName, name) == 0) return true;
+  return false;
+}
+
+/* All features are enabled but the one that checks the bounds of buffers, which takes time. */
+static gk_result find_features(gki_vulkan_device *d) {
+  gki_vulkan_features *f = &d->features;
+  f->floats = (VkPhysicalDeviceShaderAtomicFloatFeaturesEXT){
+      .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_ATOMIC_FLOAT_FEATURES_EXT};
+  f->newer = (VkPhysicalDeviceVulkan12Features){.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES};
+  if (has_extension(d, VK_EXT_SHADER_ATOMIC_FLOAT_EXTENSION_NAME)) f->newer.pNext = &f->floats;
+  f->all = (VkPhysicalDeviceFeatures2){.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, .pNext = &f->newer};
+  d->driver.GetPhysicalDeviceFeatures2(d->physical, &f->all);
+  f->all.features.robustBufferAccess = VK_FALSE;
+  const struct { const char *name; VkBool32 is_there; } needed[] = {
+    {"bufferDeviceAddress", f->newer.bufferDeviceAddress}, {"scalarBlockLayout", f->newer.scalarBlockLayout},
+    {"timelineSemaphore", f->newer.timelineSemaphore}, {"vulkanMemoryModel", f->newer.vulkanMemoryModel},
+    {"vulkanMemoryModelDeviceScope", f->newer.vulkanMemoryModelDeviceScope},
+    {"storageBuffer8BitAccess", f->newer.storageBuffer8BitAccess}, {"shaderInt8", f->newer.shaderInt8},
+    {"shaderInt64", f->all.features.shaderInt64},
+  };
+  for (size_t k = 0; k < GK_COUNT(needed); ++k)
+    if (!needed[k].is_there)
+      return gk_fail(GK_ERROR_NO_DEVICE, "backend vulkan: %s has no %s, which gk needs; a newer driver may have it",
+                     d->name, needed[k].name);
+  return GK_OK;
+}
+
+static gk_result find_queue(gki_vulkan_device *d) {
+  VkQueueFamilyProperties families[MOST_FAMILIES];
+  uint32_t count = MOST_FAMILIES;
+  d->driver.GetPhysicalDeviceQueueFamilyProperties(d->physical, &count, families);
+  for (d->family = 0; d->family < count; ++d->family)
+    if (families[d->family].queueFlags & VK_QUEUE_COMPUTE_BIT) return GK_OK;
+  return gk_fail(GK_ERROR_NO_DEVICE, "backend vulkan: %s has no queue for compute shaders", d->name);
+}
+
+/* ---- opening ----------------------------------------------------------------------------------------------------- */
+
+static gk_result make_device(gki_vulkan_device *d) {
+  const float priority = 1.0f;
+  const char *const extension = VK_EXT_SHADER_ATOMIC_FLOAT_EXTENSION_NAME;
+  const VkDeviceQueueCreateInfo queue = {.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
+                                         .queueFamilyIndex = d->family, .queueCount = 1, .pQueuePriorities = &priority};
+  const VkDeviceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO, .pNext = &d->features.all,
+                                   .queueCreateInfoCount = 1, .pQueueCreateInfos = &queue,
+                                   .enabledExtensionCount = d->features.newer.pNext ? 1 : 0,
+                                   .ppEnabledExtensionNames = &extension};
+  gk_result result = gki_vulkan_result(d->driver.CreateDevice(d->physical, &info, NULL, &d->device), "vkCreateDevice");
+  if (result == GK_OK) result = gki_vulkan_driver_find(&d->driver, d->device);
+  if (result != GK_OK) return result;
+  d->driver.GetDeviceQueue(d->device, d->family, 0, &d->queue);
+  const VkSemaphoreTypeCreateInfo type = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO,
+                                          .semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE};
+  const VkSemaphoreCreateInfo ends = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO, .pNext = &type};
+  return gki_vulkan_result(d->driver.CreateSemaphore(d->device, &ends, NULL, &d->ends), "vkCreateSemaphore");
+}
+
+gk_result gki_vulkan_open(gki_vulkan_device *d, int ordinal) {
+  gk_result result = gki_vulkan_driver_open(&d->driver, &d->instance);
+  if (result == GK_OK) result = choose(d, ordinal);
+  if (result != GK_OK) return result;
+  describe(d);
+  d->driver.GetPhysicalDeviceMemoryProperties(d->physical, &d->kinds);
+  result = find_features(d);
+  if (result == GK_OK) result = find_queue(d);
+  if (result == GK_OK && pthread_mutex_init(&d->lock, NULL) != 0)
+    result = gk_fail(GK_ERROR_MEMORY, "backend vulkan: there is no mutex left");
+  if (result != GK_OK) return result;
+  d->has_lock = true;
+  return make_device(d);
+}
+
+/* A device whose entries weren't all found isn't destroyed. */
+void gki_vulkan_close(gki_vulkan_device *d) {
+  if (d->device && d->driver.CmdPipelineBarrier) {
+    if (d->ends) d->driver.DestroySemaphore(d->device, d->ends, NULL);
+    d->driver.DestroyDevice(d->device, NULL);
+  }
+  if (d->has_lock) pthread_mutex_destroy(&d->lock);
+}
+
+/* ---- work -------------------------------------------------------------------------------------------------------- */
+
+gk_result gki_vulkan_check(gki_vulkan_device *d, VkResult code, const char *what) {
+  const gk_result result = gki_vulkan_result(code, what);
+  if (code == VK_ERROR_DEVICE_LOST && !__atomic_load_n(&d->lost, __ATOMIC_ACQUIRE)) {
+    snprintf(d->why, sizeof d->why, "backend vulkan: %.150s: the device was lost; close it", what);
+    __atomic_store_n(&d->lost, true, __ATOMIC_RELEASE);
+  }
+  return result;
+}
+
+gk_result gki_vulkan_submit(gki_vulkan_device *d, VkCommandBuffer commands, const char *what) {
+  pthread_mutex_lock(&d->lock);
+  const uint64_t number = d->submitted + 1;
+  const VkTimelineSemaphoreSubmitInfo numbers = {.sType = VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO,
+                                                 .signalSemaphoreValueCount = 1, .pSignalSemaphoreValues = &number};
+  const VkSubmitInfo submit = {.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO, .pNext = &numbers, .commandBufferCount = 1,
+                               .pCommandBuffers = &commands, .signalSemaphoreCount = 1, .pSignalSemaphores = &d->ends};
+  const VkResult result = d->driver.QueueSubmit(d->queue, 1, &submit, VK_NULL_HANDLE);
+  if (result == VK_SUCCESS) d->submitted = number;
+  pthread_mutex_unlock(&d->lock);
+  return gki_vulkan_check(d, result, what);
+}
+
+gk_result gki_vulkan_wait(gki_vulkan_device *d, const char *what) {
+  pthread_mutex_lock(&d->lock);
+  const uint64_t number = d->submitted;
+  pthread_mutex_unlock(&d->lock);
+  const VkSemaphoreWaitInfo wait = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO, .semaphoreCount = 1,
+                                    .pSemaphores = &d->ends, .pValues = &number};
+  return gki_vulkan_check(d, d->driver.WaitSemaphores(d->device, &wait, UINT64_MAX), what);
+}

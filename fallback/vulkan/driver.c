@@ -1,0 +1,80 @@
+#include "vulkan/driver.h"
+#include "base/fork.h"
+#include <dlfcn.h>
+#include <string.h>
+#include <unistd.h>
+
+/* One for the process, never destroyed: drivers that are unloaded with their last instance leave memory and threads
+ * behind. A child process makes its own, since its parent's threads are missing there. */
+static struct { VkInstance instance; pid_t process; } shared;
+GKI_PROCESS_LOCK(lock)
+
+/* Never closed. */
+static PFN_vkGetInstanceProcAddr load(void) {
+  void *library = dlopen("libvulkan.so.1", RTLD_NOW | RTLD_LOCAL);
+  void *found = library ? dlsym(library, "vkGetInstanceProcAddr") : NULL;
+  PFN_vkGetInstanceProcAddr entry;
+  memcpy(&entry, &found, sizeof entry);
+  return entry;
+}
+
+static gk_result missing(const char *name) {
+  return gk_fail(GK_ERROR_NO_DEVICE, "backend vulkan: the driver has no vk%s; it needs Vulkan 1.2", name);
+}
+
+/* Under the lock. */
+static gk_result make_instance(PFN_vkGetInstanceProcAddr find) {
+  PFN_vkCreateInstance create = (PFN_vkCreateInstance)find(NULL, "vkCreateInstance");
+  if (!create) return missing("CreateInstance");
+  const VkApplicationInfo program = {.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO, .pEngineName = "gk",
+                                     .apiVersion = VK_API_VERSION_1_2};
+  const VkInstanceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO, .pApplicationInfo = &program};
+  const VkResult result = create(&info, NULL, &shared.instance);
+  if (result == VK_ERROR_OUT_OF_HOST_MEMORY) return gki_vulkan_result(result, "vkCreateInstance");
+  if (result != VK_SUCCESS)
+    return gk_fail(GK_ERROR_NO_DEVICE, "backend vulkan: there is no driver that starts (vkCreateInstance gave %d); "
+                   "install one, such as mesa-vulkan-drivers", (int)result);
+  shared.process = getpid();
+  return GK_OK;
+}
+
+gk_result gki_vulkan_driver_open(gki_vulkan_driver *driver, VkInstance *instance) {
+  const PFN_vkGetInstanceProcAddr find = load();
+  if (!find)
+    return gk_fail(GK_ERROR_NO_DEVICE, "backend vulkan: there is no libvulkan.so.1; install libvulkan1 and a driver");
+  pthread_mutex_lock(&lock);
+  const gk_result result = shared.process == getpid() ? GK_OK : make_instance(find);
+  *instance = shared.instance;
+  pthread_mutex_unlock(&lock);
+  if (result != GK_OK) return result;
+#define FIND(name) \
+  driver->name = (PFN_vk##name)find(*instance, "vk" #name); \
+  if (!driver->name) return missing(#name);
+  GKI_VULKAN_OF_INSTANCE(FIND)
+#undef FIND
+  return GK_OK;
+}
+
+gk_result gki_vulkan_driver_find(gki_vulkan_driver *driver, VkDevice device) {
+#define FIND(name) \
+  driver->name = (PFN_vk##name)driver->GetDeviceProcAddr(device, "vk" #name); \
+  if (!driver->name) return missing(#name);
+  GKI_VULKAN_OF_DEVICE(FIND)
+#undef FIND
+  return GK_OK;
+}
+
+gk_result gki_vulkan_result(VkResult result, const char *what) {
+  switch (result) {
+  case VK_SUCCESS: return GK_OK;
+  case VK_ERROR_OUT_OF_HOST_MEMORY: return gk_fail(GK_ERROR_MEMORY, "backend vulkan: %s: out of host memory", what);
+  case VK_ERROR_OUT_OF_DEVICE_MEMORY:
+  case VK_ERROR_TOO_MANY_OBJECTS:
+    return gk_fail(GK_ERROR_MEMORY, "backend vulkan: %s: out of device memory; free some and call again", what);
+  case VK_ERROR_DEVICE_LOST:
+    return gk_fail(GK_ERROR_DEVICE, "backend vulkan: %s: the device is lost, perhaps because a task took longer than "
+                   "the driver allows; close it", what);
+  default: return gk_fail(GK_ERROR_DEVICE, "backend vulkan: %s failed with VkResult %d; close the device", what,
+                          (int)result);
+  }
+}

@@ -1,0 +1,36 @@
+/* libvulkan and libshaderc, found at run time: a table of their functions, and failures as messages. */
+#ifndef GKI_VULKAN_DRIVER_H
+#define GKI_VULKAN_DRIVER_H
+#define VK_NO_PROTOTYPES
+#include "gk_backend.h"
+#include <vulkan/vulkan.h>
+
+#define GKI_VULKAN_OF_INSTANCE(X) \
+  X(EnumeratePhysicalDevices) X(GetPhysicalDeviceProperties2) X(GetPhysicalDeviceFeatures2) \
+  X(GetPhysicalDeviceQueueFamilyProperties) X(GetPhysicalDeviceMemoryProperties) \
+  X(EnumerateDeviceExtensionProperties) X(CreateDevice) X(GetDeviceProcAddr)
+#define GKI_VULKAN_OF_DEVICE(X) \
+  X(DestroyDevice) X(GetDeviceQueue) X(QueueSubmit) X(CreateSemaphore) X(DestroySemaphore) X(WaitSemaphores) \
+  X(CreateBuffer) X(DestroyBuffer) X(GetBufferMemoryRequirements) X(GetBufferDeviceAddress) X(AllocateMemory) \
+  X(FreeMemory) X(BindBufferMemory) X(MapMemory) X(CreateShaderModule) X(DestroyShaderModule) \
+  X(CreatePipelineLayout) X(DestroyPipelineLayout) X(CreateComputePipelines) X(DestroyPipeline) X(CreateCommandPool) \
+  X(DestroyCommandPool) X(AllocateCommandBuffers) X(BeginCommandBuffer) X(EndCommandBuffer) X(CmdBindPipeline) \
+  X(CmdPushConstants) X(CmdDispatchIndirect) X(CmdPipelineBarrier)
+
+typedef struct gki_vulkan_driver {
+#define GKI_VULKAN_ENTRY(name) PFN_vk##name name;
+  GKI_VULKAN_OF_INSTANCE(GKI_VULKAN_ENTRY)
+  GKI_VULKAN_OF_DEVICE(GKI_VULKAN_ENTRY)
+#undef GKI_VULKAN_ENTRY
+} gki_vulkan_driver;
+
+/* Loads the library, gives the instance of the process and fills its part of the table. GK_ERROR_NO_DEVICE: there is no
+ * Vulkan 1.2. */
+gk_result gki_vulkan_driver_open(gki_vulkan_driver *driver, VkInstance *instance);
+
+/* Fills the device's part. */
+gk_result gki_vulkan_driver_find(gki_vulkan_driver *driver, VkDevice device);
+
+/* VK_SUCCESS is GK_OK. Else a message: what was done, and the driver's result. */
+gk_result gki_vulkan_result(VkResult result, const char *what);
+#endif
