@@ -209,7 +209,7 @@ typedef enum gk_mode {
   GK_MODE_NATIVE,     /**< launch, wait, cancel. */
   GK_MODE_BATCHED,    /**< launch, submit, read_flag. */
   GK_MODE_IN_PROCESS, /**< run. */
-  GK_MODE_AHEAD,      /**< launch, ahead, state; for the points of gk_plan_points (gk_ahead.h). */
+  GK_MODE_AHEAD,      /**< launch, ahead, state. They work on the points of gk_plan_points (gk_ahead.h). */
 } gk_mode;
 
 /** Directions of a copy. */

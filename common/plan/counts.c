@@ -23,7 +23,7 @@ static gk_result refuse_many(const gk_plan *plan, const gk_node *node, const int
                  (unsigned)node->source, node->name, extents);
 }
 
-/* Whether so many bytes from the argument's offset on end beyond the known memory of its slot. */
+/* Whether that many bytes, from the argument's offset on, end beyond the known memory of its slot. */
 static bool is_beyond_capacity(const gk_plan *plan, const gk_node *node, uint32_t arg, const gk_launch_args *launch,
                                uint64_t bytes) {
   const size_t capacity = launch->capacity ? launch->capacity[plan->args[node->args + arg]] : SIZE_MAX;
@@ -50,6 +50,14 @@ static uint32_t unit_of(const gk_plan *plan, const gk_node *node) {
   return own ? own : 1;
 }
 
+/* The first argument of a COPY or FILL with a count whose memory is known to be too short; GK_NONE: none. */
+static uint32_t find_short_memory(const gk_plan *plan, const gk_node *node, const gk_launch_args *launch,
+                                  uint64_t count) {
+  for (uint32_t arg = 0; is_limited(node) && arg < node->arg_count; ++arg)
+    if (is_beyond_capacity(plan, node, arg, launch, count * unit_of(plan, node))) return arg;
+  return GK_NONE;
+}
+
 bool gki_count_items(const gk_plan *plan, uint32_t at, const gk_launch_args *launch, const int64_t extent[3],
                      uint64_t *items) {
   const gk_node *node = &plan->nodes[at];
@@ -59,8 +67,7 @@ bool gki_count_items(const gk_plan *plan, uint32_t at, const gk_launch_args *lau
     if (extent[axis] <= 0) return true;
   for (int axis = 0; axis < 3; ++axis)
     if (extent[axis] > INT32_MAX || (all *= (uint64_t)extent[axis]) > INT32_MAX) return false;
-  for (uint32_t arg = 0; is_limited(node) && arg < node->arg_count; ++arg)
-    if (is_beyond_capacity(plan, node, arg, launch, all * unit_of(plan, node))) return false;
+  if (find_short_memory(plan, node, launch, all) != GK_NONE) return false;
   *items = all;
   return true;
 }
@@ -69,9 +76,7 @@ gk_result gk_check_count(const gk_plan *plan, uint32_t at, const gk_launch_args 
                          uint64_t *items) {
   if (gki_count_items(plan, at, launch, extent, items)) return GK_OK;
   const gk_node *node = &plan->nodes[at];
-  const bool is_many = !is_limited(node) || extent[0] > INT32_MAX;
-  for (uint32_t arg = 0; !is_many && arg < node->arg_count; ++arg)
-    if (is_beyond_capacity(plan, node, arg, launch, (uint64_t)extent[0] * unit_of(plan, node)))
-      return refuse_long(plan, node, arg, launch, extent[0], unit_of(plan, node));
-  return refuse_many(plan, node, extent);
+  const uint32_t arg = extent[0] > INT32_MAX ? GK_NONE : find_short_memory(plan, node, launch, (uint64_t)extent[0]);
+  if (arg == GK_NONE) return refuse_many(plan, node, extent);
+  return refuse_long(plan, node, arg, launch, extent[0], unit_of(plan, node));
 }
