@@ -85,7 +85,9 @@ SUITES = [
 ]
 FULL_SUITES = []
 SUITES += [("conformance on lavapipe", on_lavapipe(CONFORMANCE), [], False),
-           ("random lists on lavapipe", on_lavapipe(RANDOM_LISTS, "--random", "100"), ["--random", "2000"], False)]
+           ("random lists on lavapipe", on_lavapipe(RANDOM_LISTS, "--random", "100"), ["--random", "2000"], False),
+           ("random lists on lavapipe, host-gated", on_lavapipe(RANDOM_LISTS, "--host-gated", "--random", "50"),
+            ["--random", "1000"], False)]
 VERSIONS = ("11.4", "12.2", "12.3", "12.4", "12.6", "12.8", "13.0")
 for version in VERSIONS:
     (SUITES if version in ("11.4", "13.0") else FULL_SUITES).append(

@@ -28,18 +28,19 @@ static const gk_capability capabilities[] = {
   {"FILL", GK_NATIVE, "By a shader of gk's, as COPY."},
   {"CALL", GK_ON_HOST, "The host waits for the tasks before it, then calls; memory is given by the host's address."},
   {"LIST", GK_NATIVE, "Written out when the graph is made."},
-  {"DO_WHILE", GK_ON_HOST, "The host waits for the flag, reads it and decides."},
-  {"WHILE", GK_ON_HOST, "As DO_WHILE."},
-  {"IF", GK_ON_HOST, "As DO_WHILE."},
-  {"SWITCH", GK_ON_HOST, "As DO_WHILE."},
-  {"CHECKPOINT", GK_ON_HOST, "As DO_WHILE."},
+  {"DO_WHILE", GK_BATCHED, "Several passes are enqueued at once; a small shader behind each run of tasks reads the "
+                           "flag, and tasks that don't come do nothing."},
+  {"WHILE", GK_BATCHED, "As DO_WHILE."},
+  {"IF", GK_BATCHED, "As DO_WHILE; both arms are enqueued."},
+  {"SWITCH", GK_BATCHED, "As IF."},
+  {"CHECKPOINT", GK_BATCHED, "As DO_WHILE."},
   {"PARALLEL", GK_IN_SERIES, "Sections go one after the other, with a barrier behind each task."},
   {"SECTION", GK_IN_SERIES, "As PARALLEL."},
   {"SUM", GK_NATIVE, "Added up per subgroup, then by atomics: the order, and so the last bits of floats, is open. Sums "
                      "of floats need a device with atomic additions of them, those of doubles one with atomics of "
                      "64 bits; elsewhere the kernel is refused."},
   {"ALWAYS", GK_NATIVE, "Commands of its own, which nothing skips."},
-  {"CANCEL", GK_ON_HOST, "Seen at the next loop end or checkpoint, by the host."},
+  {"CANCEL", GK_NATIVE, "Seen at the next loop end or checkpoint, by a word in memory that the host writes."},
   {"LAUNCH_ON", GK_REFUSED, "There are no streams."},
 };
 
@@ -125,6 +126,9 @@ const gk_backend gki_vulkan = {
   .launch = gki_vulkan_launch,
   .submit = gki_vulkan_submit_run,
   .read_flag = gki_vulkan_read_flag,
+  .cancel = gki_vulkan_cancel,
+  .ahead = gki_vulkan_ahead,
+  .state = gki_vulkan_state,
   .query = query,
   .reaches = reaches,
   .alive = is_alive,

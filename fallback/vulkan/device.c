@@ -157,13 +157,14 @@ gk_result gki_vulkan_check(gki_vulkan_device *d, VkResult code, const char *what
   return result;
 }
 
-gk_result gki_vulkan_submit(gki_vulkan_device *d, VkCommandBuffer commands, const char *what) {
+gk_result gki_vulkan_submit(gki_vulkan_device *d, const VkCommandBuffer *commands, uint32_t count, const char *what) {
   pthread_mutex_lock(&d->lock);
   const uint64_t number = d->submitted + 1;
   const VkTimelineSemaphoreSubmitInfo numbers = {.sType = VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO,
                                                  .signalSemaphoreValueCount = 1, .pSignalSemaphoreValues = &number};
-  const VkSubmitInfo submit = {.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO, .pNext = &numbers, .commandBufferCount = 1,
-                               .pCommandBuffers = &commands, .signalSemaphoreCount = 1, .pSignalSemaphores = &d->ends};
+  const VkSubmitInfo submit = {.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO, .pNext = &numbers,
+                               .commandBufferCount = count, .pCommandBuffers = commands, .signalSemaphoreCount = 1,
+                               .pSignalSemaphores = &d->ends};
   const VkResult result = d->driver.QueueSubmit(d->queue, 1, &submit, VK_NULL_HANDLE);
   if (result == VK_SUCCESS) d->submitted = number;
   pthread_mutex_unlock(&d->lock);

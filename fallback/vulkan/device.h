@@ -6,7 +6,16 @@
 
 enum { GKI_VULKAN_GROUP = 64 /* items per workgroup, as gk_kernel.h has it */, GKI_VULKAN_MOST_GROUPS = 65535 };
 
-typedef enum gki_vulkan_builtin { GKI_VULKAN_COPY, GKI_VULKAN_FILL, GKI_VULKAN_BUILTINS } gki_vulkan_builtin;
+typedef enum gki_vulkan_builtin {
+  GKI_VULKAN_COPY, GKI_VULKAN_FILL, GKI_VULKAN_CONTROL, GKI_VULKAN_BUILTINS
+} gki_vulkan_builtin;
+
+/* The push constants of the control shader. */
+typedef struct gki_vulkan_control {
+  uint64_t points, state, slots, cancelled; /* addresses */
+  uint32_t run;                             /* its point; GKW_NONE: there is no run before it */
+  uint32_t reserved;
+} gki_vulkan_control;
 
 typedef struct gki_vulkan_features {
   VkPhysicalDeviceFeatures2 all; /* its pNext is `newer`, whose pNext is `floats` or NULL */
@@ -43,8 +52,9 @@ void gki_vulkan_close(gki_vulkan_device *device); /* also after a failed open */
 /* Like gki_vulkan_result; also notes the loss of the device. */
 gk_result gki_vulkan_check(gki_vulkan_device *device, VkResult result, const char *what);
 
-/* Submits recorded commands behind all earlier ones. */
-gk_result gki_vulkan_submit(gki_vulkan_device *device, VkCommandBuffer commands, const char *what);
+/* Submits recorded commands, in this order, behind all earlier ones. */
+gk_result gki_vulkan_submit(gki_vulkan_device *device, const VkCommandBuffer *commands, uint32_t count,
+                            const char *what);
 
 /* Waits for all that was submitted. */
 gk_result gki_vulkan_wait(gki_vulkan_device *device, const char *what);

@@ -15,7 +15,8 @@
   X(FreeMemory) X(BindBufferMemory) X(MapMemory) X(CreateShaderModule) X(DestroyShaderModule) \
   X(CreatePipelineLayout) X(DestroyPipelineLayout) X(CreateComputePipelines) X(DestroyPipeline) X(CreateCommandPool) \
   X(DestroyCommandPool) X(AllocateCommandBuffers) X(BeginCommandBuffer) X(EndCommandBuffer) X(CmdBindPipeline) \
-  X(CmdPushConstants) X(CmdDispatchIndirect) X(CmdPipelineBarrier)
+  X(CmdPushConstants) X(CmdDispatch) \
+  X(CmdDispatchIndirect) X(CmdPipelineBarrier)
 
 typedef struct gki_vulkan_driver {
 #define GKI_VULKAN_ENTRY(name) PFN_vk##name name;

@@ -1,13 +1,15 @@
 #include "vulkan/kernels.h"
 #include "kernel/compose.h"
 #include "base/text.h"
+#include "gk_ahead.h"
 #include "lower/task.h"
 #include "vulkan/compile.h"
 #include <stdio.h>
 #include <string.h>
 
 enum { NAME_BYTES = 300, SPIRV_HEADER = 5, SPIRV_CAPABILITY = 17 };
-extern const char gki_text_vulkan_transfer[];
+extern const char gki_text_vulkan_transfer[], gki_text_vulkan_control[];
+_Static_assert(sizeof(gki_vulkan_control) >= sizeof(gki_task), "both are push constants");
 _Static_assert(sizeof(VkPipeline) == sizeof(void *), "a pipeline is a kernel's code");
 
 /* ---- what a shader needs ----------------------------------------------------------------------------------------- */
@@ -66,12 +68,12 @@ static gk_result make(gki_vulkan_device *d, const char *name, const char *text, 
   return result;
 }
 
-static gk_result make_builtin(gki_vulkan_device *d, const char *name, const char *define, VkPipeline *pipeline) {
+/* parts: texts behind gk_kernel.h's, up to a NULL. */
+static gk_result make_builtin(gki_vulkan_device *d, const char *name, const char *const *parts, VkPipeline *pipeline) {
   gki_text text = {0};
   gki_text_add(&text, "#version 460\n#define GK_GLSL 1\n");
   gki_add_slice(&text, gki_text_gk_kernel, gki_text_gk_kernel + strlen(gki_text_gk_kernel));
-  gki_text_add(&text, "%s", define);
-  gki_add_slice(&text, gki_text_vulkan_transfer, gki_text_vulkan_transfer + strlen(gki_text_vulkan_transfer));
+  for (; *parts; ++parts) gki_add_slice(&text, *parts, *parts + strlen(*parts));
   char *whole = gki_text_finish(&text);
   if (!whole) return GK_ERROR_MEMORY;
   const gk_result result = make(d, name, whole, pipeline);
@@ -80,14 +82,20 @@ static gk_result make_builtin(gki_vulkan_device *d, const char *name, const char
 }
 
 gk_result gki_vulkan_load_builtin(gki_vulkan_device *d) {
-  const VkPushConstantRange task = {.stageFlags = VK_SHADER_STAGE_COMPUTE_BIT, .size = sizeof(gki_task)};
+  const VkPushConstantRange task = {.stageFlags = VK_SHADER_STAGE_COMPUTE_BIT, .size = sizeof(gki_vulkan_control)};
   const VkPipelineLayoutCreateInfo info = {.sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO,
                                            .pushConstantRangeCount = 1, .pPushConstantRanges = &task};
   gk_result result = gki_vulkan_check(d, d->driver.CreatePipelineLayout(d->device, &info, NULL, &d->layout),
                                       "vkCreatePipelineLayout");
-  if (result == GK_OK) result = make_builtin(d, "gk's shader for COPY", "", &d->builtin[GKI_VULKAN_COPY]);
-  if (result == GK_OK)
-    result = make_builtin(d, "gk's shader for FILL", "#define GKI_FILL 1\n", &d->builtin[GKI_VULKAN_FILL]);
+  const struct { const char *name, *parts[4]; } builtin[] = {
+    [GKI_VULKAN_COPY] = {"gk's shader for COPY", {gki_text_vulkan_transfer}},
+    [GKI_VULKAN_FILL] = {"gk's shader for FILL", {"#define GKI_FILL 1\n", gki_text_vulkan_transfer}},
+    [GKI_VULKAN_CONTROL] = {"gk's control shader", {gki_text_vulkan_control, gk_walk_text(),
+                            "void main() { if (gl_GlobalInvocationID.x != 0u) return; "
+                            "if (gki.run != GKW_NONE) gkw_ran(gki.run); gkw_walk(1000u); }\n"}},
+  };
+  for (int k = 0; k < GKI_VULKAN_BUILTINS && result == GK_OK; ++k)
+    result = make_builtin(d, builtin[k].name, builtin[k].parts, &d->builtin[k]);
   return result;
 }
 

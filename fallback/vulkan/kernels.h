@@ -3,7 +3,8 @@
 #define GKI_VULKAN_KERNELS_H
 #include "vulkan/device.h"
 
-/* COPY, FILL, and the layout that all pipelines share: a gki_task as push constants. */
+/* COPY, FILL, the control shader, and the layout that all pipelines share: a gki_task or gki_vulkan_control as push
+ * constants. */
 gk_result gki_vulkan_load_builtin(gki_vulkan_device *device);
 void gki_vulkan_drop_builtin(gki_vulkan_device *device);
 

@@ -1,9 +1,10 @@
 #include "vulkan/graph.h"
-#include "base/op.h"
+#include "plan/walk.inc"
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { NAME_BYTES = 300, TRANSFER_BYTES = 16 /* that an item moves */, UNKNOWN_GROUPS = 64 };
+enum { BATCH = 64, NAME_BYTES = 300, TRANSFER_BYTES = 16 /* that an item moves */, UNKNOWN_GROUPS = 64 };
 
 /* ---- before a launch --------------------------------------------------------------------------------------------- */
 
@@ -26,10 +27,24 @@ gk_result gki_vulkan_launch(void *graph, const gk_launch_args *launch) {
   gki_vulkan_graph *g = graph;
   size_t begin, end;
   g->launch = *launch;
-  g->head->control.number = launch->launch;
+  g->head->control = (gki_task_control){.number = g->points ? GKW_CLOSED : launch->launch,
+                                        .failures = g->head->control.failures, .posts_as = launch->launch, .arms = 1};
   (void)gki_slot_table_changed(&g->slots, launch, 0, &begin, &end);
   for (uint32_t k = 0; k < g->plan->node_count && begin < end; ++k)
     if (g->slots.records[k]) g->grids[k] = (VkDispatchIndirectCommand){groups_of(g, k), 1, 1};
+  if (!g->points) return GK_OK;
+  g->under_way = false;
+  memcpy(g->state, launch->state, g->points->state_count * sizeof *g->state);
+  __atomic_store_n(&g->head->cancelled, 0, __ATOMIC_SEQ_CST);
+  if (__atomic_load_n(launch->cancel, __ATOMIC_SEQ_CST)) (void)gki_vulkan_cancel(g);
+  return GK_OK;
+}
+
+/* Common has written the launch's own word. So a launch that begins now sees that word or clears this one before. */
+gk_result gki_vulkan_cancel(void *graph) {
+  gki_vulkan_graph *g = graph;
+  atomic_thread_fence(memory_order_seq_cst);
+  __atomic_store_n(&g->head->cancelled, 1, __ATOMIC_SEQ_CST);
   return GK_OK;
 }
 
@@ -87,18 +102,67 @@ static gk_result call(const gki_vulkan_graph *g, const gk_node *node) {
                  gk_result_name(result));
 }
 
-gk_result gki_vulkan_submit_run(void *graph, uint32_t run) {
-  const gki_vulkan_graph *g = graph;
+/* Commands on their way to the queue. */
+typedef struct batch { VkCommandBuffer commands[BATCH]; uint32_t count, node; } batch;
+
+static gk_result flush(const gki_vulkan_graph *g, batch *b) {
+  if (b->count == 0) return GK_OK;
+  const gk_node *node = &g->plan->nodes[b->node];
+  char what[NAME_BYTES];
+  snprintf(what, sizeof what, "vkQueueSubmit of task %u (%.200s) and behind it", (unsigned)node->source, node->name);
+  const uint32_t count = b->count;
+  b->count = 0;
+  return gki_vulkan_submit(g->device, b->commands, count, what);
+}
+
+static gk_result add(const gki_vulkan_graph *g, batch *b, const gki_vulkan_part *part) {
   gk_result result = GK_OK;
-  for (uint32_t k = g->parts_at[run]; k < g->parts_at[run + 1] && result == GK_OK; ++k) {
-    const gki_vulkan_part *part = &g->parts[k];
-    const gk_node *node = &g->plan->nodes[part->node];
-    char what[NAME_BYTES];
-    snprintf(what, sizeof what, "vkQueueSubmit of task %u (%.200s)", (unsigned)node->source, node->name);
-    result = part->commands ? gki_vulkan_submit(g->device, part->commands, what) : call(g, node);
-  }
+  if (!part->commands || b->count == BATCH) result = flush(g, b);
+  if (result != GK_OK) return result;
+  if (!part->commands) return call(g, &g->plan->nodes[part->node]);
+  if (b->count == 0) b->node = part->node < g->plan->node_count ? part->node : 0;
+  b->commands[b->count++] = part->commands;
+  return GK_OK;
+}
+
+/* run: run_count for the control shader alone */
+static gk_result add_run(const gki_vulkan_graph *g, batch *b, uint32_t run) {
+  gk_result result = GK_OK;
+  for (uint32_t k = g->parts_at[run]; k < g->parts_at[run + 1] && result == GK_OK; ++k)
+    result = add(g, b, &g->parts[k]);
   return result;
 }
+
+gk_result gki_vulkan_submit_run(void *graph, uint32_t run) {
+  batch b = {.count = 0};
+  const gk_result result = add_run(graph, &b, run);
+  return result == GK_OK ? flush(graph, &b) : result;
+}
+
+/* ---- ahead ------------------------------------------------------------------------------------------------------- */
+
+/* GK_AHEAD_BESIDE is ignored: runs go one after the other. */
+gk_result gki_vulkan_ahead(void *graph, const uint32_t *runs, uint32_t count) {
+  gki_vulkan_graph *g = graph;
+  if (g->under_way) return GK_NOT_READY;
+  batch b = {.count = 0};
+  gk_result result = GK_OK;
+  for (uint32_t k = 0; k < count && result == GK_OK; ++k)
+    result = add_run(g, &b, runs[k] == GK_NONE ? g->plan->run_count : runs[k] & ~GK_AHEAD_BESIDE);
+  if (result == GK_OK) result = flush(g, &b);
+  g->under_way = result == GK_OK;
+  return result;
+}
+
+/* The host reads the state itself, since no other tape is under way. */
+gk_result gki_vulkan_state(void *graph, const uint32_t **state) {
+  gki_vulkan_graph *g = graph;
+  g->under_way = false;
+  if (state) *state = g->state;
+  return wait(g);
+}
+
+/* ---- flags ------------------------------------------------------------------------------------------------------- */
 
 gk_result gki_vulkan_read_flag(void *graph, uint32_t at, int32_t *flag) {
   const gki_vulkan_graph *g = graph;
