@@ -15,7 +15,7 @@ static const gk_kernel *const body[] = {
   &multiply_hinges, &multiply, &advance, &start_search, &try_step, &add_energy, &add_hinges, &judge_search, &accept,
   &judge_newton, &finish, &measure, &judge_energy, &take_back};
 
-enum { ROOM = 1024 /* the number of elements of each array */, SIXTEEN = 16 /* of any integer argument */ };
+enum { NODE = 3, ROOM = 1024 /* the number of elements of each array */, SIXTEEN = 16 /* of any integer argument */ };
 
 static uint64_t seed;
 static double draw(void) { /* between 0.1 and 1 */
@@ -79,23 +79,22 @@ typedef struct record {
   uint64_t arguments[GK_MAX_ARGS + 4]; /* and the extents */
 } record;
 
-/* The extent of i is read from memory, as a kernel may have written it. */
-static record record_of(const gk_kernel *kernel, const arrays *all, const uint32_t extent[3], const int32_t *counted) {
-  record r = {.head = {.count = GKI_UNCOUNTED | 1}};
+/* The extents are read from memory, as kernels may have written them. */
+static record record_of(const gk_kernel *kernel, const arrays *all, const int32_t extent[3]) {
+  record r = {.head = {.count = GKI_UNCOUNTED | 7, .node = NODE}};
   uint64_t *extents = r.arguments + (kernel->param_count + 1) / 2 * 2;
   for (uint32_t p = 0; p < kernel->param_count; ++p) {
     const gk_type type = kernel->params[p].type;
     if (type == GK_PTR || type == GK_BYTES) r.arguments[p] = (uintptr_t)all->at[p];
     else memcpy(&r.arguments[p], all->at[p], kernel->params[p].element_bytes);
   }
-  for (uint32_t axis = 0; axis < 3; ++axis) extents[axis] = extent[axis];
-  extents[0] = (uintptr_t)counted;
+  for (uint32_t axis = 0; axis < 3; ++axis) extents[axis] = (uintptr_t)&extent[axis];
   return r;
 }
 
 static void run_on_gpu(sim_module *module, const gk_kernel *kernel, const arrays *all, const uint32_t extent[3]) {
-  const int32_t counted = (int32_t)extent[0];
-  const record written = record_of(kernel, all, extent, &counted);
+  const int32_t read[3] = {(int32_t)extent[0], (int32_t)extent[1], (int32_t)extent[2]};
+  const record written = record_of(kernel, all, read);
   const uint64_t word = 5, launch = 6;
   gki_task task = {.record = (uintptr_t)&written, .guard = (uintptr_t)&word, .number = (uintptr_t)&launch};
   const sim_kernel *there = sim_module_kernel(module, kernel->name);
@@ -178,6 +177,32 @@ static void check_all(const gk_kernel *const *kernels, size_t kernel_count) {
 }
 
 KERNEL_TEST(kernels_of_the_conformance_suite) { check_all(conformance, GK_COUNT(conformance)); }
+/* Nothing is written; the extents are posted if there are too many items, not if there are none. */
+KERNEL_TEST(counts_that_are_read) {
+  static const struct { int32_t extent[3]; bool is_posted; } cases[] = {
+    {{0, 3, 3}, false}, {{3, -1, 3}, false}, {{3, 3, 0}, false}, {{INT32_MAX, 2, -1}, false}, {{46341, 46341, 1}, true},
+    {{1, 65536, 32768}, true}, {{INT32_MAX, INT32_MAX, INT32_MAX}, true}, {{2, 1, 1 << 30}, true}};
+  char *text = gk_compose(&number_3d, "cuda");
+  const sim_kernel *there = sim_module_kernel(load_source(text), number_3d.name);
+  gk_free_text(text);
+  for (size_t k = 0; k < GK_COUNT(cases); ++k) {
+    gki_bad_count posts[GKI_LAUNCH_RING] = {{0}};
+    gki_task_control block = {.number = k + 1, .failures = (uintptr_t)posts};
+    arrays all = fill_arrays(&number_3d), before = fill_arrays(&number_3d);
+    const record written = record_of(&number_3d, &all, cases[k].extent);
+    const gki_task task = {.record = (uintptr_t)&written, .number = (uintptr_t)&block};
+    sim_kernel_run(there, (unsigned[3]){2, 1, 1}, (unsigned[3]){64, 1, 1}, &task);
+    const gki_bad_count *post = &posts[k % GKI_LAUNCH_RING];
+    assert_int_equal(post->number, cases[k].is_posted ? k + 1 : 0);
+    for (int axis = 0; axis < 3 && cases[k].is_posted; ++axis)
+      assert_int_equal(post->extent[axis], cases[k].extent[axis]);
+    assert_int_equal(post->node, cases[k].is_posted ? NODE : 0);
+    assert_memory_equal(all.at[0], before.at[0], ROOM * number_3d.params[0].element_bytes);
+    drop_arrays(&number_3d, &all);
+    drop_arrays(&number_3d, &before);
+  }
+}
+
 KERNEL_TEST(kernels_of_the_soft_body) { check_all(body, GK_COUNT(body)); }
 
 int main(void) { return run_all_tests_with(load_nvrtc, NULL); }

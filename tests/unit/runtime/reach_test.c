@@ -54,6 +54,24 @@ TEST_ON_OPENMP(task_behind_memory) {
   for (size_t k = 0; k < GK_COUNT(cases); ++k) launch(graph_on(device, cases[k].list, 0), cases[k].said);
 }
 
+/* A resume fills all of the memory that the host has made larger meanwhile. */
+TEST_ON_OPENMP(memory_grows_between_launches) {
+  enum { HERE = 1 };
+  LIST(list, GK_FILL(DATA, N, 5), GK_CHECKPOINT(HERE, FLAG), GK_END, GK_FILL(DATA, N, 7));
+  gk_graph *graph = graph_on(device, &list, 0);
+  BIND_INTS(graph, {N, 4});
+  set_int(device, gk_bound(graph, FLAG), 1);
+  assert_ok(gk_launch(graph, 0));
+  const gk_status *status;
+  assert_ok(gk_wait(graph, &status));
+  assert_int_equal(status->state, GK_YIELDED);
+  assert_ok(gk_resize(graph, DATA, 8));
+  BIND_INTS(graph, {N, 8});
+  set_int(device, gk_bound(graph, FLAG), 0);
+  run_to_end(graph, HERE);
+  ASSERT_INTS(gk_bound(graph, DATA), 7, 7, 7, 7, 7, 7, 7, 7);
+}
+
 /* To the byte, in memory that has no elements. */
 TEST_ON_OPENMP(flag_in_raw_memory) {
   static const gk_slot_desc raw[] = {GK_RAW_BUFFER(FLAG)};
