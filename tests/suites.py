@@ -150,7 +150,7 @@ OF_CUDA = re.compile(r"cuda|CUDA|simgpu|gpu script|unit/(base/secure|runtime/(fa
                      r"plan/(plan|gates))_test|(^|: )(exports|installed|examples|gk-info|no device|printed|probe|"
                      r"kernels compiled beforehand|bench|peers|valgrind)$")
 # By the backend that a tree may be configured without: its tests.
-LEFT_OUT = {"cuda": OF_CUDA, "vulkan": re.compile(r"lavapipe")}
+LEFT_OUT = {"cuda": OF_CUDA, "vulkan": re.compile(r"lavapipe|unit/vulkan")}
 
 # What runs in a tree for ThreadSanitizer: the tests in which several threads are at work.
 THREADED = [f"build/tests/unit/{name}_test"

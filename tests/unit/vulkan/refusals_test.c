@@ -1,0 +1,85 @@
+/* What the Vulkan backend refuses, with which words. Skipped where there is no Vulkan device. */
+#include "unit/support/test.h"
+#include "gk_kernel.h"
+
+static float host_only(float x) { return x; }
+
+GK_SOURCE(refusals)
+
+GK_KERNEL(add_one, (inout(float, y))) { y[i] += 1.0f; }
+
+GK_KERNEL(calls_the_host, (inout(float, y))) {
+  y[i] = host_only(y[i]); /* line 12 */
+}
+
+GK_KERNEL(add_doubles, (atomic(double, y))) { gk_atomic_add(&y[0], 1.0); }
+GK_SOURCE_END
+
+enum { Y = 1, Z };
+static const gk_slot_desc slots[] = {GK_BUFFER(Y, float), GK_BUFFER(Z, double)};
+static const gk_task one[] = {GK_RUN(add_one, GK_ONE, Y)}, host[] = {GK_RUN(calls_the_host, GK_ONE, Y)},
+                     doubles[] = {GK_RUN(add_doubles, GK_ONE, Z)};
+static const gk_list is_fine = GK_LIST(is_fine, one, slots), calls = GK_LIST(calls, host, slots),
+                     adds = GK_LIST(adds, doubles, slots);
+
+static gk_device *open_vulkan(void) {
+  gk_device *device;
+  const gk_result result = gk_device_open(&(gk_device_desc){.backend = "vulkan"}, &device);
+  if (result == GK_ERROR_NO_DEVICE) skip();
+  assert_ok(result);
+  return device;
+}
+
+TEST(devices_that_there_are_not) {
+  gk_device_close(open_vulkan());
+  gk_device *device;
+  const gk_extension foreign = {.id = 0xabc, .bytes = sizeof foreign};
+  assert_fails(GK_ERROR_NO_DEVICE, "none with ordinal 99",
+               gk_device_open(&(gk_device_desc){.backend = "vulkan", .ordinal = 99}, &device));
+  assert_fails(GK_ERROR_INVALID, "it knows no extension (0xabc",
+               gk_device_open(&(gk_device_desc){.backend = "vulkan", .next = &foreign}, &device));
+}
+
+TEST(memory_beyond_what_there_is) {
+  gk_device *device = open_vulkan();
+  assert_gives_null("out of device memory: 70368744177664 bytes", gk_alloc(device, (size_t)1 << 46, GK_DEVICE_MEMORY));
+  void *memory = gk_alloc(device, 1000, GK_DEVICE_MEMORY);
+  assert_non_null(memory);
+  gk_free(device, memory);
+  gk_device_close(device);
+}
+
+TEST(memory_of_the_program) {
+  gk_device *device = open_vulkan();
+  gk_graph *graph;
+  float mine = 1.0f;
+  assert_ok(gk_graph_create(device, &is_fine, 0, &graph));
+  assert_fails(GK_ERROR_INVALID, "isn't memory of this device; use memory of gk_alloc", gk_bind(graph, Y, &mine));
+  gk_graph_destroy(graph);
+  gk_device_close(device);
+}
+
+TEST(kernels_that_do_not_compile) {
+  gk_device *device = open_vulkan();
+  gk_graph *graph;
+  assert_fails(GK_ERROR_COMPILE, "kernel calls_the_host doesn't compile (", gk_graph_create(device, &calls, 0, &graph));
+  assert_says("refusals_test.c:12");
+  assert_ok(gk_graph_create(device, &is_fine, 0, &graph));
+  gk_graph_destroy(graph);
+  gk_device_close(device);
+}
+
+/* Some GPUs have it. */
+TEST(features_that_there_are_not) {
+  gk_device *device = open_vulkan();
+  gk_graph *graph;
+  const gk_result result = gk_graph_create(device, &adds, 0, &graph);
+  if (result != GK_OK) {
+    assert_int_equal(result, GK_ERROR_UNSUPPORTED);
+    assert_says("kernel add_doubles: it needs atomic additions of doubles (shaderBufferFloat64AtomicAdd), and ");
+  }
+  gk_graph_destroy(graph);
+  gk_device_close(device);
+}
+
+int main(void) { return run_all_tests(); }
