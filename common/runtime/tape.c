@@ -169,9 +169,8 @@ void gki_tape_fill(gki_tape *tape, const uint32_t *state, uint32_t limit) {
 
 /* ---- learning ---------------------------------------------------------------------------------------------------- */
 
-enum { LEARNED = INT32_MAX }; /* value in `guessed`: another lane has already raised the loop's passes */
-
-/* A loop that goes on after all of its enqueued passes gets twice as many, up to its bound. */
+/* A loop that goes on after so many passes gets twice as many, up to its bound. Sections in its body are lanes of their
+ * own, and a loop that was entered long ago may get twice as many for each of them. */
 static void learn_lane(gki_tape *tape, const uint32_t *state, uint32_t lane) {
   const gk_plan *plan = tape->points->plan;
   const uint32_t at = place_of(state, lane), number = word(tape, at, GKW_NODE);
@@ -180,8 +179,7 @@ static void learn_lane(gki_tape *tape, const uint32_t *state, uint32_t lane) {
     const gk_node *loop = &plan->nodes[node];
     if (!gki_op_is_loop(loop->op)) continue;
     uint32_t *passes = &tape->passes[loop->loop];
-    if (loop_word(tape, state, loop->loop, GKW_ENTRY) < *passes || tape->guessed[loop->loop] == LEARNED) continue;
-    tape->guessed[loop->loop] = LEARNED;
+    if (loop_word(tape, state, loop->loop, GKW_ENTRY) < *passes) continue;
     *passes = *passes < GKI_TAPE_RUNS ? *passes * 2 : *passes;
     if (loop->max_iterations && *passes > loop->max_iterations) *passes = loop->max_iterations;
   }
