@@ -201,7 +201,7 @@ def build(tree, benches):
     """Builds all of a tree, the benchmarks if so told; goes on after an error: a test that doesn't compile mustn't hide
     the others."""
     rules = ["suite"] if is_threaded(tree) else ["fuzz"] if is_fuzzed(tree) else \
-        ["test", "suite", "suite_shared"] + (["single"] if benches and has_cuda(tree) else [])
+        ["test", "suite", "suite_shared"] + (["single"] if benches and "cuda" not in left_out(tree) else [])
     wanted = THREADED if is_threaded(tree) else [] if is_fuzzed(tree) else ["all"]
     wanted = wanted + [target for rule in rules for target in targets(tree, rule)]
     command = ["ninja", "-j", str(CORES), "-k", "0", *wanted]

@@ -1,4 +1,4 @@
-/* libvulkan and libshaderc, found at run time: a table of their functions, and failures as messages. */
+/* libvulkan, found at run time: a table of its functions, and failures as messages. */
 #ifndef GKI_VULKAN_DRIVER_H
 #define GKI_VULKAN_DRIVER_H
 #define VK_NO_PROTOTYPES

@@ -57,7 +57,11 @@ void skip(trial *t, const char *format, ...) {
 
 bool is_sweep(const trial *t) { return t->sweep; }
 
-bool give_up_if_failed(trial *t) { return t->gives_up = t->failed(); }
+bool give_up_if_failed(trial *t) {
+  const bool failed = t->failed();
+  t->gives_up = failed;
+  return failed;
+}
 
 void expect_int_at(trial *t, const char *file, int line, const char *what, long long is, long long wanted) {
   if (is != wanted) fail_at(t, file, line, "%s is %lld, not %lld", what, is, wanted);
