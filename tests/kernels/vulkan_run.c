@@ -281,9 +281,9 @@ typedef enum way {
   JUST_TOO_MANY, /* though fewer than 2^32 */
   REFUSED,  /* the host knows that there are too many items */
   WAYS
-} way;
+} count_case;
 
-static void set_task(const struct run *run, way way) {
+static void set_task(const struct run *run, count_case way) {
   const uint32_t *extent = run->extent;
   task t = {.record = {extent[0] * extent[1] * extent[2], {extent[0], extent[1]}, NODE},
             .control = {.number = NUMBER, .failures = address + offsetof(task, failures)},
@@ -316,7 +316,7 @@ static void set_task(const struct run *run, way way) {
 }
 
 /* Gives both sides the same memory, apart from addresses. */
-static void set_memory(const struct run *run, way way) {
+static void set_memory(const struct run *run, count_case way) {
   memset(block, 0xa5, BLOCK);
   for (uint32_t k = 0; k < run->kernel->param_count; ++k) {
     const argument *given = &run->arguments[k];
@@ -357,7 +357,7 @@ static void adjust(const struct run *run, uint32_t k) {
     }
 }
 
-static void compare_memory(const struct run *run, way way, uint32_t groups) {
+static void compare_memory(const struct run *run, count_case way, uint32_t groups) {
   for (uint32_t k = 0; k < run->kernel->param_count; ++k) adjust(run, k);
   size_t at = 0;
   while (at < BLOCK && memory[at] == block[at]) ++at;
@@ -376,7 +376,7 @@ static void compare_memory(const struct run *run, way way, uint32_t groups) {
 /* READ has one workgroup more than the items need, the other ways have a single one. */
 static void run_both(const struct run *run, VkPipeline pipeline) {
   const uint32_t *extent = run->extent;
-  for (way way = COUNTED; way < WAYS; ++way) {
+  for (count_case way = COUNTED; way < WAYS; ++way) {
     const uint32_t items = way <= READ ? extent[0] * extent[1] * extent[2] : 0;
     const uint32_t groups = way == READ ? items / GROUP + 2 : 1;
     set_memory(run, way);
