@@ -1,7 +1,7 @@
 /* Sections of a PARALLEL that touch the same memory. */
 #ifndef GKI_CHECK_RACES_H
 #define GKI_CHECK_RACES_H
-#include "check/touches.h"
+#include "list/touches.h"
 
 /* Follows a list in its order and finds the memory that two sections of one PARALLEL touch. There is one state per open
  * PARALLEL and slot touched in it. The states of a slot are linked, the innermost PARALLEL's first. The states of a

@@ -81,7 +81,7 @@ static gk_result reaches(void *at, const void *memory) {
 }
 
 static gk_result copy_memory(void *at, gk_direction direction, void *to, const void *from, size_t bytes) {
-  const gk_result result = gki_vulkan_wait(at, "waiting for a copy");
+  const gk_result result = gki_vulkan_check(at, gki_vulkan_wait(at, UINT64_MAX), "waiting for a copy");
   if (result != GK_OK || bytes == 0) return result;
   void *target = direction == GK_TO_HOST ? to : gki_vulkan_here(at, to, bytes);
   if (!target) return nowhere(to);
@@ -100,6 +100,8 @@ static gk_result copy_memory(void *at, gk_direction direction, void *to, const v
 static void of_environment(gk_fact_visit visit, void *user) {
   visit(user, &(gk_fact){"environment", "PATH", secure_getenv("PATH") ? "set" : NULL,
                          "where glslangValidator and glslc may be, which compile kernels for Vulkan"});
+  visit(user, &(gk_fact){"environment", "GK_VULKAN_GATE", secure_getenv("GK_VULKAN_GATE"),
+                         "how Vulkan skips tasks that don't come: condition, grid or guard"});
 }
 
 static const gk_fact_source facts = {.bytes = sizeof(gk_fact_source), .of_environment = of_environment};

@@ -1,17 +1,33 @@
-/* The control shader behind a run that is enqueued ahead of the decisions, behind gk_kernel.h's part for GLSL; the walk
- * (common/plan/walk.inc) and main follow. */
-layout(buffer_reference, scalar, buffer_reference_align = 4) buffer gki_block { uint at[]; };
-layout(buffer_reference, scalar, buffer_reference_align = 8) readonly buffer gki_address { uint64_t at; };
+/* The control shader behind runs that are enqueued ahead of the decisions, behind gk_kernel.h's part for GLSL and the
+ * constants of the walk (common/plan/walk.inc); the functions of the walk follow. */
+layout(buffer_reference, scalar, buffer_reference_align = 4) readonly buffer gki_points { uint at[]; };
+layout(buffer_reference, scalar, buffer_reference_align = 4) coherent buffer gki_cells { uint at[]; };
+layout(buffer_reference, scalar, buffer_reference_align = 8) readonly buffer gki_address { uvec2 at; };
+layout(buffer_reference, scalar, buffer_reference_align = 8) readonly buffer gki_gates {
+  uint node_count, lane_count;
+  gki_cells grids; /* a VkDispatchIndirectCommand per node */
+  uint at[];       /* by node: its grid's size along x; then by run: its first node and the one behind its last */
+};
+
+/* gki_vulkan_control */
 layout(push_constant, scalar) uniform gki_push {
-  gki_block points, state;
-  uint64_t slots;
+  gki_points points;
+  gki_cells state;
+  uvec2 slots;
   gki_int cancelled;
-  uint run;
+  gki_gates gates;
+  uint walks, count, runs[16];
 } gki;
 
+uvec2 gki_add(uvec2 address, uint bytes) {
+  uint carry;
+  const uint low = uaddCarry(address.x, bytes, carry);
+  return uvec2(low, address.y + carry);
+}
+
 uint gki_flag(uint slot, uint at) {
-  const uint64_t memory = gki_address(gki.slots + uint64_t(slot) * 8ul).at;
-  return uint(gki_int(memory + uint64_t(at)).at);
+  const uvec2 memory = gki_address(gki_add(gki.slots, slot * 8u)).at;
+  return uint(gki_int(gki_add(memory, at)).at);
 }
 
 #define GKW_FN
@@ -20,3 +36,29 @@ uint gki_flag(uint slot, uint at) {
 #define GKW_STATE(i) gki.state.at[i]
 #define GKW_FLAG(slot, at) gki_flag(slot, at)
 #define GKW_CANCELLED() (gki.cancelled.at != 0)
+
+void gkw_ran(uint run);
+void gkw_walk(uint budget);
+
+/* Gives the tasks of a run their grids if it is open, else grids of no groups. */
+void gki_set_grids(uint point) {
+  const bool is_open = GKW_STATE(GKW_POINT(point + GKW_RECORD) + GKW_TASKS) == GKW_OPEN;
+  const uint range = gki.gates.node_count + 2u * GKW_POINT(point + GKW_NODE), end = gki.gates.at[range + 1u];
+  for (uint k = gki.gates.at[range] + gl_LocalInvocationID.x; k < end; k += gl_WorkGroupSize.x)
+    gki.gates.grids.at[3u * k] = is_open ? gki.gates.at[k] : 0u;
+}
+
+void main() {
+  if (gl_LocalInvocationID.x == 0u) {
+    for (uint k = 0u; k < gki.count; ++k) gkw_ran(gki.runs[k]);
+    if (gki.walks != 0u) gkw_walk(1000u);
+  }
+  if (uvec2(gki.gates) == uvec2(0u)) return;
+  memoryBarrierBuffer();
+  barrier();
+  for (uint k = 0u; k < gki.count; ++k) gki_set_grids(gki.runs[k]);
+  for (uint lane = 0u; lane < gki.gates.lane_count; ++lane) {
+    const uint at = GKW_STATE(GKW_LANES + lane * GKW_LANE_WORDS + GKW_AT);
+    if (GKW_POINT(at + GKW_KIND) == GKW_RUN) gki_set_grids(at);
+  }
+}

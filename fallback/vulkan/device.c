@@ -1,5 +1,6 @@
 #include "vulkan/device.h"
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { MOST_DEVICES = 16, MOST_FAMILIES = 16 };
@@ -68,14 +69,26 @@ static bool has_extension(const gki_vulkan_device *d, const char *name) {
   return false;
 }
 
+/* Enables an extension that the device has, with the struct of its features. */
+static void add_extension(gki_vulkan_device *d, const char *name, void *features) {
+  if (!has_extension(d, name)) return;
+  VkBaseOutStructure *added = features;
+  added->pNext = d->features.newer.pNext;
+  d->features.newer.pNext = added;
+  d->extensions[d->extension_count++] = name;
+}
+
 /* All features are enabled but the one that checks the bounds of buffers, which takes time. */
 static gk_result find_features(gki_vulkan_device *d) {
   gki_vulkan_features *f = &d->features;
   f->floats = (VkPhysicalDeviceShaderAtomicFloatFeaturesEXT){
       .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_ATOMIC_FLOAT_FEATURES_EXT};
+  f->conditions = (VkPhysicalDeviceConditionalRenderingFeaturesEXT){
+      .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_CONDITIONAL_RENDERING_FEATURES_EXT};
   f->newer = (VkPhysicalDeviceVulkan12Features){.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES};
-  if (has_extension(d, VK_EXT_SHADER_ATOMIC_FLOAT_EXTENSION_NAME)) f->newer.pNext = &f->floats;
   f->all = (VkPhysicalDeviceFeatures2){.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, .pNext = &f->newer};
+  add_extension(d, VK_EXT_SHADER_ATOMIC_FLOAT_EXTENSION_NAME, &f->floats);
+  add_extension(d, VK_EXT_CONDITIONAL_RENDERING_EXTENSION_NAME, &f->conditions);
   d->driver.GetPhysicalDeviceFeatures2(d->physical, &f->all);
   f->all.features.robustBufferAccess = VK_FALSE;
   const struct { const char *name; VkBool32 is_there; } needed[] = {
@@ -101,17 +114,25 @@ static gk_result find_queue(gki_vulkan_device *d) {
   return gk_fail(GK_ERROR_NO_DEVICE, "backend vulkan: %s has no queue for compute shaders", d->name);
 }
 
+/* $GK_VULKAN_GATE chooses; conditional rendering needs an extension. */
+static void choose_gate(gki_vulkan_device *d) {
+  static const char *const names[] = {"condition", "grid", "guard"};
+  const char *wanted = secure_getenv("GK_VULKAN_GATE");
+  d->gate = d->features.conditions.conditionalRendering ? GKI_VULKAN_CONDITION : GKI_VULKAN_GRID;
+  for (size_t k = 0; wanted && k < GK_COUNT(names); ++k)
+    if (strcmp(wanted, names[k]) == 0 && (gki_vulkan_gate)k >= d->gate) d->gate = (gki_vulkan_gate)k;
+}
+
 /* ---- opening ----------------------------------------------------------------------------------------------------- */
 
 static gk_result make_device(gki_vulkan_device *d) {
   const float priority = 1.0f;
-  const char *const extension = VK_EXT_SHADER_ATOMIC_FLOAT_EXTENSION_NAME;
   const VkDeviceQueueCreateInfo queue = {.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
                                          .queueFamilyIndex = d->family, .queueCount = 1, .pQueuePriorities = &priority};
   const VkDeviceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO, .pNext = &d->features.all,
                                    .queueCreateInfoCount = 1, .pQueueCreateInfos = &queue,
-                                   .enabledExtensionCount = d->features.newer.pNext ? 1 : 0,
-                                   .ppEnabledExtensionNames = &extension};
+                                   .enabledExtensionCount = d->extension_count,
+                                   .ppEnabledExtensionNames = d->extensions};
   gk_result result = gki_vulkan_result(d->driver.CreateDevice(d->physical, &info, NULL, &d->device), "vkCreateDevice");
   if (result == GK_OK) result = gki_vulkan_driver_find(&d->driver, d->device);
   if (result != GK_OK) return result;
@@ -129,6 +150,7 @@ gk_result gki_vulkan_open(gki_vulkan_device *d, int ordinal) {
   describe(d);
   d->driver.GetPhysicalDeviceMemoryProperties(d->physical, &d->kinds);
   result = find_features(d);
+  choose_gate(d);
   if (result == GK_OK) result = find_queue(d);
   if (result == GK_OK && pthread_mutex_init(&d->lock, NULL) != 0)
     result = gk_fail(GK_ERROR_MEMORY, "backend vulkan: there is no mutex left");
@@ -157,25 +179,25 @@ gk_result gki_vulkan_check(gki_vulkan_device *d, VkResult code, const char *what
   return result;
 }
 
-gk_result gki_vulkan_submit(gki_vulkan_device *d, const VkCommandBuffer *commands, uint32_t count, const char *what) {
+VkResult gki_vulkan_submit(gki_vulkan_device *d, const VkCommandBuffer *commands, uint32_t count, uint64_t *number) {
   pthread_mutex_lock(&d->lock);
-  const uint64_t number = d->submitted + 1;
+  *number = d->submitted + 1;
   const VkTimelineSemaphoreSubmitInfo numbers = {.sType = VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO,
-                                                 .signalSemaphoreValueCount = 1, .pSignalSemaphoreValues = &number};
+                                                 .signalSemaphoreValueCount = 1, .pSignalSemaphoreValues = number};
   const VkSubmitInfo submit = {.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO, .pNext = &numbers,
                                .commandBufferCount = count, .pCommandBuffers = commands, .signalSemaphoreCount = 1,
                                .pSignalSemaphores = &d->ends};
   const VkResult result = d->driver.QueueSubmit(d->queue, 1, &submit, VK_NULL_HANDLE);
-  if (result == VK_SUCCESS) d->submitted = number;
+  if (result == VK_SUCCESS) d->submitted = *number;
   pthread_mutex_unlock(&d->lock);
-  return gki_vulkan_check(d, result, what);
+  return result;
 }
 
-gk_result gki_vulkan_wait(gki_vulkan_device *d, const char *what) {
+VkResult gki_vulkan_wait(gki_vulkan_device *d, uint64_t number) {
   pthread_mutex_lock(&d->lock);
-  const uint64_t number = d->submitted;
+  if (number > d->submitted) number = d->submitted;
   pthread_mutex_unlock(&d->lock);
   const VkSemaphoreWaitInfo wait = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO, .semaphoreCount = 1,
                                     .pSemaphores = &d->ends, .pValues = &number};
-  return gki_vulkan_check(d, d->driver.WaitSemaphores(d->device, &wait, UINT64_MAX), what);
+  return d->driver.WaitSemaphores(d->device, &wait, UINT64_MAX);
 }

@@ -10,17 +10,28 @@ typedef enum gki_vulkan_builtin {
   GKI_VULKAN_COPY, GKI_VULKAN_FILL, GKI_VULKAN_CONTROL, GKI_VULKAN_BUILTINS
 } gki_vulkan_builtin;
 
-/* The push constants of the control shader. */
+/* The push constants of the control shader: 128 bytes, as many as each device takes. */
+enum { GKI_VULKAN_RUNS = 16 };
 typedef struct gki_vulkan_control {
-  uint64_t points, state, slots, cancelled; /* addresses */
-  uint32_t run;                             /* its point; GKW_NONE: there is no run before it */
-  uint32_t reserved;
+  uint64_t points, state, slots, cancelled, gates; /* addresses; gates: 0 if no grid changes */
+  uint32_t walks;                 /* 1: it walks; 0: further runs follow */
+  uint32_t count;                 /* of the runs before it */
+  uint32_t runs[GKI_VULKAN_RUNS]; /* their points */
 } gki_vulkan_control;
 
+/* How the tasks of a run that doesn't come are skipped. */
+typedef enum gki_vulkan_gate {
+  GKI_VULKAN_CONDITION, /* conditional rendering around the run */
+  GKI_VULKAN_GRID,      /* indirect grids of no groups */
+  GKI_VULKAN_GUARD,     /* each workgroup looks at a word in memory */
+} gki_vulkan_gate;
+
+/* A chain by pNext: all, newer, then those whose extensions the device has. */
 typedef struct gki_vulkan_features {
-  VkPhysicalDeviceFeatures2 all; /* its pNext is `newer`, whose pNext is `floats` or NULL */
+  VkPhysicalDeviceFeatures2 all;
   VkPhysicalDeviceVulkan12Features newer;
   VkPhysicalDeviceShaderAtomicFloatFeaturesEXT floats;
+  VkPhysicalDeviceConditionalRenderingFeaturesEXT conditions;
 } gki_vulkan_features;
 
 typedef struct gki_vulkan_device {
@@ -29,6 +40,9 @@ typedef struct gki_vulkan_device {
   VkPhysicalDevice physical;
   VkDevice device;
   gki_vulkan_features features;
+  const char *extensions[2]; /* enabled */
+  uint32_t extension_count;
+  gki_vulkan_gate gate;
   bool adds_in_subgroups;
   bool is_cpu;
   VkPhysicalDeviceMemoryProperties kinds;
@@ -52,10 +66,10 @@ void gki_vulkan_close(gki_vulkan_device *device); /* also after a failed open */
 /* Like gki_vulkan_result; also notes the loss of the device. */
 gk_result gki_vulkan_check(gki_vulkan_device *device, VkResult result, const char *what);
 
-/* Submits recorded commands, in this order, behind all earlier ones. */
-gk_result gki_vulkan_submit(gki_vulkan_device *device, const VkCommandBuffer *commands, uint32_t count,
-                            const char *what);
+/* Submits recorded commands, in this order, behind all earlier ones. number: receives the submit's, from 1. */
+VkResult gki_vulkan_submit(gki_vulkan_device *device, const VkCommandBuffer *commands, uint32_t count,
+                           uint64_t *number);
 
-/* Waits for all that was submitted. */
-gk_result gki_vulkan_wait(gki_vulkan_device *device, const char *what);
+/* Waits for a submit and all before it; UINT64_MAX: for all that was submitted. */
+VkResult gki_vulkan_wait(gki_vulkan_device *device, uint64_t number);
 #endif

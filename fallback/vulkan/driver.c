@@ -61,6 +61,9 @@ gk_result gki_vulkan_driver_find(gki_vulkan_driver *driver, VkDevice device) {
   if (!driver->name) return missing(#name);
   GKI_VULKAN_OF_DEVICE(FIND)
 #undef FIND
+#define FIND(name) driver->name = (PFN_vk##name)driver->GetDeviceProcAddr(device, "vk" #name);
+  GKI_VULKAN_OPTIONAL(FIND)
+#undef FIND
   return GK_OK;
 }
 

@@ -15,13 +15,15 @@
   X(FreeMemory) X(BindBufferMemory) X(MapMemory) X(CreateShaderModule) X(DestroyShaderModule) \
   X(CreatePipelineLayout) X(DestroyPipelineLayout) X(CreateComputePipelines) X(DestroyPipeline) X(CreateCommandPool) \
   X(DestroyCommandPool) X(AllocateCommandBuffers) X(BeginCommandBuffer) X(EndCommandBuffer) X(CmdBindPipeline) \
-  X(CmdPushConstants) X(CmdDispatch) \
-  X(CmdDispatchIndirect) X(CmdPipelineBarrier)
+  X(CmdPushConstants) X(CmdDispatch) X(CmdDispatchIndirect) X(CmdPipelineBarrier) X(CmdCopyBuffer) \
+  X(FreeCommandBuffers)
+#define GKI_VULKAN_OPTIONAL(X) X(CmdBeginConditionalRenderingEXT) X(CmdEndConditionalRenderingEXT) /* may be NULL */
 
 typedef struct gki_vulkan_driver {
 #define GKI_VULKAN_ENTRY(name) PFN_vk##name name;
   GKI_VULKAN_OF_INSTANCE(GKI_VULKAN_ENTRY)
   GKI_VULKAN_OF_DEVICE(GKI_VULKAN_ENTRY)
+  GKI_VULKAN_OPTIONAL(GKI_VULKAN_ENTRY)
 #undef GKI_VULKAN_ENTRY
 } gki_vulkan_driver;
 

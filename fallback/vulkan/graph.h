@@ -1,43 +1,74 @@
-/* A graph: a block of memory, and the runs of its plan as recorded commands. If it goes ahead, a dispatch of the
- * control shader ends each run. */
+/* A graph: its memory, and its recorded commands. */
 #ifndef GKI_VULKAN_GRAPH_H
 #define GKI_VULKAN_GRAPH_H
 #include "gk_ahead.h"
 #include "base/memory.h"
 #include "lower/slots.h"
+#include "plan/levels.h"
 #include "vulkan/memory.h"
 
-/* What is at the beginning of the block; the table of slots follows, then the state and the table of points, then a
- * VkDispatchIndirectCommand per node. */
-typedef struct gki_vulkan_head {
-  gki_task_control control;
+enum { GKI_VULKAN_TAPES = 2 /* under way */, GKI_VULKAN_KEPT = 64 /* recorded pieces of tapes */ };
+
+/* Memory that the host reads and writes during a launch. */
+typedef struct gki_vulkan_shared {
   gki_bad_count failures[GKI_LAUNCH_RING];
   int32_t cancelled; /* as gk_launch_args.cancel */
-} gki_vulkan_head;
+} gki_vulkan_shared; /* a copy of the state behind each tape under way follows */
 
-/* A part of a run: recorded commands, or a library call. */
+/* The gates of runs by grids of no groups, as control.comp reads it. The grid's size of each node follows, then a range
+ * of nodes per run. */
+typedef struct gki_vulkan_gates { uint32_t node_count, lane_count; uint64_t grids; } gki_vulkan_gates;
+
+/* Commands recorded for entries of a tape, or for a part of a run. */
+typedef struct gki_vulkan_piece {
+  VkCommandBuffer commands;
+  uint32_t *entries; /* as for gk_backend.ahead */
+  uint32_t count;
+  uint32_t copy;     /* the copy of the state that it ends with; GK_NONE: it has none */
+  uint64_t used;     /* number of its last use */
+} gki_vulkan_piece;
+
+/* A part of a run with library calls: tasks, or a call. */
 typedef struct gki_vulkan_part {
-  VkCommandBuffer commands; /* NULL: the call of `node` */
-  uint32_t node;            /* the first one */
+  VkCommandBuffer commands; /* NULL: the call of node `begin` */
+  uint32_t begin, end;      /* nodes */
 } gki_vulkan_part;
 
 typedef struct gki_vulkan_graph {
   gki_vulkan_device *device;
   const gk_plan *plan;
+  void **code; /* by node */
   gki_arena arena;
+  gki_levels levels;
   gki_slot_table slots; /* its ring is the table on the device: at a launch, no earlier one is under way */
-  gki_vulkan_block *block;
-  gki_vulkan_head *head;            /* in the block */
-  VkDispatchIndirectCommand *grids; /* in the block, by node */
-  size_t grids_at;                  /* their offset in the buffer */
+  gki_vulkan_gate gate;
+
+  gki_vulkan_block *block;   /* control block, table of slots, state, table of points, grids, gates */
+  gki_vulkan_block *staging; /* what the host writes into `block`; NULL: the host sees that */
+  unsigned char *image;      /* the host's side of `block` */
+  size_t table_at, state_at, points_at, grids_at, gates_at; /* offsets in `block` */
+  gki_vulkan_block *shared_block;
+  gki_vulkan_shared *shared; /* in shared_block */
+
   VkCommandPool pool;
+  VkCommandBuffer upload;    /* recorded at each launch if there is `staging` */
+  bool must_upload;          /* the next submit begins with it */
+  bool is_written;           /* all of `image` is; and `block` has got it */
   gki_vulkan_part *parts;
-  uint32_t *parts_at; /* by run: its first part; [run_count]: one that is the control shader alone; and their end */
-  const gk_points *points; /* NULL: it doesn't go ahead */
-  uint32_t *state;         /* in the block; the table of points follows */
-  uint64_t state_at;       /* its address on the device */
-  bool under_way;          /* a tape is; two would need copies of the state */
-  gk_launch_args launch; /* the one under way */
+  uint32_t *parts_at;        /* by run: its first part; then their end. Runs without calls have none */
+  gki_vulkan_piece *pieces;  /* ahead: those used last; batched: by run */
+  uint32_t piece_count;
+  uint64_t uses;             /* of pieces */
+  bool in_series;            /* what is recorded has a barrier behind each task, since slots may share memory */
+  bool *written;             /* by slot: tasks write its memory */
+  gki_vulkan_block **blocks; /* by slot: what it is bound to */
+  uint32_t *by_block;        /* slots in the order of their blocks */
+
+  const gk_points *points;   /* NULL: it doesn't go ahead */
+  uint32_t enqueued, taken;  /* tapes, and those of them that `state` has waited for */
+  uint64_t ends[GKI_VULKAN_TAPES]; /* the last submit of each tape */
+  uint64_t last;             /* the graph's last submit */
+  gk_launch_args launch;     /* the one under way */
 } gki_vulkan_graph;
 
 /* gk_backend.lower and drop. */

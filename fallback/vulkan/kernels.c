@@ -87,12 +87,10 @@ gk_result gki_vulkan_load_builtin(gki_vulkan_device *d) {
                                            .pushConstantRangeCount = 1, .pPushConstantRanges = &task};
   gk_result result = gki_vulkan_check(d, d->driver.CreatePipelineLayout(d->device, &info, NULL, &d->layout),
                                       "vkCreatePipelineLayout");
-  const struct { const char *name, *parts[4]; } builtin[] = {
+  const struct { const char *name, *parts[4]; /* up to a NULL */ } builtin[] = {
     [GKI_VULKAN_COPY] = {"gk's shader for COPY", {gki_text_vulkan_transfer}},
     [GKI_VULKAN_FILL] = {"gk's shader for FILL", {"#define GKI_FILL 1\n", gki_text_vulkan_transfer}},
-    [GKI_VULKAN_CONTROL] = {"gk's control shader", {gki_text_vulkan_control, gk_walk_text(),
-                            "void main() { if (gl_GlobalInvocationID.x != 0u) return; "
-                            "if (gki.run != GKW_NONE) gkw_ran(gki.run); gkw_walk(1000u); }\n"}},
+    [GKI_VULKAN_CONTROL] = {"gk's control shader", {gk_walk_text(), gki_text_vulkan_control, gk_walk_text()}},
   };
   for (int k = 0; k < GKI_VULKAN_BUILTINS && result == GK_OK; ++k)
     result = make_builtin(d, builtin[k].name, builtin[k].parts, &d->builtin[k]);

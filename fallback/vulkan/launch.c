@@ -1,10 +1,11 @@
-#include "vulkan/graph.h"
+#include "base/sort.h"
 #include "plan/walk.inc"
+#include "vulkan/record.h"
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { BATCH = 64, NAME_BYTES = 300, TRANSFER_BYTES = 16 /* that an item moves */, UNKNOWN_GROUPS = 64 };
+enum { NAME_BYTES = 300, TRANSFER_BYTES = 16 /* that an item moves */, UNKNOWN_GROUPS = 64 };
 
 /* ---- before a launch --------------------------------------------------------------------------------------------- */
 
@@ -23,28 +24,103 @@ static uint32_t groups_of(const gki_vulkan_graph *g, uint32_t node) {
   return groups < GKI_VULKAN_MOST_GROUPS ? (uint32_t)groups : GKI_VULKAN_MOST_GROUPS;
 }
 
+/* Two slots in one block of memory may overlap, as far as is known here. */
+static bool is_before(const void *user, uint32_t a, uint32_t b) {
+  const gki_vulkan_graph *g = user;
+  return g->blocks[a] != g->blocks[b] ? g->blocks[a] < g->blocks[b] : a < b;
+}
+
+static bool share_memory(gki_vulkan_graph *g, const gk_launch_args *launch) {
+  uint32_t count = 0;
+  for (uint32_t k = 1; k < g->plan->slot_count; ++k) {
+    if (g->plan->slots[k].type != GK_PTR || !launch->values[k].ptr) continue;
+    g->blocks[k] = gki_vulkan_block_of(g->device, launch->values[k].ptr, 1);
+    if (g->blocks[k]) g->by_block[count++] = k;
+  }
+  gki_sort(g->by_block, count, is_before, g);
+  for (uint32_t k = 1; k < count; ++k) {
+    const uint32_t a = g->by_block[k - 1], b = g->by_block[k];
+    if (g->blocks[a] == g->blocks[b] && (g->written[a] || g->written[b])) return true;
+  }
+  return false;
+}
+
+static void order_tasks(gki_vulkan_graph *g, const gk_launch_args *launch) {
+  bool is_bound = false;
+  for (uint32_t k = 0; k < launch->changed_count; ++k)
+    is_bound = is_bound || g->plan->slots[launch->changed[k]].type == GK_PTR;
+  if (!is_bound || share_memory(g, launch) == g->in_series) return;
+  gki_vulkan_forget(g);
+  g->in_series = !g->in_series;
+}
+
+/* Grids are the gates of runs: those of a run that isn't open have no groups. */
+static bool has_grid_gates(const gki_vulkan_graph *g) { return g->points && g->gate == GKI_VULKAN_GRID; }
+
+static void set_grid(gki_vulkan_graph *g, uint32_t node) {
+  VkDispatchIndirectCommand *grids = (VkDispatchIndirectCommand *)(void *)(g->image + g->grids_at);
+  uint32_t *sizes = (uint32_t *)(void *)(g->image + g->gates_at + sizeof(gki_vulkan_gates));
+  if (!g->slots.records[node]) return;
+  if (has_grid_gates(g)) sizes[node] = groups_of(g, node);
+  else grids[node].x = groups_of(g, node);
+}
+
+static void set_grids(gki_vulkan_graph *g, const gk_launch_args *launch) {
+  for (uint32_t k = 0; k < g->plan->node_count && !g->is_written; ++k) set_grid(g, k);
+  for (uint32_t k = 0; k < launch->changed_count && g->is_written; ++k) {
+    const uint32_t slot = launch->changed[k];
+    for (uint32_t at = g->slots.users_at[slot]; at < g->slots.users_at[slot + 1]; ++at) set_grid(g, g->slots.users[at]);
+  }
+  /* The launch before may have failed in an open run. */
+  VkDispatchIndirectCommand *grids = (VkDispatchIndirectCommand *)(void *)(g->image + g->grids_at);
+  for (uint32_t k = 0; k < g->plan->node_count && has_grid_gates(g); ++k) grids[k].x = 0;
+}
+
+/* Copies what the launch changed, bytes `begin` to `end` of the table among it, to the device's side of the block. */
+static gk_result upload(gki_vulkan_graph *g, size_t begin, size_t end) {
+  const bool is_first = !g->is_written, has_grids = begin < end || has_grid_gates(g);
+  g->is_written = true;
+  if (!g->staging) return GK_OK;
+  const struct { size_t begin, end; } parts[] = {
+    {0, is_first ? g->block->bytes : sizeof(gki_task_control)},
+    {g->table_at + begin, is_first ? 0 : g->table_at + end},
+    {g->state_at, is_first ? 0 : g->points_at},
+    {g->grids_at, is_first || !has_grids ? 0 : g->block->bytes}};
+  VkBufferCopy ranges[GK_COUNT(parts)];
+  uint32_t count = 0;
+  for (size_t k = 0; k < GK_COUNT(parts); ++k)
+    if (parts[k].begin < parts[k].end)
+      ranges[count++] = (VkBufferCopy){g->staging->offset + parts[k].begin, g->block->offset + parts[k].begin,
+                                       parts[k].end - parts[k].begin};
+  g->must_upload = true;
+  return gki_vulkan_record_upload(g, ranges, count);
+}
+
 gk_result gki_vulkan_launch(void *graph, const gk_launch_args *launch) {
   gki_vulkan_graph *g = graph;
   size_t begin, end;
   g->launch = *launch;
-  g->head->control = (gki_task_control){.number = g->points ? GKW_CLOSED : launch->launch,
-                                        .failures = g->head->control.failures, .posts_as = launch->launch, .arms = 1};
+  g->enqueued = g->taken = 0;
+  const gki_task_control control = {.number = g->points ? GKW_CLOSED : launch->launch,
+                                    .failures = g->shared_block->at + offsetof(gki_vulkan_shared, failures),
+                                    .posts_as = launch->launch, .arms = 1};
+  memcpy(g->image, &control, sizeof control);
   (void)gki_slot_table_changed(&g->slots, launch, 0, &begin, &end);
-  for (uint32_t k = 0; k < g->plan->node_count && begin < end; ++k)
-    if (g->slots.records[k]) g->grids[k] = (VkDispatchIndirectCommand){groups_of(g, k), 1, 1};
-  if (!g->points) return GK_OK;
-  g->under_way = false;
-  memcpy(g->state, launch->state, g->points->state_count * sizeof *g->state);
-  __atomic_store_n(&g->head->cancelled, 0, __ATOMIC_SEQ_CST);
+  order_tasks(g, launch);
+  set_grids(g, launch);
+  if (g->points) memcpy(g->image + g->state_at, launch->state, g->points->state_count * sizeof(uint32_t));
+  __atomic_store_n(&g->shared->cancelled, 0, __ATOMIC_SEQ_CST);
   if (__atomic_load_n(launch->cancel, __ATOMIC_SEQ_CST)) (void)gki_vulkan_cancel(g);
-  return GK_OK;
+  const gk_result result = upload(g, begin, end);
+  if (result != GK_OK) g->slots.is_sent = g->is_written = false;
+  return result;
 }
 
 /* Common has written the launch's own word. So a launch that begins now sees that word or clears this one before. */
 gk_result gki_vulkan_cancel(void *graph) {
   gki_vulkan_graph *g = graph;
   atomic_thread_fence(memory_order_seq_cst);
-  __atomic_store_n(&g->head->cancelled, 1, __ATOMIC_SEQ_CST);
+  __atomic_store_n(&g->shared->cancelled, 1, __ATOMIC_SEQ_CST);
   return GK_OK;
 }
 
@@ -59,7 +135,7 @@ static gk_result nowhere(const gki_vulkan_graph *g, const gk_node *node, uint32_
 /* The first bad count that a task has posted, if any. */
 static gk_result check_counts(const gki_vulkan_graph *g) {
   const uint64_t number = g->launch.launch;
-  const gki_bad_count *post = &g->head->failures[(number - 1) % GKI_LAUNCH_RING];
+  const gki_bad_count *post = &g->shared->failures[(number - 1) % GKI_LAUNCH_RING];
   if (post->number != number) return GK_OK;
   if (post->node >= g->plan->node_count)
     return gk_fail(GK_ERROR_DEVICE, "graph %s: a launch posted a bad count of a task that can't be (%u), so something "
@@ -77,17 +153,19 @@ static gk_result check_counts(const gki_vulkan_graph *g) {
   return gk_check_count(g->plan, post->node, &g->launch, extent, &items);
 }
 
-static gk_result wait(const gki_vulkan_graph *g) {
+/* Waits for a submit of the graph, and all before it. */
+static gk_result wait(const gki_vulkan_graph *g, uint64_t number) {
+  const VkResult answer = gki_vulkan_wait(g->device, number);
+  if (answer == VK_SUCCESS) return check_counts(g);
   char what[NAME_BYTES];
   snprintf(what, sizeof what, "waiting for graph %.200s", g->plan->name);
-  const gk_result result = gki_vulkan_wait(g->device, what);
-  return result == GK_OK ? check_counts(g) : result;
+  return gki_vulkan_check(g->device, answer, what);
 }
 
 /* The function gets addresses that the host can use. */
 static gk_result call(const gki_vulkan_graph *g, const gk_node *node) {
   gk_value args[GK_MAX_ARGS];
-  gk_result result = wait(g);
+  gk_result result = wait(g, g->last);
   for (uint32_t k = 0; k < node->arg_count && result == GK_OK; ++k) {
     const uint32_t slot = g->plan->args[node->args + k];
     args[k] = g->launch.values[slot];
@@ -102,64 +180,83 @@ static gk_result call(const gki_vulkan_graph *g, const gk_node *node) {
                  gk_result_name(result));
 }
 
-/* Commands on their way to the queue. */
-typedef struct batch { VkCommandBuffer commands[BATCH]; uint32_t count, node; } batch;
+/* ---- submitting -------------------------------------------------------------------------------------------------- */
 
-static gk_result flush(const gki_vulkan_graph *g, batch *b) {
-  if (b->count == 0) return GK_OK;
-  const gk_node *node = &g->plan->nodes[b->node];
-  char what[NAME_BYTES];
-  snprintf(what, sizeof what, "vkQueueSubmit of task %u (%.200s) and behind it", (unsigned)node->source, node->name);
-  const uint32_t count = b->count;
-  b->count = 0;
-  return gki_vulkan_submit(g->device, b->commands, count, what);
-}
-
-static gk_result add(const gki_vulkan_graph *g, batch *b, const gki_vulkan_part *part) {
-  gk_result result = GK_OK;
-  if (!part->commands || b->count == BATCH) result = flush(g, b);
-  if (result != GK_OK) return result;
-  if (!part->commands) return call(g, &g->plan->nodes[part->node]);
-  if (b->count == 0) b->node = part->node < g->plan->node_count ? part->node : 0;
-  b->commands[b->count++] = part->commands;
+/* node: the first one, for the message */
+static gk_result submit(gki_vulkan_graph *g, VkCommandBuffer commands, uint32_t node) {
+  const VkCommandBuffer all[] = {g->upload, commands};
+  const uint32_t first = g->must_upload ? 0 : 1;
+  const VkResult answer = gki_vulkan_submit(g->device, all + first, 2 - first, &g->last);
+  if (answer != VK_SUCCESS) {
+    char what[NAME_BYTES];
+    const gk_node *at = &g->plan->nodes[node];
+    snprintf(what, sizeof what, "vkQueueSubmit of task %u (%.200s) and behind it", (unsigned)at->source, at->name);
+    return gki_vulkan_check(g->device, answer, what);
+  }
+  g->must_upload = false;
   return GK_OK;
 }
 
-/* run: run_count for the control shader alone */
-static gk_result add_run(const gki_vulkan_graph *g, batch *b, uint32_t run) {
+static bool has_calls(const gki_vulkan_graph *g, uint32_t entry) {
+  const uint32_t run = entry & ~GK_AHEAD_BESIDE;
+  return entry != GK_NONE && g->parts_at[run] < g->parts_at[run + 1];
+}
+
+/* Entries without library calls. */
+static gk_result submit_piece(gki_vulkan_graph *g, const uint32_t *entries, uint32_t count, uint32_t copy) {
+  VkCommandBuffer commands;
+  const gk_result result = gki_vulkan_piece_of(g, entries, count, copy, &commands);
+  if (result != GK_OK) return result;
+  const bool has_run = count && entries[0] != GK_NONE;
+  return submit(g, commands, has_run ? g->plan->runs[entries[0] & ~GK_AHEAD_BESIDE].begin : 0);
+}
+
+static gk_result submit_parts(gki_vulkan_graph *g, uint32_t run) {
   gk_result result = GK_OK;
-  for (uint32_t k = g->parts_at[run]; k < g->parts_at[run + 1] && result == GK_OK; ++k)
-    result = add(g, b, &g->parts[k]);
+  for (uint32_t k = g->parts_at[run]; k < g->parts_at[run + 1] && result == GK_OK; ++k) {
+    gki_vulkan_part *part = &g->parts[k];
+    const bool is_call = part->begin < part->end && g->plan->nodes[part->begin].op == GK_OP_CALL;
+    if (!is_call && !part->commands) result = gki_vulkan_record_part(g, run, part);
+    if (result == GK_OK)
+      result = is_call ? call(g, &g->plan->nodes[part->begin])
+                       : submit(g, part->commands, part->begin < g->plan->node_count ? part->begin : 0);
+  }
   return result;
 }
 
 gk_result gki_vulkan_submit_run(void *graph, uint32_t run) {
-  batch b = {.count = 0};
-  const gk_result result = add_run(graph, &b, run);
-  return result == GK_OK ? flush(graph, &b) : result;
+  gki_vulkan_graph *g = graph;
+  return has_calls(g, run) ? submit_parts(g, run) : submit_piece(g, &run, 1, GK_NONE);
 }
 
 /* ---- ahead ------------------------------------------------------------------------------------------------------- */
 
-/* GK_AHEAD_BESIDE is ignored: runs go one after the other. */
+/* The last piece copies the state. It has no entries if a run with calls is last. */
 gk_result gki_vulkan_ahead(void *graph, const uint32_t *runs, uint32_t count) {
   gki_vulkan_graph *g = graph;
-  if (g->under_way) return GK_NOT_READY;
-  batch b = {.count = 0};
+  if (g->enqueued - g->taken == GKI_VULKAN_TAPES) return GK_NOT_READY;
+  if (g->enqueued == g->taken) g->enqueued = g->taken = 0;
+  const uint32_t place = g->enqueued % GKI_VULKAN_TAPES;
   gk_result result = GK_OK;
-  for (uint32_t k = 0; k < count && result == GK_OK; ++k)
-    result = add_run(g, &b, runs[k] == GK_NONE ? g->plan->run_count : runs[k] & ~GK_AHEAD_BESIDE);
-  if (result == GK_OK) result = flush(g, &b);
-  g->under_way = result == GK_OK;
-  return result;
+  uint32_t at = 0, end;
+  do {
+    for (end = at; end < count && !has_calls(g, runs[end]);) ++end;
+    if (at < end || end == count) result = submit_piece(g, runs + at, end - at, end == count ? place : GK_NONE);
+    if (end < count && result == GK_OK) result = submit_parts(g, runs[end] & ~GK_AHEAD_BESIDE);
+    at = end + 1;
+  } while (end < count && result == GK_OK);
+  if (result != GK_OK) return result;
+  g->ends[place] = g->last;
+  ++g->enqueued;
+  return GK_OK;
 }
 
-/* The host reads the state itself, since no other tape is under way. */
 gk_result gki_vulkan_state(void *graph, const uint32_t **state) {
   gki_vulkan_graph *g = graph;
-  g->under_way = false;
-  if (state) *state = g->state;
-  return wait(g);
+  if (!state) return wait(g, g->last);
+  const uint32_t place = g->taken++ % GKI_VULKAN_TAPES;
+  *state = (const uint32_t *)(const void *)(g->shared + 1) + place * g->points->state_count;
+  return wait(g, g->ends[place]);
 }
 
 /* ---- flags ------------------------------------------------------------------------------------------------------- */
@@ -167,7 +264,7 @@ gk_result gki_vulkan_state(void *graph, const uint32_t **state) {
 gk_result gki_vulkan_read_flag(void *graph, uint32_t at, int32_t *flag) {
   const gki_vulkan_graph *g = graph;
   const gk_node *node = &g->plan->nodes[at];
-  const gk_result result = wait(g);
+  const gk_result result = wait(g, g->last);
   if (result != GK_OK || at == 0) return result;
   const char *from = g->launch.values[node->flag].ptr;
   const void *here = gki_vulkan_here(g->device, from + node->offset, sizeof *flag);

@@ -26,9 +26,12 @@ static gk_result too_large(const gki_vulkan_device *d, size_t bytes, VkDeviceSiz
 
 static gk_result make(gki_vulkan_device *d, size_t bytes, gk_memory kind, gki_vulkan_block *block) {
   const gki_vulkan_driver *driver = &d->driver;
+  const VkBufferUsageFlags condition =
+      d->features.conditions.conditionalRendering ? VK_BUFFER_USAGE_CONDITIONAL_RENDERING_BIT_EXT : 0;
   const VkBufferCreateInfo info = {.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO, .size = bytes + ALIGNMENT,
                                    .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_INDIRECT_BUFFER_BIT |
-                                            VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT};
+                                            VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT |
+                                            VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT | condition};
   gk_result result = gki_vulkan_check(d, driver->CreateBuffer(d->device, &info, NULL, &block->buffer),
                                       "vkCreateBuffer");
   if (result != GK_OK) return result;

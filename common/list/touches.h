@@ -1,6 +1,6 @@
 /* The memory that a task touches, and how. */
-#ifndef GKI_CHECK_TOUCHES_H
-#define GKI_CHECK_TOUCHES_H
+#ifndef GKI_LIST_TOUCHES_H
+#define GKI_LIST_TOUCHES_H
 #include "list/blocks.h"
 
 typedef enum gki_touch_kind { GKI_READS, GKI_WRITES, GKI_SUMS, GKI_ATOMIC } gki_touch_kind;

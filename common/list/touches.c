@@ -1,5 +1,5 @@
 /* The memory that a task touches, and how: for the search for races, and for slots that share memory at launch. */
-#include "check/touches.h"
+#include "list/touches.h"
 
 /* ---- what a task touches ----------------------------------------------------------------------------------------- */
 

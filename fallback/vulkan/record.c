@@ -1,0 +1,273 @@
+#include "vulkan/record.h"
+#include "base/error.h"
+#include "plan/walk.inc"
+#include <string.h>
+
+/* ---- barriers ---------------------------------------------------------------------------------------------------- */
+
+typedef struct scope { VkPipelineStageFlags stages; VkAccessFlags access; } scope;
+
+enum { SHADER = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT };
+static const scope task_writes = {SHADER, VK_ACCESS_SHADER_WRITE_BIT},
+                   task_uses = {SHADER, VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT},
+                   copy_reads = {VK_PIPELINE_STAGE_TRANSFER_BIT, VK_ACCESS_TRANSFER_READ_BIT},
+                   copy_writes = {VK_PIPELINE_STAGE_TRANSFER_BIT, VK_ACCESS_TRANSFER_WRITE_BIT},
+                   host_reads = {VK_PIPELINE_STAGE_HOST_BIT, VK_ACCESS_HOST_READ_BIT};
+
+static scope both(scope a, scope b) { return (scope){a.stages | b.stages, a.access | b.access}; }
+
+/* What reads words and grids in front of a task. */
+static scope gate_reads(const gki_vulkan_graph *g) {
+  const scope grid = {VK_PIPELINE_STAGE_DRAW_INDIRECT_BIT, VK_ACCESS_INDIRECT_COMMAND_READ_BIT};
+  const scope condition = {VK_PIPELINE_STAGE_CONDITIONAL_RENDERING_BIT_EXT,
+                           VK_ACCESS_CONDITIONAL_RENDERING_READ_BIT_EXT};
+  return g->gate == GKI_VULKAN_CONDITION ? both(grid, condition) : grid;
+}
+
+static void put_barrier(const gki_vulkan_graph *g, VkCommandBuffer commands, scope from, scope to) {
+  const VkMemoryBarrier all = {.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER, .srcAccessMask = from.access,
+                               .dstAccessMask = to.access};
+  g->device->driver.CmdPipelineBarrier(commands, from.stages, to.stages, 0, 1, &all, 0, NULL, 0, NULL);
+}
+
+/* ---- tasks ------------------------------------------------------------------------------------------------------- */
+
+typedef struct recorder {
+  const gki_vulkan_graph *graph;
+  VkCommandBuffer commands;
+  bool has_tasks;  /* since the last barrier */
+  bool step_began; /* tasks of one step have no barrier between them */
+} recorder;
+
+/* Index in the state of a run's first word. */
+static uint32_t words_of(const gki_vulkan_graph *g, uint32_t run) {
+  return g->points->table[g->points->runs[run] + GKW_RECORD];
+}
+
+static uint64_t address_of(const gki_vulkan_graph *g, size_t offset) { return g->block->at + offset; }
+
+/* Commands up to end_gate do nothing unless this word of the state is GKW_OPEN. */
+static void begin_gate(const recorder *r, uint32_t word) {
+  const gki_vulkan_graph *g = r->graph;
+  if (!g->points || g->gate != GKI_VULKAN_CONDITION) return;
+  const VkConditionalRenderingBeginInfoEXT info = {
+    .sType = VK_STRUCTURE_TYPE_CONDITIONAL_RENDERING_BEGIN_INFO_EXT, .buffer = g->block->buffer,
+    .offset = g->block->offset + g->state_at + word * sizeof(uint32_t),
+    .flags = VK_CONDITIONAL_RENDERING_INVERTED_BIT_EXT};
+  g->device->driver.CmdBeginConditionalRenderingEXT(r->commands, &info);
+}
+
+static void end_gate(const recorder *r) {
+  const gki_vulkan_graph *g = r->graph;
+  if (g->points && g->gate == GKI_VULKAN_CONDITION) g->device->driver.CmdEndConditionalRenderingEXT(r->commands);
+}
+
+static void put_task(recorder *r, uint32_t run, uint32_t node) {
+  const gki_vulkan_graph *g = r->graph;
+  const gki_vulkan_driver *driver = &g->device->driver;
+  if (r->has_tasks && !r->step_began) put_barrier(g, r->commands, task_writes, task_uses);
+  r->has_tasks = r->step_began = true;
+  gki_task task = gki_task_of(&g->slots, node);
+  if (g->points && g->gate == GKI_VULKAN_GUARD)
+    task.guard = address_of(g, g->state_at) + (words_of(g, run) + GKW_TASKS) * sizeof(uint32_t);
+  VkPipeline pipeline = g->device->builtin[g->plan->nodes[node].op == GK_OP_COPY ? GKI_VULKAN_COPY : GKI_VULKAN_FILL];
+  if (g->code[node]) memcpy(&pipeline, &g->code[node], sizeof pipeline);
+  driver->CmdBindPipeline(r->commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline);
+  driver->CmdPushConstants(r->commands, g->device->layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, sizeof task, &task);
+  driver->CmdDispatchIndirect(r->commands, g->block->buffer,
+                              g->block->offset + g->grids_at + node * sizeof(VkDispatchIndirectCommand));
+}
+
+/* Steps of a run: its levels, or in series its nodes. */
+static uint32_t steps_of(const gki_vulkan_graph *g, uint32_t run) {
+  if (g->in_series) return g->plan->runs[run].end - g->plan->runs[run].begin;
+  return g->levels.of_run[run + 1] - g->levels.of_run[run];
+}
+
+/* The tasks of a step, of those from node `begin` to `end`. */
+static void put_step(recorder *r, uint32_t run, uint32_t step, uint32_t begin, uint32_t end) {
+  const gki_vulkan_graph *g = r->graph;
+  if (g->in_series) {
+    const uint32_t node = g->plan->runs[run].begin + step;
+    if (g->slots.records[node] && node >= begin && node < end) put_task(r, run, node);
+    return;
+  }
+  const uint32_t level = g->levels.of_run[run] + step;
+  for (uint32_t k = g->levels.at[level]; k < g->levels.at[level + 1]; ++k)
+    if (g->levels.tasks[k] >= begin && g->levels.tasks[k] < end) put_task(r, run, g->levels.tasks[k]);
+}
+
+static void put_part(recorder *r, uint32_t run, uint32_t begin, uint32_t end) {
+  const uint32_t steps = steps_of(r->graph, run);
+  for (uint32_t step = 0; step < steps; ++step) {
+    r->step_began = false;
+    put_step(r, run, step, begin, end);
+  }
+}
+
+/* Runs of sibling sections, step by step. */
+static void put_runs_beside(recorder *r, const uint32_t *runs, uint32_t count) {
+  const gki_vulkan_graph *g = r->graph;
+  bool has_more = true;
+  for (uint32_t step = 0; has_more; ++step) {
+    has_more = r->step_began = false;
+    for (uint32_t k = 0; k < count; ++k) {
+      const uint32_t run = runs[k] & ~GK_AHEAD_BESIDE;
+      if (step >= steps_of(g, run)) continue;
+      has_more = true;
+      begin_gate(r, words_of(g, run) + GKW_TASKS);
+      put_step(r, run, step, g->plan->runs[run].begin, g->plan->runs[run].end);
+      end_gate(r);
+    }
+  }
+}
+
+static void put_run(recorder *r, uint32_t run) {
+  const gki_vulkan_graph *g = r->graph;
+  if (g->points) begin_gate(r, words_of(g, run) + GKW_TASKS);
+  put_part(r, run, g->plan->runs[run].begin, g->plan->runs[run].end);
+  end_gate(r);
+}
+
+/* ---- the control shader ------------------------------------------------------------------------------------------ */
+
+/* Behind runs that were on the device together; count 0: behind none. */
+static void put_control(recorder *r, const uint32_t *runs, uint32_t count) {
+  const gki_vulkan_graph *g = r->graph;
+  const gki_vulkan_driver *driver = &g->device->driver;
+  gki_vulkan_control control = {
+    .points = address_of(g, g->points_at), .state = address_of(g, g->state_at), .slots = g->slots.at,
+    .cancelled = g->shared_block->at + offsetof(gki_vulkan_shared, cancelled),
+    .gates = g->gate == GKI_VULKAN_GRID ? address_of(g, g->gates_at) : 0};
+  put_barrier(g, r->commands, both(task_writes, gate_reads(g)), task_uses);
+  driver->CmdBindPipeline(r->commands, VK_PIPELINE_BIND_POINT_COMPUTE, g->device->builtin[GKI_VULKAN_CONTROL]);
+  if (count == 1) begin_gate(r, words_of(g, runs[0]) + GKW_CONTROL);
+  for (uint32_t at = 0; !control.walks; at += control.count) {
+    control.count = count - at < GKI_VULKAN_RUNS ? count - at : GKI_VULKAN_RUNS;
+    control.walks = at + control.count == count;
+    for (uint32_t k = 0; k < control.count; ++k)
+      control.runs[k] = g->points->runs[runs[at + k] & ~GK_AHEAD_BESIDE];
+    driver->CmdPushConstants(r->commands, g->device->layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, sizeof control, &control);
+    driver->CmdDispatch(r->commands, 1, 1, 1);
+    if (!control.walks) put_barrier(g, r->commands, task_writes, task_uses);
+  }
+  if (count == 1) end_gate(r);
+  put_barrier(g, r->commands, task_writes, both(both(task_uses, gate_reads(g)), copy_reads));
+  r->has_tasks = false;
+}
+
+static void put_copy(const recorder *r, uint32_t copy) {
+  const gki_vulkan_graph *g = r->graph;
+  const size_t bytes = g->points->state_count * sizeof(uint32_t);
+  const VkBufferCopy range = {.srcOffset = g->block->offset + g->state_at, .size = bytes,
+                              .dstOffset = g->shared_block->offset + sizeof(gki_vulkan_shared) + copy * bytes};
+  g->device->driver.CmdCopyBuffer(r->commands, g->block->buffer, g->shared_block->buffer, 1, &range);
+}
+
+/* ---- pieces ------------------------------------------------------------------------------------------------------ */
+
+static gk_result begin(gki_vulkan_graph *g, VkCommandBuffer *commands) {
+  gki_vulkan_device *d = g->device;
+  const VkCommandBufferAllocateInfo info = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
+                                            .commandPool = g->pool, .commandBufferCount = 1};
+  gk_result result = GK_OK;
+  if (!*commands)
+    result = gki_vulkan_check(d, d->driver.AllocateCommandBuffers(d->device, &info, commands),
+                              "vkAllocateCommandBuffers");
+  if (result != GK_OK) return result;
+  const VkCommandBufferBeginInfo how = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO,
+                                        .flags = VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT};
+  return gki_vulkan_check(d, d->driver.BeginCommandBuffer(*commands, &how), "vkBeginCommandBuffer");
+}
+
+/* Later commands, and the host, see all that these wrote. */
+static gk_result end(const recorder *r) {
+  const gki_vulkan_graph *g = r->graph;
+  const scope later = both(both(task_uses, gate_reads(g)), both(copy_reads, copy_writes));
+  put_barrier(g, r->commands, both(both(task_writes, gate_reads(g)), copy_writes), both(later, host_reads));
+  return gki_vulkan_check(g->device, g->device->driver.EndCommandBuffer(r->commands), "vkEndCommandBuffer");
+}
+
+gk_result gki_vulkan_record_part(gki_vulkan_graph *g, uint32_t run, gki_vulkan_part *part) {
+  const gk_result result = begin(g, &part->commands);
+  if (result != GK_OK) return result;
+  recorder r = {.graph = g, .commands = part->commands};
+  put_part(&r, run, part->begin, part->end);
+  if (g->points && part->end == g->plan->runs[run].end) put_control(&r, &run, 1);
+  return end(&r);
+}
+
+static gk_result record_piece(gki_vulkan_graph *g, gki_vulkan_piece *piece) {
+  const gk_result result = begin(g, &piece->commands);
+  if (result != GK_OK) return result;
+  recorder r = {.graph = g, .commands = piece->commands};
+  for (uint32_t at = 0, next; at < piece->count; at = next) {
+    const uint32_t *runs = piece->entries + at;
+    for (next = at + 1; next < piece->count && (piece->entries[next] & GK_AHEAD_BESIDE) &&
+                        piece->entries[next] != GK_NONE;) ++next;
+    const uint32_t count = runs[0] == GK_NONE ? 0 : next - at;
+    if (count == 1) put_run(&r, runs[0] & ~GK_AHEAD_BESIDE);
+    else put_runs_beside(&r, runs, count);
+    if (g->points) put_control(&r, runs, count);
+  }
+  if (piece->copy != GK_NONE) put_copy(&r, piece->copy);
+  return end(&r);
+}
+
+static void forget_piece(const gki_vulkan_graph *g, gki_vulkan_piece *piece) {
+  if (piece->commands) g->device->driver.FreeCommandBuffers(g->device->device, g->pool, 1, &piece->commands);
+  gk_host_free(piece->entries);
+  *piece = (gki_vulkan_piece){0};
+}
+
+void gki_vulkan_forget(gki_vulkan_graph *g) {
+  for (uint32_t k = 0; k < g->piece_count; ++k) forget_piece(g, &g->pieces[k]);
+  for (uint32_t k = 0; g->parts && k < g->parts_at[g->plan->run_count]; ++k) {
+    gki_vulkan_part *part = &g->parts[k];
+    if (part->commands) g->device->driver.FreeCommandBuffers(g->device->device, g->pool, 1, &part->commands);
+    part->commands = VK_NULL_HANDLE;
+  }
+}
+
+static bool is_for(const gki_vulkan_piece *piece, const uint32_t *entries, uint32_t count, uint32_t copy) {
+  return piece->commands && piece->count == count && piece->copy == copy &&
+         (count == 0 || memcmp(piece->entries, entries, count * sizeof *entries) == 0);
+}
+
+/* Batched: the run's own place. Ahead: the place that wasn't used for the longest time; the tapes under way are used
+ * later than that. */
+static gki_vulkan_piece *place_for(const gki_vulkan_graph *g, const uint32_t *entries, uint32_t count, uint32_t copy) {
+  if (!g->points) return &g->pieces[entries[0]];
+  gki_vulkan_piece *oldest = &g->pieces[0];
+  for (uint32_t k = 0; k < g->piece_count; ++k) {
+    if (is_for(&g->pieces[k], entries, count, copy)) return &g->pieces[k];
+    if (g->pieces[k].used < oldest->used) oldest = &g->pieces[k];
+  }
+  return oldest;
+}
+
+gk_result gki_vulkan_piece_of(gki_vulkan_graph *g, const uint32_t *entries, uint32_t count, uint32_t copy,
+                              VkCommandBuffer *commands) {
+  gki_vulkan_piece *piece = place_for(g, entries, count, copy);
+  gk_result result = GK_OK;
+  if (!is_for(piece, entries, count, copy)) {
+    forget_piece(g, piece);
+    piece->entries = gki_array((size_t)count + 1, sizeof *entries, "the entries of a tape");
+    if (!piece->entries) return GK_ERROR_MEMORY;
+    if (count) memcpy(piece->entries, entries, count * sizeof *entries);
+    piece->count = count;
+    piece->copy = copy;
+    result = record_piece(g, piece);
+    if (result != GK_OK) forget_piece(g, piece);
+  }
+  piece->used = ++g->uses;
+  *commands = piece->commands;
+  return result;
+}
+
+gk_result gki_vulkan_record_upload(gki_vulkan_graph *g, const VkBufferCopy *ranges, uint32_t count) {
+  const gk_result result = begin(g, &g->upload);
+  if (result != GK_OK) return result;
+  g->device->driver.CmdCopyBuffer(g->upload, g->staging->buffer, g->block->buffer, count, ranges);
+  return end(&(recorder){.graph = g, .commands = g->upload});
+}
