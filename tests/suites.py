@@ -70,7 +70,7 @@ def on_lavapipe(*command):
                    for path in Path(folder, "vulkan/icd.d").glob("lvp_icd.*")) or ["/nowhere"]
     return ["/usr/bin/env", f"VK_ICD_FILENAMES={found[0]}", f"VK_DRIVER_FILES={found[0]}",
             "VK_INSTANCE_LAYERS=VK_LAYER_KHRONOS_validation", "VK_LAYER_SETTINGS_PATH=tests/vulkan",
-            "MESA_SHADER_CACHE_DISABLE=true", "GK_CACHE=build/tests/vulkan_cache",
+            "MESA_SHADER_CACHE_DIR=build/tests/mesa_cache", "GK_CACHE=build/tests/vulkan_cache",
             *command, "--backend", "vulkan"]
 
 

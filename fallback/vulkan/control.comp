@@ -1,7 +1,9 @@
-/* The control shader behind runs that are enqueued ahead of the decisions, behind gk_kernel.h's part for GLSL and the
- * constants of the walk (common/plan/walk.inc); the functions of the walk follow. */
+/* The control shader behind runs that are enqueued ahead of the decisions; with GKI_SETS_GRIDS, the shader behind that
+ * one which opens and closes runs by their grids. In front are gk_kernel.h's part for GLSL and the constants of the walk
+ * (common/plan/walk.inc); the functions of the walk follow. It's two shaders, since one with a barrier takes Mesa's
+ * lavapipe several times as long to compile and to run. */
 layout(buffer_reference, scalar, buffer_reference_align = 4) readonly buffer gki_points { uint at[]; };
-layout(buffer_reference, scalar, buffer_reference_align = 4) coherent buffer gki_cells { uint at[]; };
+layout(buffer_reference, scalar, buffer_reference_align = 4) buffer gki_cells { uint at[]; };
 layout(buffer_reference, scalar, buffer_reference_align = 8) readonly buffer gki_address { uvec2 at; };
 layout(buffer_reference, scalar, buffer_reference_align = 8) readonly buffer gki_gates {
   uint node_count, lane_count;
@@ -16,7 +18,7 @@ layout(push_constant, scalar) uniform gki_push {
   uvec2 slots;
   gki_int cancelled;
   gki_gates gates;
-  uint walks, count, runs[16];
+  uint run, walks;
 } gki;
 
 uvec2 gki_add(uvec2 address, uint bytes) {
@@ -40,6 +42,7 @@ uint gki_flag(uint slot, uint at) {
 void gkw_ran(uint run);
 void gkw_walk(uint budget);
 
+#ifdef GKI_SETS_GRIDS
 /* Gives the tasks of a run their grids if it is open, else grids of no groups. */
 void gki_set_grids(uint point) {
   const bool is_open = GKW_STATE(GKW_POINT(point + GKW_RECORD) + GKW_TASKS) == GKW_OPEN;
@@ -48,17 +51,18 @@ void gki_set_grids(uint point) {
     gki.gates.grids.at[3u * k] = is_open ? gki.gates.at[k] : 0u;
 }
 
+/* The run that has ended may be open again, and each lane may wait for another run. */
 void main() {
-  if (gl_LocalInvocationID.x == 0u) {
-    for (uint k = 0u; k < gki.count; ++k) gkw_ran(gki.runs[k]);
-    if (gki.walks != 0u) gkw_walk(1000u);
-  }
-  if (uvec2(gki.gates) == uvec2(0u)) return;
-  memoryBarrierBuffer();
-  barrier();
-  for (uint k = 0u; k < gki.count; ++k) gki_set_grids(gki.runs[k]);
+  if (gki.run != GKW_NONE) gki_set_grids(gki.run);
   for (uint lane = 0u; lane < gki.gates.lane_count; ++lane) {
     const uint at = GKW_STATE(GKW_LANES + lane * GKW_LANE_WORDS + GKW_AT);
     if (GKW_POINT(at + GKW_KIND) == GKW_RUN) gki_set_grids(at);
   }
 }
+#else
+void main() {
+  if (gl_LocalInvocationID.x != 0u) return;
+  if (gki.run != GKW_NONE) gkw_ran(gki.run);
+  if (gki.walks != 0u) gkw_walk(1000u);
+}
+#endif

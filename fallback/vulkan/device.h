@@ -7,16 +7,14 @@
 enum { GKI_VULKAN_GROUP = 64 /* items per workgroup, as gk_kernel.h has it */, GKI_VULKAN_MOST_GROUPS = 65535 };
 
 typedef enum gki_vulkan_builtin {
-  GKI_VULKAN_COPY, GKI_VULKAN_FILL, GKI_VULKAN_CONTROL, GKI_VULKAN_BUILTINS
+  GKI_VULKAN_COPY, GKI_VULKAN_FILL, GKI_VULKAN_CONTROL, GKI_VULKAN_GRIDS, GKI_VULKAN_BUILTINS
 } gki_vulkan_builtin;
 
-/* The push constants of the control shader: 128 bytes, as many as each device takes. */
-enum { GKI_VULKAN_RUNS = 16 };
+/* The push constants of the control shader and of the one that sets grids. */
 typedef struct gki_vulkan_control {
-  uint64_t points, state, slots, cancelled, gates; /* addresses; gates: 0 if no grid changes */
-  uint32_t walks;                 /* 1: it walks; 0: further runs follow */
-  uint32_t count;                 /* of the runs before it */
-  uint32_t runs[GKI_VULKAN_RUNS]; /* their points */
+  uint64_t points, state, slots, cancelled, gates; /* addresses */
+  uint32_t run;   /* the point of the run before it; GKW_NONE: there is none */
+  uint32_t walks; /* 0: another run of those that were on the device together follows */
 } gki_vulkan_control;
 
 /* How the tasks of a run that doesn't come are skipped. */

@@ -91,9 +91,12 @@ gk_result gki_vulkan_load_builtin(gki_vulkan_device *d) {
     [GKI_VULKAN_COPY] = {"gk's shader for COPY", {gki_text_vulkan_transfer}},
     [GKI_VULKAN_FILL] = {"gk's shader for FILL", {"#define GKI_FILL 1\n", gki_text_vulkan_transfer}},
     [GKI_VULKAN_CONTROL] = {"gk's control shader", {gk_walk_text(), gki_text_vulkan_control, gk_walk_text()}},
+    [GKI_VULKAN_GRIDS] = {"gk's shader for grids", {gk_walk_text(), "#define GKI_SETS_GRIDS 1\n",
+                                                    gki_text_vulkan_control}},
   };
   for (int k = 0; k < GKI_VULKAN_BUILTINS && result == GK_OK; ++k)
-    result = make_builtin(d, builtin[k].name, builtin[k].parts, &d->builtin[k]);
+    if (k != GKI_VULKAN_GRIDS || d->gate == GKI_VULKAN_GRID)
+      result = make_builtin(d, builtin[k].name, builtin[k].parts, &d->builtin[k]);
   return result;
 }
 

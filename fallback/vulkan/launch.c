@@ -65,15 +65,24 @@ static void set_grid(gki_vulkan_graph *g, uint32_t node) {
   else grids[node].x = groups_of(g, node);
 }
 
+/* The launch before may have failed in an open run. This one may begin with an open run. */
+static void begin_grid_gates(gki_vulkan_graph *g, const uint32_t *state) {
+  VkDispatchIndirectCommand *grids = (VkDispatchIndirectCommand *)(void *)(g->image + g->grids_at);
+  const uint32_t *sizes = (uint32_t *)(void *)(g->image + g->gates_at + sizeof(gki_vulkan_gates));
+  for (uint32_t run = 0; run < g->plan->run_count; ++run) {
+    const uint32_t words = g->points->table[g->points->runs[run] + GKW_RECORD];
+    for (uint32_t k = g->plan->runs[run].begin; k < g->plan->runs[run].end; ++k)
+      grids[k].x = state[words + GKW_TASKS] == GKW_OPEN ? sizes[k] : 0;
+  }
+}
+
 static void set_grids(gki_vulkan_graph *g, const gk_launch_args *launch) {
   for (uint32_t k = 0; k < g->plan->node_count && !g->is_written; ++k) set_grid(g, k);
   for (uint32_t k = 0; k < launch->changed_count && g->is_written; ++k) {
     const uint32_t slot = launch->changed[k];
     for (uint32_t at = g->slots.users_at[slot]; at < g->slots.users_at[slot + 1]; ++at) set_grid(g, g->slots.users[at]);
   }
-  /* The launch before may have failed in an open run. */
-  VkDispatchIndirectCommand *grids = (VkDispatchIndirectCommand *)(void *)(g->image + g->grids_at);
-  for (uint32_t k = 0; k < g->plan->node_count && has_grid_gates(g); ++k) grids[k].x = 0;
+  if (has_grid_gates(g)) begin_grid_gates(g, launch->state);
 }
 
 /* Copies what the launch changed, bytes `begin` to `end` of the table among it, to the device's side of the block. */

@@ -131,24 +131,29 @@ static void put_run(recorder *r, uint32_t run) {
 
 /* ---- the control shader ------------------------------------------------------------------------------------------ */
 
+static void dispatch(const recorder *r, gki_vulkan_builtin shader, const gki_vulkan_control *control) {
+  const gki_vulkan_device *d = r->graph->device;
+  d->driver.CmdBindPipeline(r->commands, VK_PIPELINE_BIND_POINT_COMPUTE, d->builtin[shader]);
+  d->driver.CmdPushConstants(r->commands, d->layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, sizeof *control, control);
+  d->driver.CmdDispatch(r->commands, 1, 1, 1);
+}
+
 /* Behind runs that were on the device together; count 0: behind none. */
 static void put_control(recorder *r, const uint32_t *runs, uint32_t count) {
   const gki_vulkan_graph *g = r->graph;
-  const gki_vulkan_driver *driver = &g->device->driver;
   gki_vulkan_control control = {
     .points = address_of(g, g->points_at), .state = address_of(g, g->state_at), .slots = g->slots.at,
-    .cancelled = g->shared_block->at + offsetof(gki_vulkan_shared, cancelled),
-    .gates = g->gate == GKI_VULKAN_GRID ? address_of(g, g->gates_at) : 0};
+    .cancelled = g->shared_block->at + offsetof(gki_vulkan_shared, cancelled), .gates = address_of(g, g->gates_at)};
   put_barrier(g, r->commands, both(task_writes, gate_reads(g)), task_uses);
-  driver->CmdBindPipeline(r->commands, VK_PIPELINE_BIND_POINT_COMPUTE, g->device->builtin[GKI_VULKAN_CONTROL]);
   if (count == 1) begin_gate(r, words_of(g, runs[0]) + GKW_CONTROL);
-  for (uint32_t at = 0; !control.walks; at += control.count) {
-    control.count = count - at < GKI_VULKAN_RUNS ? count - at : GKI_VULKAN_RUNS;
-    control.walks = at + control.count == count;
-    for (uint32_t k = 0; k < control.count; ++k)
-      control.runs[k] = g->points->runs[runs[at + k] & ~GK_AHEAD_BESIDE];
-    driver->CmdPushConstants(r->commands, g->device->layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, sizeof control, &control);
-    driver->CmdDispatch(r->commands, 1, 1, 1);
+  for (uint32_t k = 0; !control.walks; ++k) {
+    control.run = k < count ? g->points->runs[runs[k] & ~GK_AHEAD_BESIDE] : GKW_NONE;
+    control.walks = k + 1 >= count;
+    dispatch(r, GKI_VULKAN_CONTROL, &control);
+    if (g->gate == GKI_VULKAN_GRID) {
+      put_barrier(g, r->commands, task_writes, task_uses);
+      dispatch(r, GKI_VULKAN_GRIDS, &control);
+    }
     if (!control.walks) put_barrier(g, r->commands, task_writes, task_uses);
   }
   if (count == 1) end_gate(r);
