@@ -1,4 +1,4 @@
-/* The images of gates.cu, which the build puts into the library (embed_image.py, embed_text.py). */
+/* The images of gates.cu, which the build puts into the library (common/embed_image.py, common/embed_text.py). */
 #ifndef GKI_CUDA_IMAGE_BYTES_H
 #define GKI_CUDA_IMAGE_BYTES_H
 #include <stddef.h>

@@ -11,6 +11,8 @@ from pathlib import Path
 
 ROOT = Path(os.path.abspath(__file__)).parent.parent.parent
 MINIMUM = {"gcc": 12, "clang": 14}
+GLSL_COMPILERS = ["glslangValidator -S comp --target-env vulkan1.2",
+                  "glslc -fshader-stage=compute --target-env=vulkan1.2"]
 MACHINES = {"__x86_64__": "x86-64", "__aarch64__": "aarch64"}
 COMPILERS = ["gcc", "clang"] + [f"{kind}-{n}" for kind in MINIMUM for n in range(25, MINIMUM[kind] - 1, -1)]
 
@@ -194,8 +196,21 @@ def without_cuda(toolkit):
                   "cuda_installed": "install-tools", "gk_embed": "build/gk-info"})
 
 
+def find_glsl():
+    """The settings for compiling gk's own shaders, by the first compiler that knows their extensions."""
+    program = "#version 460\n#extension GL_EXT_buffer_reference_uvec2 : require\n" \
+        "#extension GL_EXT_shader_atomic_int64 : require\nvoid main() {}\n"
+    for command in GLSL_COMPILERS:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "try.comp"
+            path.write_text(program)
+            if output(*command.split(), str(path), "-o", f"{folder}/try") is not None:
+                return {"glsl": command, "shader": "spv"}
+    return {"shader": "comp"}
+
+
 def find_vulkan(compiler, wanted):
-    """The headers; libvulkan and libshaderc are found at run time."""
+    """The headers, and a compiler for gk's own shaders. libvulkan is found at run time."""
     program = "#include <vulkan/vulkan.h>\nint main(void) { return VK_EXT_shader_atomic_float + VK_VERSION_1_2 - 2; }\n"
     left_out = {"vulkan_members": "none", "vulkan_left_out": "vulkan"}
     if not wanted:
@@ -203,7 +218,10 @@ def find_vulkan(compiler, wanted):
     if try_compile(compiler, program) is None:
         return Found("Vulkan", "no: vulkan/vulkan.h (libvulkan-dev) is missing or too old; no Vulkan backend",
                      left_out)
-    return Found("Vulkan", "yes", {"vulkan_members": "vulkan", "vulkan_backend": "vulkan"})
+    glsl = find_glsl()
+    return Found("Vulkan", "yes" if "glsl" in glsl else
+                 "yes; gk's shaders are compiled when a device is opened (apt-get install glslang-tools)",
+                 {"vulkan_members": "vulkan", "vulkan_backend": "vulkan", **glsl})
 
 
 def find_hip():

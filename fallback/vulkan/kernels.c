@@ -1,14 +1,14 @@
 #include "vulkan/kernels.h"
 #include "kernel/compose.h"
-#include "base/text.h"
-#include "gk_ahead.h"
 #include "lower/task.h"
 #include "vulkan/compile.h"
 #include <stdio.h>
 #include <string.h>
 
 enum { NAME_BYTES = 300, SPIRV_HEADER = 5, SPIRV_CAPABILITY = 17 };
-extern const char gki_text_vulkan_transfer[], gki_text_vulkan_control[];
+/* SPIR-V, or text where the build had no compiler (build.ninja). */
+extern const unsigned char gki_vulkan_copy[], gki_vulkan_fill[], gki_vulkan_walk[], gki_vulkan_grids[];
+extern const size_t gki_vulkan_copy_bytes, gki_vulkan_fill_bytes, gki_vulkan_walk_bytes, gki_vulkan_grids_bytes;
 _Static_assert(sizeof(gki_vulkan_control) >= sizeof(gki_task), "both are push constants");
 _Static_assert(sizeof(VkPipeline) == sizeof(void *), "a pipeline is a kernel's code");
 
@@ -43,20 +43,14 @@ static gk_result check(const gki_vulkan_device *d, const char *name, const uint3
 
 /* ---- pipelines --------------------------------------------------------------------------------------------------- */
 
-static gk_result make(gki_vulkan_device *d, const char *name, const char *text, VkPipeline *pipeline) {
-  uint32_t *words = NULL;
-  size_t bytes = 0;
-  const bool adds = d->features.floats.shaderBufferFloat64AtomicAdd;
-  const char *define = adds ? "-DGKI_ATOMIC_DOUBLES" : "-DGKI_NO_ATOMIC_DOUBLES";
-  gk_result result = gki_vulkan_compile(name, text, define, &words, &bytes);
-  if (result == GK_OK) result = check(d, name, words, bytes);
+static gk_result make(gki_vulkan_device *d, const char *name, const void *words, size_t bytes, VkPipeline *pipeline) {
+  gk_result result = check(d, name, words, bytes);
+  if (result != GK_OK) return result;
   VkShaderModule module = VK_NULL_HANDLE;
   const VkShaderModuleCreateInfo shader = {.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO, .codeSize = bytes,
                                            .pCode = words};
-  if (result == GK_OK)
-    result = gki_vulkan_check(d, d->driver.CreateShaderModule(d->device, &shader, NULL, &module),
-                              "vkCreateShaderModule");
-  gk_host_free(words);
+  result = gki_vulkan_check(d, d->driver.CreateShaderModule(d->device, &shader, NULL, &module),
+                            "vkCreateShaderModule");
   if (result != GK_OK) return result;
   const VkComputePipelineCreateInfo info = {
     .sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO, .layout = d->layout,
@@ -68,16 +62,14 @@ static gk_result make(gki_vulkan_device *d, const char *name, const char *text, 
   return result;
 }
 
-/* parts: texts behind gk_kernel.h's, up to a NULL. */
-static gk_result make_builtin(gki_vulkan_device *d, const char *name, const char *const *parts, VkPipeline *pipeline) {
-  gki_text text = {0};
-  gki_text_add(&text, "#version 460\n#define GK_GLSL 1\n");
-  gki_add_slice(&text, gki_text_gk_kernel, gki_text_gk_kernel + strlen(gki_text_gk_kernel));
-  for (; *parts; ++parts) gki_add_slice(&text, *parts, *parts + strlen(*parts));
-  char *whole = gki_text_finish(&text);
-  if (!whole) return GK_ERROR_MEMORY;
-  const gk_result result = make(d, name, whole, pipeline);
-  gk_free_text(whole);
+static gk_result compile(gki_vulkan_device *d, const char *name, const char *text, VkPipeline *pipeline) {
+  uint32_t *words = NULL;
+  size_t bytes = 0;
+  const bool adds = d->features.floats.shaderBufferFloat64AtomicAdd;
+  const char *define = adds ? "-DGKI_ATOMIC_DOUBLES" : "-DGKI_NO_ATOMIC_DOUBLES";
+  gk_result result = gki_vulkan_compile(name, text, define, &words, &bytes);
+  if (result == GK_OK) result = make(d, name, words, bytes, pipeline);
+  gk_host_free(words);
   return result;
 }
 
@@ -87,16 +79,18 @@ gk_result gki_vulkan_load_builtin(gki_vulkan_device *d) {
                                            .pushConstantRangeCount = 1, .pPushConstantRanges = &task};
   gk_result result = gki_vulkan_check(d, d->driver.CreatePipelineLayout(d->device, &info, NULL, &d->layout),
                                       "vkCreatePipelineLayout");
-  const struct { const char *name, *parts[4]; /* up to a NULL */ } builtin[] = {
-    [GKI_VULKAN_COPY] = {"gk's shader for COPY", {gki_text_vulkan_transfer}},
-    [GKI_VULKAN_FILL] = {"gk's shader for FILL", {"#define GKI_FILL 1\n", gki_text_vulkan_transfer}},
-    [GKI_VULKAN_CONTROL] = {"gk's control shader", {gk_walk_text(), gki_text_vulkan_control, gk_walk_text()}},
-    [GKI_VULKAN_GRIDS] = {"gk's shader for grids", {gk_walk_text(), "#define GKI_SETS_GRIDS 1\n",
-                                                    gki_text_vulkan_control}},
+  const struct { const char *name; const unsigned char *code; size_t bytes; } builtin[] = {
+    [GKI_VULKAN_COPY] = {"gk's shader for COPY", gki_vulkan_copy, gki_vulkan_copy_bytes},
+    [GKI_VULKAN_FILL] = {"gk's shader for FILL", gki_vulkan_fill, gki_vulkan_fill_bytes},
+    [GKI_VULKAN_CONTROL] = {"gk's control shader", gki_vulkan_walk, gki_vulkan_walk_bytes},
+    [GKI_VULKAN_GRIDS] = {"gk's shader for grids", gki_vulkan_grids, gki_vulkan_grids_bytes},
   };
-  for (int k = 0; k < GKI_VULKAN_BUILTINS && result == GK_OK; ++k)
-    if (k != GKI_VULKAN_GRIDS || d->gate == GKI_VULKAN_GRID)
-      result = make_builtin(d, builtin[k].name, builtin[k].parts, &d->builtin[k]);
+  for (int k = 0; k < GKI_VULKAN_BUILTINS && result == GK_OK; ++k) {
+    VkPipeline *pipeline = &d->builtin[k];
+    if (k == GKI_VULKAN_GRIDS && d->gate != GKI_VULKAN_GRID) continue;
+    result = builtin[k].code[0] == '#' ? compile(d, builtin[k].name, (const char *)builtin[k].code, pipeline)
+                                       : make(d, builtin[k].name, builtin[k].code, builtin[k].bytes, pipeline);
+  }
   return result;
 }
 
@@ -112,7 +106,7 @@ gk_result gki_vulkan_load(void *at, const gk_kernel *kernel, void **code) {
   if (!text) return GK_ERROR_COMPILE;
   snprintf(name, sizeof name, "kernel %.250s", kernel->name);
   VkPipeline pipeline = VK_NULL_HANDLE;
-  const gk_result result = make(d, name, text, &pipeline);
+  const gk_result result = compile(d, name, text, &pipeline);
   gk_free_text(text);
   if (result == GK_OK) memcpy(code, &pipeline, sizeof pipeline);
   return result;

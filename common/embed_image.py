@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes a file's bytes as C: embed_image.py cuda/image/gates.fatbin gki_gates_fatbin > gates_fatbin.c
+"""Writes a file's bytes as C: embed_image.py gates.fatbin gki_gates_fatbin > gates_fatbin.c
 
 The array has the alignment of an image and a zero byte at its end. NAME_bytes is its size without that byte."""
 import re
@@ -12,7 +12,7 @@ def main():
     path, name = sys.argv[1:]
     with open(path, 'rb') as file:
         data = file.read()
-    print('#include "image_bytes.h"')
+    print(f'#include <stddef.h>\nextern const unsigned char {name}[];\nextern const size_t {name}_bytes;')
     print(f'const size_t {name}_bytes = {len(data)};')
     print(f'const unsigned char {name}[] __attribute__((aligned(64))) = {{')
     for at in range(0, len(data), 32):
