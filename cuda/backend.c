@@ -1,6 +1,7 @@
 #include "cuda/backend.h"
 #include "base/error.h"
 #include "cuda/compile.h"
+#include "cuda/embed.h"
 #include "cuda/facts.h"
 #include "cuda/gated.h"
 #include "cuda/handwritten.h"
@@ -378,7 +379,10 @@ static char *dump(void *state, const char *format) {
                          : gki_cuda_outline_native(&graph->native, format);
 }
 
-static const void *query(const char *name) { return strcmp(name, GK_FACTS) == 0 ? &gki_cuda_facts : NULL; }
+static const void *query(const char *name) {
+  if (strcmp(name, GKI_EMBEDDER) == 0) return &gki_cuda_embedder;
+  return strcmp(name, GK_FACTS) == 0 ? &gki_cuda_facts : NULL;
+}
 
 static gk_result cancel(void *state) {
   any_graph *graph = state;

@@ -8,6 +8,7 @@
 static int rank(const gk_image *image, int architecture) {
   enum { BEFORE_PTX = 10000 };
   const int target = (int)image->target;
+  if (image->kind != GK_IMAGE_CODE && image->kind != GK_IMAGE_PTX) return -1;
   if (target <= 0 || target > architecture) return 0;
   if (image->kind == GK_IMAGE_PTX) return target;
   return image->kind == GK_IMAGE_CODE && target / 10 == architecture / 10 ? BEFORE_PTX + target : 0;

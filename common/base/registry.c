@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-extern const gk_backend *const gki_built_in[]; /* build/backends.c; NULL ends it */
 
 enum { MODULES_MAX = 32 };
 GKI_PROCESS_LOCK(lock)

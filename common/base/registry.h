@@ -5,6 +5,8 @@
 #include "gk_backend.h"
 #include <stddef.h>
 
+extern const gk_backend *const gki_built_in[]; /* without the modules; NULL ends it */
+
 const gk_backend *gki_backend_named(const char *name); /* NULL: there is none */
 
 /* The backends for which gk_kernel has a place for handwritten code, in this build or not. An entry without a name ends

@@ -2,7 +2,7 @@
 #include "base/error.h"
 #include <stdatomic.h>
 
-enum { MOST = 64 };
+enum { MOST = 64, SPIRV_MAGIC = 0x07230203 };
 static _Atomic(const gk_images *) brought[MOST];
 
 const gk_images *gki_images_at(size_t index) { return index < MOST ? atomic_load(&brought[index]) : NULL; }
@@ -12,6 +12,8 @@ static bool is_right(const gk_images *images) {
   for (uint32_t k = 0; k < images->count; ++k) {
     const gk_image *image = &images->at[k];
     if (!image->file || !image->bytes || !image->size) return false;
+    if (image->kind == GK_IMAGE_SPIRV && (image->size % sizeof(uint32_t) || *(const uint32_t *)image->bytes != SPIRV_MAGIC))
+      return false;
   }
   return true;
 }

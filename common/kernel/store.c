@@ -71,6 +71,7 @@ const gk_image *gki_store_choose(const uint64_t hash[2], const char *file, gki_i
     for (uint32_t m = 0; m < images->count; ++m) {
       const gk_image *image = &images->at[m];
       const int its = rank(image, architecture);
+      if (its < 0) continue;
       if (memcmp(image->text, hash, sizeof image->text) != 0) {
         if (strcmp(name_of_file(image->file), name_of_file(file)) == 0) others->other_text = image;
       } else if (its == 0) others->other_gpu = image;

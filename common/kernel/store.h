@@ -13,7 +13,7 @@ void gki_store_keep(const gki_cache_key *key, const gki_compiled *image);
 /* Finds a kept image, and logs its compiler's warnings again. False: there is none. */
 bool gki_store_find(const gki_cache_key *key, const char *name, const char *made_by, gki_compiled *image);
 
-/* How well an image suits devices of an architecture; 0: they can't use it. */
+/* How well an image suits devices of an architecture; 0: they can't use it; -1: it is for another backend. */
 typedef int gki_image_rank(const gk_image *image, int architecture);
 
 /* Images that don't fit: of the same text for other devices; of another text of the same file. NULL: none. */

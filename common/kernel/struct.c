@@ -14,8 +14,7 @@ const gki_struct *gki_find_struct(const gki_structs *structs, gki_token name) {
   return NULL;
 }
 
-/* A member's type, described as a struct. */
-static gki_struct type_of(const gki_structs *structs, gki_token name) {
+gki_struct gki_layout_of(const gki_structs *structs, gki_token name) {
   const gki_struct *found = gki_find_struct(structs, name);
   if (found) return *found;
   uint64_t bytes = gki_token_in(name, " int uint float int32_t uint32_t ") ? 4 : 8;
@@ -44,9 +43,9 @@ static uint64_t round_up(uint64_t value, uint64_t unit) { return (value + unit -
 static void add_member(gki_struct *to, gki_struct type, const char *at, uint64_t count, uint64_t *glsl_used) {
   uint64_t offset = round_up(to->used, type.alignment), glsl_offset = round_up(*glsl_used, type.alignment);
   if (!type.known || count == UINT64_MAX) to->known = false;
+  if (type.alignment > to->alignment) to->alignment = type.alignment;
   if (!to->known) return;
   if (!to->split) to->split = type.split ? type.split : offset != glsl_offset ? at : NULL;
-  if (type.alignment > to->alignment) to->alignment = type.alignment;
   uint64_t before_last = (count ? count - 1 : 0) * type.bytes;
   to->used = offset + before_last + type.bytes;
   *glsl_used = glsl_offset + before_last + type.used;
@@ -62,7 +61,7 @@ bool gki_read_struct(gki_structs *structs, const char *s, const char *end) {
   end = gki_group_end(brace.at, end);
   gki_token token = gki_next_token(brace.end, end);
   while (token.kind == GKI_WORD) {
-    gki_struct type = type_of(structs, token);
+    gki_struct type = gki_layout_of(structs, token);
     do {
       token = gki_next_token(token.end, end);
       s = token.end;

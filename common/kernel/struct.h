@@ -22,6 +22,9 @@ typedef struct gki_structs {
 /* Reads `(name) { members }` behind GK_STRUCT. False: out of memory. */
 bool gki_read_struct(gki_structs *structs, const char *s, const char *end);
 
+/* The layout of a type, also of a number's. */
+gki_struct gki_layout_of(const gki_structs *structs, gki_token name);
+
 /* NULL: there is no struct with that name. */
 const gki_struct *gki_find_struct(const gki_structs *structs, gki_token name);
 #endif

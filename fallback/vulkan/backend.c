@@ -1,3 +1,4 @@
+#include "vulkan/embed.h"
 #include "vulkan/graph.h"
 #include "vulkan/kernels.h"
 #include <stdlib.h>
@@ -106,7 +107,10 @@ static void of_environment(gk_fact_visit visit, void *user) {
 
 static const gk_fact_source facts = {.bytes = sizeof(gk_fact_source), .of_environment = of_environment};
 
-static const void *query(const char *name) { return strcmp(name, GK_FACTS) == 0 ? &facts : NULL; }
+static const void *query(const char *name) {
+  if (strcmp(name, GKI_EMBEDDER) == 0) return &gki_vulkan_embedder;
+  return strcmp(name, GK_FACTS) == 0 ? &facts : NULL;
+}
 
 const gk_backend gki_vulkan = {
   .abi = GK_BACKEND_ABI,

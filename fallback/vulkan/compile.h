@@ -3,8 +3,12 @@
 #define GKI_VULKAN_COMPILE_H
 #include "gk_backend.h"
 
+/* Whether gk_kernel.h may use atomic additions of doubles. */
+#define GKI_VULKAN_WITH_DOUBLES "-DGKI_ATOMIC_DOUBLES"
+#define GKI_VULKAN_WITHOUT_DOUBLES "-DGKI_NO_ATOMIC_DOUBLES"
+
 /* @param name    What the text is, for messages: "kernel scale".
- * @param define  An argument of the compiler: "-DNAME".
+ * @param define  One of those two.
  * @param words   SPIR-V, to be freed by gk_host_free.
  * @return GK_ERROR_COMPILE, with the compiler's log; GK_ERROR_UNSUPPORTED: there is no compiler. */
 gk_result gki_vulkan_compile(const char *name, const char *text, const char *define, uint32_t **words, size_t *bytes);

@@ -1,11 +1,12 @@
 #include "vulkan/kernels.h"
-#include "kernel/compose.h"
+#include "base/error.h"
 #include "lower/task.h"
 #include "vulkan/compile.h"
+#include "vulkan/embed.h"
 #include <stdio.h>
 #include <string.h>
 
-enum { NAME_BYTES = 300, SPIRV_HEADER = 5, SPIRV_CAPABILITY = 17 };
+enum { NAME_BYTES = 300, WHY_BYTES = 900, SPIRV_HEADER = 5, SPIRV_CAPABILITY = 17 };
 /* SPIR-V, or text where the build had no compiler (build.ninja). */
 extern const unsigned char gki_vulkan_copy[], gki_vulkan_fill[], gki_vulkan_walk[], gki_vulkan_grids[];
 extern const size_t gki_vulkan_copy_bytes, gki_vulkan_fill_bytes, gki_vulkan_walk_bytes, gki_vulkan_grids_bytes;
@@ -66,7 +67,7 @@ static gk_result compile(gki_vulkan_device *d, const char *name, const char *tex
   uint32_t *words = NULL;
   size_t bytes = 0;
   const bool adds = d->features.floats.shaderBufferFloat64AtomicAdd;
-  const char *define = adds ? "-DGKI_ATOMIC_DOUBLES" : "-DGKI_NO_ATOMIC_DOUBLES";
+  const char *define = adds ? GKI_VULKAN_WITH_DOUBLES : GKI_VULKAN_WITHOUT_DOUBLES;
   gk_result result = gki_vulkan_compile(name, text, define, &words, &bytes);
   if (result == GK_OK) result = make(d, name, words, bytes, pipeline);
   gk_host_free(words);
@@ -100,13 +101,31 @@ void gki_vulkan_drop_builtin(gki_vulkan_device *d) {
   if (d->layout) d->driver.DestroyPipelineLayout(d->device, d->layout, NULL);
 }
 
+/* By the program's image, else by compiling it now. */
+static gk_result make_from_text(gki_vulkan_device *d, const char *name, const gki_unit *text, VkPipeline *pipeline) {
+  const gk_image *stale, *image = gki_vulkan_embedded(text, d->features.floats.shaderBufferFloat64AtomicAdd, &stale);
+  char why[WHY_BYTES];
+  if (image) {
+    gk_log(GK_LOG_INFO, "%s: SPIR-V made when the program was built", name);
+    return make(d, name, image->bytes, image->size, pipeline);
+  }
+  if (!stale) return compile(d, name, text->text, pipeline);
+  snprintf(why, sizeof why, "%s: what was compiled when the program was built is of another text of %s, as the source or "
+           "gk has changed since; run gk-embed again", name, stale->file);
+  gk_log(GK_LOG_WARN, "%s", why);
+  const gk_result result = compile(d, name, text->text, pipeline);
+  if (result != GK_ERROR_UNSUPPORTED) return result;
+  return gki_fail_with_prefix(result, "%s; nor can it be compiled now", why);
+}
+
 gk_result gki_vulkan_load(void *at, const gk_kernel *kernel, void **code) {
   gki_vulkan_device *d = at;
   char *text = gk_compose(kernel, "glsl"), name[NAME_BYTES];
   if (!text) return GK_ERROR_COMPILE;
   snprintf(name, sizeof name, "kernel %.250s", kernel->name);
   VkPipeline pipeline = VK_NULL_HANDLE;
-  const gk_result result = compile(d, name, text, &pipeline);
+  const gki_unit unit = {.text = text, .file = kernel->source->file, .kernel = kernel->name};
+  const gk_result result = make_from_text(d, name, &unit, &pipeline);
   gk_free_text(text);
   if (result == GK_OK) memcpy(code, &pipeline, sizeof pipeline);
   return result;

@@ -125,8 +125,12 @@ static double seconds_now(void) {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+extern const gk_images softbody_images; /* in the file that gk-embed writes (softbody.ninja) */
+
 static gk_result start(simulation *s, const options *o, const mesh *body, const world *constants, int room) {
   const gk_device_desc device = {.backend = o->backend, .threads = o->threads};
+  const gk_result used = gk_use_images(&softbody_images);
+  if (used != GK_OK) return used;
   return simulation_start(s, &device, body, constants, o->drop, v3_of(0.8, 0.3, 0.5), room);
 }
 

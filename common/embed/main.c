@@ -1,9 +1,9 @@
-/* gk-embed: compiles the kernels of source files by NVRTC when a program is built, and writes their images as C, for
+/* gk-embed: compiles the kernels of source files when a program is built, and writes their images as C, for
  * gk_use_images. It needs neither a GPU nor a driver. */
 #include "base/error.h"
-#include "base/memory.h"
-#include "cuda/compile.h"
-#include "cuda/embedded.h"
+#include "base/registry.h"
+#include "embed/kernel.h"
+#include "kernel/embedder.h"
 #include "kernel/source.h"
 #include <errno.h>
 #include <signal.h>
@@ -12,17 +12,14 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { TARGETS = 32, LINE = 32 };
+enum { MAKERS = 8, LINE = 32 };
 
 static const char usage[] =
     "use: gk-embed --name NAME [options] FILE...\n"
     "Compiles the kernels behind each GK_SOURCE in the files, and writes C that defines `const gk_images NAME`.\n"
     "A file whose GK_SHARED these use must be named, too.\n"
     "  --out FILE         instead of standard output\n"
-    "  --arch 75,80,90    machine code for these; the default: those of 75,80,86,89,90,100,120 that NVRTC knows; none\n"
-    "  --ptx 75,90        PTX for these and all later GPUs; the default: the first of --arch, else 75; none\n"
-    "  --driver 12.4      the oldest driver that is to take it; the default: any that the newest NVRTC is for\n"
-    "  --moves            also gk's COPY and FILL, for drivers before 12.4\n";
+    "  --for BACKEND,...  some of these backends; the default: the first\n";
 
 typedef struct input { const char *path; char *text; } input;
 
@@ -37,17 +34,17 @@ typedef struct source_part {
 
 typedef struct result { gk_image image; char *bytes; } result;
 
+typedef struct maker { const gki_embedder *embedder; void *options; } maker;
+
 typedef struct job {
   const char *name, *out;
-  int code[TARGETS], ptx[TARGETS];
-  size_t code_count, ptx_count;
-  bool are_default; /* no --arch: architectures that NVRTC doesn't know are left out */
-  bool transfers;
-  int driver;
+  maker makers[MAKERS];
+  size_t maker_count;
   input *files;
   size_t file_count;
   source_part *parts;
   size_t part_count, part_capacity;
+  const gki_unit *text; /* that is being compiled */
   result *images;
   size_t image_count, image_capacity;
 } job;
@@ -64,25 +61,38 @@ static bool complain_about(const char *about, const char *what) {
 
 /* ---- options ----------------------------------------------------------------------------------------------------- */
 
-static bool read_targets(const char *text, int targets[TARGETS], size_t *count) {
-  *count = 0;
-  if (strcmp(text, "none") == 0) return true;
-  for (char *end; *count < TARGETS; text = end + 1) {
-    if (strncmp(text, "sm_", 3) == 0) text += 3;
-    const long target = strtol(text, &end, 10);
-    if (end == text || target < 10 || target > 999 || (*end && *end != ',')) break;
-    targets[(*count)++] = (int)target;
-    if (!*end) return true;
-  }
-  return complain("--arch and --ptx are followed by numbers with commas between them, as 75,90, or by none");
+static const gki_embedder *embedder_of(const gk_backend *backend) {
+  return backend->query ? backend->query(GKI_EMBEDDER) : NULL;
 }
 
-static bool read_driver(const char *text, int *driver) {
-  char *end;
-  const long major = strtol(text, &end, 10), minor = *end == '.' ? strtol(end + 1, &end, 10) : 0;
-  *driver = (int)(major * 1000 + minor * 10);
-  return (major >= 11 && major < 90 && minor >= 0 && minor < 100 && !*end) ||
-         complain("--driver is followed by its CUDA version, as 12.4");
+static void print_usage(FILE *to) {
+  fputs(usage, to);
+  for (const gk_backend *const *at = gki_built_in; *at; ++at) {
+    const gki_embedder *one = embedder_of(*at);
+    if (one) fprintf(to, "%s:\n%s", (*at)->name, *one->help ? one->help : "  no options\n");
+  }
+}
+
+static bool is_in(const char *list, const char *name) {
+  for (const size_t length = strlen(name); list; list = strchr(list, ',') ? strchr(list, ',') + 1 : NULL)
+    if (strncmp(list, name, length) == 0 && (!list[length] || list[length] == ',')) return true;
+  return false;
+}
+
+/* `list`: what is behind --for, or NULL. */
+static bool choose_makers(job *work, const char *list) {
+  for (const gk_backend *const *at = gki_built_in; *at; ++at) {
+    const gki_embedder *one = embedder_of(*at);
+    if (!one || work->maker_count == MAKERS || (list ? !is_in(list, (*at)->name) : work->maker_count > 0)) continue;
+    void *options = gki_array(1, one->option_bytes + 1, "the options");
+    if (!options) return complain(gk_error());
+    memset(options, 0, one->option_bytes + 1);
+    work->makers[work->maker_count++] = (maker){one, options};
+  }
+  size_t wanted = 1;
+  for (const char *at = list; at && (at = strchr(at, ',')); ++at) ++wanted;
+  return work->maker_count == wanted || complain("--for is followed by backends with commas between them; this gk can "
+                                                 "compile kernels for those below");
 }
 
 static bool is_name(const char *name) {
@@ -90,42 +100,39 @@ static bool is_name(const char *name) {
   return letters && !name[letters] && !strchr("0123456789", name[0]);
 }
 
-static bool read_option(job *work, const char *option, const char *value) {
-  const char **text = strcmp(option, "--name") == 0 ? &work->name : strcmp(option, "--out") == 0 ? &work->out : NULL;
-  if (text) {
-    *text = value;
-    return true;
+/* As gki_embedder.read_option. */
+static int read_option(job *work, char **words) {
+  if (words[1] && strcmp(words[0], "--for") == 0) return 2; /* choose_makers has read it */
+  const char **text = strcmp(words[0], "--name") == 0  ? &work->name
+                      : strcmp(words[0], "--out") == 0 ? &work->out
+                                                       : NULL;
+  if (text && words[1]) {
+    *text = words[1];
+    return 2;
   }
-  if (strcmp(option, "--arch") == 0) {
-    work->are_default = false;
-    return read_targets(value, work->code, &work->code_count);
-  }
-  if (strcmp(option, "--ptx") == 0) return read_targets(value, work->ptx, &work->ptx_count);
-  if (strcmp(option, "--driver") == 0) return read_driver(value, &work->driver);
-  return complain_about(option, "no such option");
+  int taken = 0;
+  for (size_t k = 0; k < work->maker_count && taken == 0; ++k)
+    taken = work->makers[k].embedder->read_option(work->makers[k].options, words);
+  return taken;
 }
 
 /* Moves the names of files to the beginning of `words`. */
 static bool read_words(job *work, int count, char **words) {
-  static const int usual[] = {75, 80, 86, 89, 90, 100, 120};
-  bool ptx_is_given = false;
-  memcpy(work->code, usual, sizeof usual);
-  work->code_count = GK_COUNT(usual);
-  work->are_default = true;
-  work->driver = GKI_CUDA_ALL_DRIVERS;
-  for (int k = 1; k < count; ++k) {
-    if (strcmp(words[k], "--moves") == 0) work->transfers = true;
-    else if (words[k][0] != '-') words[work->file_count++] = words[k];
-    else if (k + 1 == count) return complain_about(words[k], "no such option, or it lacks what is to follow");
-    else if (!read_option(work, words[k], words[k + 1])) return false;
-    else ptx_is_given = strcmp(words[k++], "--ptx") == 0 || ptx_is_given;
-  }
-  if (!ptx_is_given) {
-    work->ptx[0] = work->code_count ? work->code[0] : usual[0];
-    work->ptx_count = 1;
+  const char *backends = NULL;
+  for (int k = 1; k + 1 < count; ++k)
+    if (strcmp(words[k], "--for") == 0) backends = words[k + 1];
+  if (!choose_makers(work, backends)) return false;
+  for (int k = 1, taken; k < count; k += taken) {
+    taken = words[k][0] == '-' ? read_option(work, &words[k]) : 1;
+    if (taken < 0) return complain(gk_error());
+    if (taken == 0) return complain_about(words[k], "no such option, or it lacks what is to follow");
+    if (words[k][0] != '-') words[work->file_count++] = words[k];
   }
   if (!work->name || !is_name(work->name)) return complain("--name NAME is missing, or no name in C");
-  return work->file_count || work->transfers || complain("no file is named");
+  bool has_own = false;
+  for (size_t k = 0; k < work->maker_count; ++k)
+    if (work->makers[k].embedder->own(work->makers[k].options)) has_own = true;
+  return work->file_count || has_own || complain("no file is named");
 }
 
 /* ---- sources ----------------------------------------------------------------------------------------------------- */
@@ -203,100 +210,118 @@ static const source_part *find_shared(const job *work, gki_token name) {
 
 /* ---- images ------------------------------------------------------------------------------------------------------ */
 
-/* False, after gk_fail. `is_unknown`: no installed NVRTC knows such a GPU. */
-static bool find_compiler(const job *work, int target, bool is_ptx, gki_cuda_compiler *compiler, bool *is_unknown) {
-  gki_begin();
-  *is_unknown = false;
-  if (gki_cuda_compiler_get(target, work->driver, compiler) != GK_OK) return false;
-  *is_unknown = compiler->architecture != target || compiler->is_ptx;
-  const int version = compiler->nvrtc->version;
-  compiler->is_ptx = is_ptx;
-  if (*is_unknown)
-    gk_fail(GK_ERROR_UNSUPPORTED, "NVRTC %d.%d doesn't know sm_%d", version / 1000, version % 1000 / 10, target);
-  else if (compiler->may_be_refused || (is_ptx && version > work->driver))
-    gk_fail(GK_ERROR_UNSUPPORTED, "what NVRTC %d.%d makes for sm_%d, drivers for CUDA %d.%d don't take; install an "
-            "older one, whose folder may stand in $LD_LIBRARY_PATH", version / 1000, version % 1000 / 10, target,
-            work->driver / 1000, work->driver % 1000 / 10);
-  return gki_failure() == GK_OK;
-}
-
-static bool add_image(job *work, const gki_unit *text, const char *path, int target, bool is_ptx) {
-  gki_cuda_compiler compiler = {0};
-  gki_compiled code = {0};
-  bool is_unknown;
-  if (!find_compiler(work, target, is_ptx, &compiler, &is_unknown)) {
-    if (!work->are_default || !is_unknown) return complain(gk_error());
-    fprintf(stderr, "gk-embed: left out: %s\n", gk_error());
-    return true;
-  }
-  gki_begin();
-  if (gki_cuda_compile(&compiler, text, &code) != GK_OK) return complain(gk_error());
-  result made = {.bytes = code.bytes};
-  code.bytes = NULL;
-  made.image = (gk_image){.file = path, .target = (uint32_t)target, .kind = is_ptx ? GK_IMAGE_PTX : GK_IMAGE_CODE,
-                          .made_by = (uint32_t)compiler.nvrtc->version, .size = code.size};
-  gki_compiled_free(&code);
-  if (gki_unit_hash(text, made.image.text) &&
+/* As gki_embed_take. */
+static gk_result take_image(void *user, const gk_image *image, void *bytes) {
+  job *work = user;
+  result made = {*image, bytes};
+  made.image.file = work->text->file;
+  if (gki_unit_hash(work->text, made.image.text) &&
       gki_grow((void **)&work->images, &work->image_capacity, work->image_count + 1, sizeof *work->images, "images")) {
     work->images[work->image_count++] = made;
-    return true;
+    return GK_OK;
   }
-  gk_host_free(made.bytes);
-  return complain("out of memory");
+  gk_host_free(bytes);
+  return gki_fail_memory("images", sizeof *work->images);
 }
 
-static bool add_images(job *work, const gki_unit *text, const char *path) {
+static gk_result compile_text(job *work, const maker *with, const gki_unit *text) {
   if (gki_unit_includes(text))
-    return complain_about(path, "the text for devices includes files; whether these changed can't be told when the "
-                          "program runs, so put what is in them into a GK_SHARED");
-  for (size_t k = 0; k < work->code_count; ++k)
-    if (!add_image(work, text, path, work->code[k], false)) return false;
-  for (size_t k = 0; k < work->ptx_count; ++k)
-    if (!add_image(work, text, path, work->ptx[k], true)) return false;
-  return true;
+    return gk_fail(GK_ERROR_UNSUPPORTED, "%s: the text for devices includes files; whether these changed can't be told "
+                   "when the program runs, so put what is in them into a GK_SHARED", text->file);
+  work->text = text;
+  return with->embedder->compile(with->options, text, take_image, work);
 }
 
-static bool compile_part(job *work, const source_part *part) {
+/* A kernel, or a whole source. */
+static gk_result compile_kernel(job *work, const maker *with, const gk_kernel *kernel) {
+  char *text = gk_compose(kernel, with->embedder->language);
+  if (!text) return gki_failure();
+  const gk_result done = compile_text(work, with,
+                                      &(gki_unit){.text = text, .file = kernel->source->file,
+                                                  .kernel = with->embedder->is_per_kernel ? kernel->name : NULL});
+  gk_free_text(text);
+  return done;
+}
+
+static gk_result read_structs(gki_structs *structs, const gk_source *source) {
+  const char *end, *s = gki_source_region(source, &end);
+  for (gki_token token; token = gki_next_token(s, end), token.kind != GKI_END;) {
+    s = gki_token_is(token, "#") ? gki_directive_end(token.at, end) : token.end;
+    if (gki_token_is(token, "GK_STRUCT") && !gki_read_struct(structs, s, end)) return GK_ERROR_MEMORY;
+  }
+  return GK_OK;
+}
+
+/* A kernel within #if may be one that this language can't express. */
+static gk_result compile_read_kernel(job *work, const maker *with, const gk_source *source, gki_token word,
+                                     const gki_structs *structs, bool is_optional) {
+  kernel_text read;
+  gk_result done = GK_ERROR_COMPILE;
+  gki_begin();
+  if (read_kernel(&read, source, word, source->text + strlen(source->text), structs)) {
+    done = compile_kernel(work, with, &read.kernel);
+    gk_host_free(read.names);
+  }
+  if (done != GK_ERROR_COMPILE || !is_optional) return done;
+  complain_about("left out, as it stands within #if", gk_error());
+  return GK_OK;
+}
+
+static gk_result compile_each_kernel(job *work, const maker *with, const gk_source *source) {
+  gki_structs structs = {0};
+  gk_result done = GK_OK;
+  int conditions = 0; /* of #if */
+  for (uint32_t k = 0; k < source->use_count && done == GK_OK; ++k) done = read_structs(&structs, source->uses[k]);
+  if (done == GK_OK) done = read_structs(&structs, source);
+  const char *end, *s = gki_source_region(source, &end);
+  for (gki_token token; token = gki_next_token(s, end), done == GK_OK && token.kind != GKI_END;) {
+    s = token.end;
+    if (gki_token_is(token, "#")) {
+      const gki_token word = gki_next_token(s, end);
+      conditions += gki_token_in(word, " if ifdef ifndef ") - gki_token_is(word, "endif");
+      s = gki_directive_end(token.at, end);
+    } else if (is_kernel_word(token))
+      done = compile_read_kernel(work, with, source, token, &structs, conditions > 0);
+  }
+  gk_host_free(structs.at);
+  return done;
+}
+
+static bool compile_part(job *work, const maker *with, const source_part *part) {
   const gk_source **uses = gki_array(part->use_count + 1, sizeof(void *), "the sources that it uses");
   if (!uses) return complain(gk_error());
-  bool done = true;
-  for (size_t k = 0; k < part->use_count && done; ++k) {
+  gk_result done = GK_OK;
+  gki_begin();
+  for (size_t k = 0; k < part->use_count && done == GK_OK; ++k) {
     const source_part *shared = find_shared(work, part->uses[k]);
+    const int length = (int)(part->uses[k].end - part->uses[k].at);
     if (shared) uses[k] = &shared->source;
-    else {
-      fprintf(stderr, "gk-embed: %s uses %.*s, but GK_SHARED(%.*s) stands in none of the files: name its file, too\n",
-              part->source.file, (int)(part->uses[k].end - part->uses[k].at), part->uses[k].at,
-              (int)(part->uses[k].end - part->uses[k].at), part->uses[k].at);
-      done = false;
-    }
+    else
+      done = gk_fail(GK_ERROR_INVALID, "%s uses %.*s, but GK_SHARED(%.*s) stands in none of the files: name its file, "
+                     "too", part->source.file, length, part->uses[k].at, length, part->uses[k].at);
   }
   gk_source source = part->source;
   source.uses = uses;
   source.use_count = (uint32_t)part->use_count;
   const gk_kernel any = {.name = "of this source", .source = &source};
-  char *text = done ? gk_compose(&any, "cuda") : NULL;
-  if (done && !text) done = complain(gk_error());
-  if (done) done = add_images(work, &(gki_unit){.text = text, .file = source.file}, source.file);
-  gk_free_text(text);
+  if (done == GK_OK)
+    done = with->embedder->is_per_kernel ? compile_each_kernel(work, with, &source) : compile_kernel(work, with, &any);
   gk_host_free((void *)uses);
-  return done;
+  return done == GK_OK || complain(gk_error());
 }
 
-static bool compile_transfers(job *work) {
-  const gki_unit transfers = {.text = gki_text_transfer, .file = GKI_CUDA_TRANSFERS, .is_whole = true};
-  return add_images(work, &transfers, GKI_CUDA_TRANSFERS);
-}
-
-static bool compile_all(job *work) {
+static bool compile_all(job *work, const maker *with) {
+  const gki_unit *own = with->embedder->own(with->options);
   size_t sources = 0;
   for (size_t k = 0; k < work->part_count; ++k) {
     if (work->parts[k].is_shared) continue;
-    if (!compile_part(work, &work->parts[k])) return false;
+    if (!compile_part(work, with, &work->parts[k])) return false;
     ++sources;
   }
-  if (work->transfers && !compile_transfers(work)) return false;
-  if (!sources && !work->transfers) return complain("there is no GK_SOURCE in the files");
-  return work->image_count || complain("no image was made: NVRTC knows none of these GPUs, or none was asked for");
+  if (own && compile_text(work, with, own) != GK_OK) return complain(gk_error());
+  if (!sources && !own) return complain("there is no GK_SOURCE in the files");
+  return work->image_count || complain("no image was made: the compiler knows none of these GPUs, none was asked for, or "
+                                       "there is no kernel");
 }
 
 /* ---- output ------------------------------------------------------------------------------------------------------ */
@@ -319,6 +344,8 @@ static void write_string(FILE *out, const char *text) {
 }
 
 static void write_all(FILE *out, const job *work) {
+  static const char *const kinds[] = {[GK_IMAGE_NONE] = "GK_IMAGE_NONE", [GK_IMAGE_CODE] = "GK_IMAGE_CODE",
+                                      [GK_IMAGE_PTX] = "GK_IMAGE_PTX", [GK_IMAGE_SPIRV] = "GK_IMAGE_SPIRV"};
   fprintf(out, "/* Written by gk-embed %s: to be compiled into the program, and given to gk_use_images. */\n"
           "#include <gk_code.h>\n", GK_VERSION);
   for (size_t k = 0; k < work->image_count; ++k) write_bytes(out, &work->images[k], k);
@@ -329,8 +356,8 @@ static void write_all(FILE *out, const job *work) {
     fprintf(out, "  {");
     write_string(out, slash ? slash + 1 : image->file);
     fprintf(out, ", {0x%016llxu, 0x%016llxu}, %u, %s, %u, 0, image_%zu, %zu},\n", (unsigned long long)image->text[0],
-            (unsigned long long)image->text[1], (unsigned)image->target,
-            image->kind == GK_IMAGE_PTX ? "GK_IMAGE_PTX" : "GK_IMAGE_CODE", (unsigned)image->made_by, k, image->size);
+            (unsigned long long)image->text[1], (unsigned)image->target, kinds[image->kind], (unsigned)image->made_by,
+            k, image->size);
   }
   fprintf(out, "};\nextern const gk_images %s;\nconst gk_images %s = {%u, %zu, each};\n", work->name, work->name,
           (unsigned)GK_ABI, work->image_count);
@@ -362,6 +389,7 @@ static void free_all(job *work) {
   gk_host_free(work->files);
   gk_host_free(work->parts);
   gk_host_free(work->images);
+  for (size_t k = 0; k < work->maker_count; ++k) gk_host_free(work->makers[k].options);
 }
 
 static bool do_all(job *work, char **words) {
@@ -371,19 +399,23 @@ static bool do_all(job *work, char **words) {
     work->files[k].path = words[k];
     if (!is_no_input(work, words[k]) || !read_file(&work->files[k]) || !find_parts(work, &work->files[k])) return false;
   }
-  return compile_all(work) && write_output(work);
+  for (size_t k = 0; k < work->maker_count; ++k)
+    if (!compile_all(work, &work->makers[k])) return false;
+  return write_output(work);
 }
 
 int main(int count, char **words) {
   job work = {0};
   signal(SIGXFSZ, SIG_IGN); /* a write beyond the limit fails, and the file is removed */
   gk_set_log(GK_LOG_WARN, print_line, NULL);
+  setenv("GK_CACHE", "off", 1); /* what is written depends on the files and the compiler alone */
   if (count > 1 && (strcmp(words[1], "--help") == 0 || strcmp(words[1], "-h") == 0)) {
-    fputs(usage, stdout);
+    print_usage(stdout);
     return 0;
   }
   if (!read_words(&work, count, words)) {
-    fputs(usage, stderr);
+    print_usage(stderr);
+    free_all(&work);
     return 2;
   }
   const bool done = do_all(&work, words);

@@ -1,0 +1,63 @@
+#include "vulkan/embed.h"
+#include "kernel/images.h"
+#include "kernel/store.h"
+#include "vulkan/compile.h"
+
+enum { ANY, WITHOUT, WITH /* atomic additions of doubles: gk_image.target */ };
+enum { SPIRV_GENERATOR = 2, SPIRV_HEADER = 5, SPIRV_CAPABILITY = 17, SPIRV_INT64_ATOMICS = 12 };
+
+/* Capabilities are the first instructions of a module. */
+static bool needs(const uint32_t *words, size_t bytes, uint32_t capability) {
+  for (size_t k = SPIRV_HEADER; k + 1 < bytes / sizeof *words && words[k] == (2u << 16 | SPIRV_CAPABILITY); k += 2)
+    if (words[k + 1] == capability) return true;
+  return false;
+}
+
+/* Only sums of doubles differ between devices (GKI_ADD_DOUBLE in gk_kernel.h), and need atomics of 64 bits. */
+static gk_result compile(const void *options, const gki_unit *text, gki_embed_take *take, void *user) {
+  (void)options;
+  char name[GKI_UNIT_NAME_BYTES];
+  uint32_t *words;
+  gk_image image = {.kind = GK_IMAGE_SPIRV};
+  gki_unit_name(text, name);
+  gk_result result = gki_vulkan_compile(name, text->text, GKI_VULKAN_WITHOUT_DOUBLES, &words, &image.size);
+  if (result != GK_OK) return result;
+  const bool differs = needs(words, image.size, SPIRV_INT64_ATOMICS);
+  image.target = differs ? WITHOUT : ANY;
+  image.made_by = words[SPIRV_GENERATOR];
+  result = take(user, &image, words);
+  if (result != GK_OK || !differs) return result;
+  result = gki_vulkan_compile(name, text->text, GKI_VULKAN_WITH_DOUBLES, &words, &image.size);
+  image.target = WITH;
+  return result == GK_OK ? take(user, &image, words) : result;
+}
+
+static int no_option(void *options, char **words) {
+  (void)options, (void)words;
+  return 0;
+}
+
+static const gki_unit *nothing(const void *options) {
+  (void)options;
+  return NULL;
+}
+
+const gki_embedder gki_vulkan_embedder = {.language = "glsl", .is_per_kernel = true, .help = "",
+                                          .read_option = no_option, .own = nothing, .compile = compile};
+
+/* ---- when the program runs --------------------------------------------------------------------------------------- */
+
+static int rank(const gk_image *image, int target) {
+  if (image->kind != GK_IMAGE_SPIRV) return -1;
+  return image->target == ANY || (int)image->target == target;
+}
+
+const gk_image *gki_vulkan_embedded(const gki_unit *text, bool adds_doubles, const gk_image **stale) {
+  uint64_t hash[2];
+  gki_unfit others = {0};
+  *stale = NULL;
+  if (!gki_images_at(0) || !gki_unit_hash(text, hash)) return NULL;
+  const gk_image *image = gki_store_choose(hash, text->file, rank, adds_doubles ? WITH : WITHOUT, INT32_MAX, &others);
+  *stale = others.other_text;
+  return image;
+}
