@@ -91,8 +91,9 @@ static bool choose_makers(job *work, const char *list) {
   }
   size_t wanted = 1;
   for (const char *at = list; at && (at = strchr(at, ',')); ++at) ++wanted;
-  return work->maker_count == wanted || complain("--for is followed by backends with commas between them; this gk can "
-                                                 "compile kernels for those below");
+  if (work->maker_count == wanted) return true;
+  return complain(list ? "--for is followed by backends with commas between them, of those below"
+                       : "this gk can compile kernels for none of its backends beforehand");
 }
 
 static bool is_name(const char *name) {

@@ -1,5 +1,6 @@
 """What configure.py looks for on a machine: the compiler, and all that gk can use."""
 import os
+import platform
 import re
 import shlex
 import shutil
@@ -191,9 +192,9 @@ def find_cuda(path, as_checked_in=False):
 
 def without_cuda(toolkit):
     """The settings without the backend. Tests of kernels still use a toolkit."""
-    return Found("CUDA", "no: --without-cuda; no CUDA backend, no gk-embed, no gk_cuda.h",
+    return Found("CUDA", "no: --without-cuda; no CUDA backend, no gk_cuda.h",
                  {**toolkit.settings, "cuda_backend": "", "cuda_left_out": "cuda", "cuda_members": "none",
-                  "cuda_installed": "install-tools", "gk_embed": "build/gk-info"})
+                  "cuda_installed": "install-tools"})
 
 
 def find_glsl():
@@ -221,7 +222,8 @@ def find_vulkan(compiler, wanted):
     glsl = find_glsl()
     return Found("Vulkan", "yes" if "glsl" in glsl else
                  "yes; gk's shaders are compiled when a device is opened (apt-get install glslang-tools)",
-                 {"vulkan_members": "vulkan", "vulkan_backend": "vulkan", **glsl})
+                 {"vulkan_members": "vulkan", "vulkan_backend": "vulkan", **glsl,
+                  "images": glsl["shader"] if compiler.machine.replace("-", "_") == platform.machine() else "comp"})
 
 
 def find_hip():
