@@ -1,9 +1,11 @@
 #include "embed/kernel.h"
+#include "base/error.h"
 #include "kernel/source.h"
 #include <string.h>
 
-static const char *const words[] = {[GK_ACCESS_VALUE] = "value", [GK_ACCESS_IN] = "in",   [GK_ACCESS_OUT] = "out",
-                                    [GK_ACCESS_INOUT] = "inout", [GK_ACCESS_SUM] = "sum", [GK_ACCESS_ATOMIC] = "atomic"};
+static const char *const words[] = {
+    [GK_ACCESS_VALUE] = "value", [GK_ACCESS_IN] = "in",   [GK_ACCESS_OUT] = "out",
+    [GK_ACCESS_INOUT] = "inout", [GK_ACCESS_SUM] = "sum", [GK_ACCESS_ATOMIC] = "atomic"};
 
 bool is_kernel_word(gki_token word) { return gki_token_in(word, " GK_KERNEL GK_KERNEL_2D GK_KERNEL_3D "); }
 
@@ -28,9 +30,9 @@ static const char *read_param(gk_param *p, char *copy, const char *s, gki_token 
   const gki_token open = gki_next_token(word.end, end), type = gki_next_token(open.end, end),
                   comma = gki_next_token(type.end, end), name = gki_next_token(comma.end, end),
                   close = gki_next_token(name.end, end);
-  if (!read_access(word, &p->access) || !gki_token_is(open, "(") || type.kind != GKI_WORD || !gki_token_is(comma, ",") ||
-      name.kind != GKI_WORD || !gki_token_is(close, ")"))
-    return NULL;
+  const bool is_right = gki_token_is(open, "(") && type.kind == GKI_WORD && gki_token_is(comma, ",") &&
+                        name.kind == GKI_WORD && gki_token_is(close, ")");
+  if (!is_right || !read_access(word, &p->access)) return NULL;
   const gki_struct layout = gki_layout_of(structs, type);
   p->element = take_name(copy, s, type);
   p->name = take_name(copy, s, name);
@@ -48,13 +50,17 @@ bool read_kernel(kernel_text *made, const gk_source *source, gki_token word, con
   end = gki_group_end(open.at, end);
   const size_t bytes = (size_t)(end - word.at);
   *made = (kernel_text){.names = gk_host_alloc(bytes + 1)};
-  if (!made->names) return gk_fail(GK_ERROR_MEMORY, "out of memory"), false;
+  if (!made->names) {
+    gki_fail_memory("a kernel's parameters", bytes);
+    return false;
+  }
   memcpy(made->names, word.at, bytes);
   gk_kernel *kernel = &made->kernel;
   *kernel = (gk_kernel){.params = made->params, .source = source, .dimensions = 1};
   if (gki_token_is(word, "GK_KERNEL_2D")) kernel->dimensions = 2;
   if (gki_token_is(word, "GK_KERNEL_3D")) kernel->dimensions = 3;
-  bool is_right = gki_token_is(open, "(") && name.kind == GKI_WORD && gki_token_is(comma, ",") && gki_token_is(list, "(");
+  bool is_right = gki_token_is(open, "(") && name.kind == GKI_WORD && gki_token_is(comma, ",") &&
+                  gki_token_is(list, "(");
   for (gki_token at = list; is_right && !gki_token_is(at, ")");) { /* at the ( or a comma */
     gk_param *param = kernel->param_count < GK_MAX_ARGS ? &made->params[kernel->param_count++] : NULL;
     const gki_token first = gki_next_token(at.end, end);
@@ -65,8 +71,8 @@ bool read_kernel(kernel_text *made, const gk_source *source, gki_token word, con
   }
   if (is_right) kernel->name = take_name(made->names, word.at, name);
   if (is_right) return true;
-  gk_fail(GK_ERROR_COMPILE, "%s:%u: the parameters of this kernel can't be read; write them as in(float, x), and not by "
-          "a macro of yours", source->file, gki_source_line(source, word.at));
+  gk_fail(GK_ERROR_COMPILE, "%s:%u: the parameters of this kernel can't be read; write at most 16 as in(float, x), and "
+          "not by a macro of yours", source->file, gki_source_line(source, word.at));
   gk_host_free(made->names);
   made->names = NULL;
   return false;

@@ -321,8 +321,8 @@ static bool compile_all(job *work, const maker *with) {
   }
   if (own && compile_text(work, with, own) != GK_OK) return complain(gk_error());
   if (!sources && !own) return complain("there is no GK_SOURCE in the files");
-  return work->image_count || complain("no image was made: the compiler knows none of these GPUs, none was asked for, or "
-                                       "there is no kernel");
+  return work->image_count || complain("no image was made: the compiler knows none of these GPUs, none was asked for, "
+                                       "or there is no kernel");
 }
 
 /* ---- output ------------------------------------------------------------------------------------------------------ */

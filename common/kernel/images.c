@@ -12,8 +12,8 @@ static bool is_right(const gk_images *images) {
   for (uint32_t k = 0; k < images->count; ++k) {
     const gk_image *image = &images->at[k];
     if (!image->file || !image->bytes || !image->size) return false;
-    if (image->kind == GK_IMAGE_SPIRV && (image->size % sizeof(uint32_t) || *(const uint32_t *)image->bytes != SPIRV_MAGIC))
-      return false;
+    const uint32_t *words = image->bytes;
+    if (image->kind == GK_IMAGE_SPIRV && (image->size % sizeof *words || words[0] != SPIRV_MAGIC)) return false;
   }
   return true;
 }

@@ -110,8 +110,8 @@ static gk_result make_from_text(gki_vulkan_device *d, const char *name, const gk
     return make(d, name, image->bytes, image->size, pipeline);
   }
   if (!stale) return compile(d, name, text->text, pipeline);
-  snprintf(why, sizeof why, "%s: what was compiled when the program was built is of another text of %s, as the source or "
-           "gk has changed since; run gk-embed again", name, stale->file);
+  snprintf(why, sizeof why, "%s: what was compiled when the program was built is of another text of %s, as the source "
+           "or gk has changed since; run gk-embed again", name, stale->file);
   gk_log(GK_LOG_WARN, "%s", why);
   const gk_result result = compile(d, name, text->text, pipeline);
   if (result != GK_ERROR_UNSUPPORTED) return result;

@@ -56,7 +56,8 @@ def check_without(folder):
     found = re.findall(r"gk_cuda\.h", ask(folder, "ninja", "-t", "commands", "install"))
     tap.case("nothing of it is installed", ", ".join(found))
     said = ask(folder, "build/gk-embed", "--name", "images", "kernels.h")
-    tap.case("gk-embed says that it can compile for none", None if "this gk can compile kernels for none of its backends" in said else said)
+    tap.case("gk-embed says that it can compile for none",
+             None if "this gk can compile kernels for none of its backends" in said else said)
     report = ask(folder, "build/gk-info")
     said = [re.search(rf"^ +{name} +- +gk was built without this backend$", report, re.M)
             for name in ("cuda", "vulkan")]

@@ -31,10 +31,11 @@ LAYERS = {
     "fallback/openmp": SHARED,
     "fallback/vulkan": SHARED,
     "common/info": set(),
+    "common/embed": BASE | {"common/kernel"},
 }
 DEBTS = []
 UPWARDS = []
-PROGRAMS = {"common/info"}  # they may call all public functions
+PROGRAMS = {"common/info", "common/embed"}  # they may call all public functions
 # What a backend's direct*.c, which offer calls of their own, may call of the runtime.
 DIRECT = {"gk_device_state", "gk_graph_state", "gk_graph_create_into", "gk_graph_arm", "gk_graph_disarm"}
 INCLUDE_PATHS = ["common", "fallback", "."]  # what build.ninja gives with -I, but for include/

@@ -91,8 +91,8 @@ TEST(image_of_another_text_is_not_used) {
   if (!vulkan_images.count) skip();
   gk_device *device = open_vulkan();
   gk_graph *graph;
-  assert_fails(GK_ERROR_UNSUPPORTED, "kernel changed: what was compiled when the program was built is of another text of "
-               "embedded_kernels.h", gk_graph_create(device, &list, 0, &graph));
+  assert_fails(GK_ERROR_UNSUPPORTED, "kernel changed: what was compiled when the program was built is of another text "
+               "of embedded_kernels.h", gk_graph_create(device, &list, 0, &graph));
   assert_says("run gk-embed again; nor can it be compiled now: ");
   assert_says("neither glslangValidator nor glslc is in PATH");
   assert_non_null(strstr(heard, "kernel changed: what was compiled when the program was built is of another text"));
