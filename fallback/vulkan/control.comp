@@ -32,12 +32,15 @@ uint gki_flag(uint slot, uint at) {
   return uint(gki_int(gki_add(memory, at)).at);
 }
 
+layout(constant_id = 2) const uint gki_kinds = 0xffffffffu; /* bit k: the table has points of kind k */
+
 #define GKW_FN
 #define gkw_uint uint
 #define GKW_POINT(i) gki.points.at[i]
 #define GKW_STATE(i) gki.state.at[i]
 #define GKW_FLAG(slot, at) gki_flag(slot, at)
 #define GKW_CANCELLED() (gki.cancelled.at != 0)
+#define GKW_HAS(kind) ((gki_kinds >> kind & 1u) != 0u)
 
 void gkw_ran(uint run);
 void gkw_walk(uint budget);

@@ -6,9 +6,18 @@
 
 enum { GKI_VULKAN_GROUP = 64 /* items per workgroup, as gk_kernel.h has it */, GKI_VULKAN_MOST_GROUPS = 65535 };
 
-typedef enum gki_vulkan_builtin {
-  GKI_VULKAN_COPY, GKI_VULKAN_FILL, GKI_VULKAN_CONTROL, GKI_VULKAN_GRIDS, GKI_VULKAN_BUILTINS
-} gki_vulkan_builtin;
+/* A kernel's code, or COPY or FILL. */
+typedef struct gki_vulkan_kernel {
+  VkPipeline pipeline;
+  VkPipeline plain; /* for tasks without a guard whose count the host knows, unless it is bad: it takes less time */
+} gki_vulkan_kernel;
+
+/* The control shader for tables of points with some kinds of points. */
+typedef struct gki_vulkan_controller {
+  struct gki_vulkan_controller *next;
+  uint32_t kinds; /* bit k: kind k */
+  VkPipeline pipeline;
+} gki_vulkan_controller;
 
 /* The push constants of the control shader and of the one that sets grids. */
 typedef struct gki_vulkan_control {
@@ -54,7 +63,9 @@ typedef struct gki_vulkan_device {
   bool lost;                         /* atomic; `why` is written before */
   char why[256];
   VkPipelineLayout layout;
-  VkPipeline builtin[GKI_VULKAN_BUILTINS];
+  gki_vulkan_kernel copy, fill, grids;
+  VkShaderModule walk;
+  gki_vulkan_controller *controllers; /* under the lock */
   char name[300], driver_text[200];
 } gki_vulkan_device;
 

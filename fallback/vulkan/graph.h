@@ -37,7 +37,9 @@ typedef struct gki_vulkan_part {
 typedef struct gki_vulkan_graph {
   gki_vulkan_device *device;
   const gk_plan *plan;
-  void **code; /* by node */
+  const gki_vulkan_kernel **kernels; /* by node; NULL: no task */
+  bool *is_plain;                    /* by node: recorded with the plain pipeline */
+  VkPipeline control;
   gki_arena arena;
   gki_levels levels;
   gki_slot_table slots; /* its ring is the table on the device: at a launch, no earlier one is under way */

@@ -11,7 +11,6 @@ enum { NAME_BYTES = 300, WHY_BYTES = 900, SPIRV_HEADER = 5, SPIRV_CAPABILITY = 1
 extern const unsigned char gki_vulkan_copy[], gki_vulkan_fill[], gki_vulkan_walk[], gki_vulkan_grids[];
 extern const size_t gki_vulkan_copy_bytes, gki_vulkan_fill_bytes, gki_vulkan_walk_bytes, gki_vulkan_grids_bytes;
 _Static_assert(sizeof(gki_vulkan_control) >= sizeof(gki_task), "both are push constants");
-_Static_assert(sizeof(VkPipeline) == sizeof(void *), "a pipeline is a kernel's code");
 
 /* ---- what a shader needs ----------------------------------------------------------------------------------------- */
 
@@ -44,33 +43,70 @@ static gk_result check(const gki_vulkan_device *d, const char *name, const uint3
 
 /* ---- pipelines --------------------------------------------------------------------------------------------------- */
 
-static gk_result make(gki_vulkan_device *d, const char *name, const void *words, size_t bytes, VkPipeline *pipeline) {
-  gk_result result = check(d, name, words, bytes);
-  if (result != GK_OK) return result;
-  VkShaderModule module = VK_NULL_HANDLE;
-  const VkShaderModuleCreateInfo shader = {.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO, .codeSize = bytes,
-                                           .pCode = words};
-  result = gki_vulkan_check(d, d->driver.CreateShaderModule(d->device, &shader, NULL, &module),
-                            "vkCreateShaderModule");
-  if (result != GK_OK) return result;
+/* The constants that a pipeline sets in its shader, by their numbers there. */
+typedef struct constants { uint32_t group, is_plain, kinds; } constants;
+
+static gk_result make(gki_vulkan_device *d, const char *name, VkShaderModule module, constants values,
+                      VkPipeline *pipeline) {
+  const VkSpecializationMapEntry places[] = {{0, offsetof(constants, group), sizeof(uint32_t)},
+                                             {1, offsetof(constants, is_plain), sizeof(uint32_t)},
+                                             {2, offsetof(constants, kinds), sizeof(uint32_t)}};
+  const VkSpecializationInfo special = {GK_COUNT(places), places, sizeof values, &values};
   const VkComputePipelineCreateInfo info = {
     .sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO, .layout = d->layout,
     .stage = {.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO, .stage = VK_SHADER_STAGE_COMPUTE_BIT,
-              .module = module, .pName = "main"}};
-  result = gki_vulkan_check(d, d->driver.CreateComputePipelines(d->device, VK_NULL_HANDLE, 1, &info, NULL, pipeline),
-                            name);
-  d->driver.DestroyShaderModule(d->device, module, NULL);
-  return result;
+              .module = module, .pName = "main", .pSpecializationInfo = &special}};
+  return gki_vulkan_check(d, d->driver.CreateComputePipelines(d->device, VK_NULL_HANDLE, 1, &info, NULL, pipeline),
+                          name);
 }
 
-static gk_result compile(gki_vulkan_device *d, const char *name, const char *text, VkPipeline *pipeline) {
+static gk_result make_module(gki_vulkan_device *d, const char *name, const void *words, size_t bytes,
+                             VkShaderModule *module) {
+  const gk_result result = check(d, name, words, bytes);
+  if (result != GK_OK) return result;
+  const VkShaderModuleCreateInfo shader = {.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO, .codeSize = bytes,
+                                           .pCode = words};
+  return gki_vulkan_check(d, d->driver.CreateShaderModule(d->device, &shader, NULL, module), "vkCreateShaderModule");
+}
+
+static gk_result compile(gki_vulkan_device *d, const char *name, const char *text, VkShaderModule *module) {
   uint32_t *words = NULL;
   size_t bytes = 0;
   const bool adds = d->features.floats.shaderBufferFloat64AtomicAdd;
   const char *define = adds ? GKI_VULKAN_WITH_DOUBLES : GKI_VULKAN_WITHOUT_DOUBLES;
   gk_result result = gki_vulkan_compile(name, text, define, &words, &bytes);
-  if (result == GK_OK) result = make(d, name, words, bytes, pipeline);
+  if (result == GK_OK) result = make_module(d, name, words, bytes, module);
   gk_host_free(words);
+  return result;
+}
+
+static void drop_kernel(const gki_vulkan_device *d, gki_vulkan_kernel *kernel) {
+  if (kernel->pipeline) d->driver.DestroyPipeline(d->device, kernel->pipeline, NULL);
+  if (kernel->plain) d->driver.DestroyPipeline(d->device, kernel->plain, NULL);
+  *kernel = (gki_vulkan_kernel){0};
+}
+
+static gk_result make_kernel(gki_vulkan_device *d, const char *name, VkShaderModule module, gki_vulkan_kernel *kernel) {
+  gk_result result = make(d, name, module, (constants){GKI_VULKAN_GROUP, 0, 0}, &kernel->pipeline);
+  if (result == GK_OK) result = make(d, name, module, (constants){GKI_VULKAN_GROUP, 1, 0}, &kernel->plain);
+  if (result != GK_OK) drop_kernel(d, kernel);
+  return result;
+}
+
+/* ---- gk's own ---------------------------------------------------------------------------------------------------- */
+
+typedef struct builtin { const char *name; const unsigned char *code; size_t bytes; } builtin;
+
+static gk_result make_builtin_module(gki_vulkan_device *d, const builtin *one, VkShaderModule *module) {
+  return one->code[0] == '#' ? compile(d, one->name, (const char *)one->code, module)
+                             : make_module(d, one->name, one->code, one->bytes, module);
+}
+
+static gk_result make_builtin(gki_vulkan_device *d, builtin one, gki_vulkan_kernel *kernel) {
+  VkShaderModule module = VK_NULL_HANDLE;
+  gk_result result = make_builtin_module(d, &one, &module);
+  if (result == GK_OK) result = make_kernel(d, one.name, module, kernel);
+  if (module) d->driver.DestroyShaderModule(d->device, module, NULL);
   return result;
 }
 
@@ -78,42 +114,72 @@ gk_result gki_vulkan_load_builtin(gki_vulkan_device *d) {
   const VkPushConstantRange task = {.stageFlags = VK_SHADER_STAGE_COMPUTE_BIT, .size = sizeof(gki_vulkan_control)};
   const VkPipelineLayoutCreateInfo info = {.sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO,
                                            .pushConstantRangeCount = 1, .pPushConstantRanges = &task};
+  const builtin walk = {"gk's control shader", gki_vulkan_walk, gki_vulkan_walk_bytes};
   gk_result result = gki_vulkan_check(d, d->driver.CreatePipelineLayout(d->device, &info, NULL, &d->layout),
                                       "vkCreatePipelineLayout");
-  const struct { const char *name; const unsigned char *code; size_t bytes; } builtin[] = {
-    [GKI_VULKAN_COPY] = {"gk's shader for COPY", gki_vulkan_copy, gki_vulkan_copy_bytes},
-    [GKI_VULKAN_FILL] = {"gk's shader for FILL", gki_vulkan_fill, gki_vulkan_fill_bytes},
-    [GKI_VULKAN_CONTROL] = {"gk's control shader", gki_vulkan_walk, gki_vulkan_walk_bytes},
-    [GKI_VULKAN_GRIDS] = {"gk's shader for grids", gki_vulkan_grids, gki_vulkan_grids_bytes},
-  };
-  for (int k = 0; k < GKI_VULKAN_BUILTINS && result == GK_OK; ++k) {
-    VkPipeline *pipeline = &d->builtin[k];
-    if (k == GKI_VULKAN_GRIDS && d->gate != GKI_VULKAN_GRID) continue;
-    result = builtin[k].code[0] == '#' ? compile(d, builtin[k].name, (const char *)builtin[k].code, pipeline)
-                                       : make(d, builtin[k].name, builtin[k].code, builtin[k].bytes, pipeline);
-  }
-  return result;
+  if (result == GK_OK)
+    result = make_builtin(d, (builtin){"gk's shader for COPY", gki_vulkan_copy, gki_vulkan_copy_bytes}, &d->copy);
+  if (result == GK_OK)
+    result = make_builtin(d, (builtin){"gk's shader for FILL", gki_vulkan_fill, gki_vulkan_fill_bytes}, &d->fill);
+  if (result == GK_OK && d->gate == GKI_VULKAN_GRID)
+    result = make_builtin(d, (builtin){"gk's shader for grids", gki_vulkan_grids, gki_vulkan_grids_bytes}, &d->grids);
+  return result == GK_OK ? make_builtin_module(d, &walk, &d->walk) : result;
 }
 
 void gki_vulkan_drop_builtin(gki_vulkan_device *d) {
-  for (int k = 0; k < GKI_VULKAN_BUILTINS; ++k)
-    if (d->builtin[k]) d->driver.DestroyPipeline(d->device, d->builtin[k], NULL);
+  drop_kernel(d, &d->copy);
+  drop_kernel(d, &d->fill);
+  drop_kernel(d, &d->grids);
+  for (gki_vulkan_controller *at = d->controllers, *next; at; at = next) {
+    next = at->next;
+    d->driver.DestroyPipeline(d->device, at->pipeline, NULL);
+    gk_host_free(at);
+  }
+  if (d->walk) d->driver.DestroyShaderModule(d->device, d->walk, NULL);
   if (d->layout) d->driver.DestroyPipelineLayout(d->device, d->layout, NULL);
 }
 
+/* Under the lock. */
+static gk_result add_controller(gki_vulkan_device *d, uint32_t kinds, gki_vulkan_controller **made) {
+  *made = gk_host_alloc(sizeof **made);
+  if (!*made) return gki_fail_memory("a control shader", sizeof **made);
+  (*made)->kinds = kinds;
+  const gk_result result = make(d, "gk's control shader", d->walk, (constants){1, 0, kinds}, &(*made)->pipeline);
+  if (result != GK_OK) {
+    gk_host_free(*made);
+    return result;
+  }
+  (*made)->next = d->controllers;
+  d->controllers = *made;
+  return GK_OK;
+}
+
+gk_result gki_vulkan_control_for(gki_vulkan_device *d, uint32_t kinds, VkPipeline *pipeline) {
+  gk_result result = GK_OK;
+  pthread_mutex_lock(&d->lock);
+  gki_vulkan_controller *at = d->controllers;
+  while (at && at->kinds != kinds) at = at->next;
+  if (!at) result = add_controller(d, kinds, &at);
+  if (result == GK_OK) *pipeline = at->pipeline;
+  pthread_mutex_unlock(&d->lock);
+  return result;
+}
+
+/* ---- kernels of programs ----------------------------------------------------------------------------------------- */
+
 /* By the program's image, else by compiling it now. */
-static gk_result make_from_text(gki_vulkan_device *d, const char *name, const gki_unit *text, VkPipeline *pipeline) {
+static gk_result make_from_text(gki_vulkan_device *d, const char *name, const gki_unit *text, VkShaderModule *module) {
   const gk_image *stale, *image = gki_vulkan_embedded(text, d->features.floats.shaderBufferFloat64AtomicAdd, &stale);
   char why[WHY_BYTES];
   if (image) {
     gk_log(GK_LOG_INFO, "%s: SPIR-V made when the program was built", name);
-    return make(d, name, image->bytes, image->size, pipeline);
+    return make_module(d, name, image->bytes, image->size, module);
   }
-  if (!stale) return compile(d, name, text->text, pipeline);
+  if (!stale) return compile(d, name, text->text, module);
   snprintf(why, sizeof why, "%s: what was compiled when the program was built is of another text of %s, as the source "
            "or gk has changed since; run gk-embed again", name, stale->file);
   gk_log(GK_LOG_WARN, "%s", why);
-  const gk_result result = compile(d, name, text->text, pipeline);
+  const gk_result result = compile(d, name, text->text, module);
   if (result != GK_ERROR_UNSUPPORTED) return result;
   return gki_fail_with_prefix(result, "%s; nor can it be compiled now", why);
 }
@@ -123,17 +189,19 @@ gk_result gki_vulkan_load(void *at, const gk_kernel *kernel, void **code) {
   char *text = gk_compose(kernel, "glsl"), name[NAME_BYTES];
   if (!text) return GK_ERROR_COMPILE;
   snprintf(name, sizeof name, "kernel %.250s", kernel->name);
-  VkPipeline pipeline = VK_NULL_HANDLE;
+  VkShaderModule module = VK_NULL_HANDLE;
   const gki_unit unit = {.text = text, .file = kernel->source->file, .kernel = kernel->name};
-  const gk_result result = make_from_text(d, name, &unit, &pipeline);
+  gki_vulkan_kernel *made = gk_host_alloc(sizeof *made);
+  gk_result result = made ? make_from_text(d, name, &unit, &module) : gki_fail_memory("a kernel", sizeof *made);
   gk_free_text(text);
-  if (result == GK_OK) memcpy(code, &pipeline, sizeof pipeline);
+  if (result == GK_OK) result = make_kernel(d, name, module, made);
+  if (module) d->driver.DestroyShaderModule(d->device, module, NULL);
+  if (result == GK_OK) *code = made;
+  else gk_host_free(made);
   return result;
 }
 
 void gki_vulkan_unload(void *at, void *code) {
-  gki_vulkan_device *d = at;
-  VkPipeline pipeline;
-  memcpy(&pipeline, &code, sizeof pipeline);
-  d->driver.DestroyPipeline(d->device, pipeline, NULL);
+  drop_kernel(at, code);
+  gk_host_free(code);
 }

@@ -3,12 +3,15 @@
 #define GKI_VULKAN_KERNELS_H
 #include "vulkan/device.h"
 
-/* COPY, FILL, the control shader, and the layout that all pipelines share: a gki_task or gki_vulkan_control as push
- * constants. */
+/* COPY, FILL, and the layout that all pipelines share: a gki_task or gki_vulkan_control as push constants. */
 gk_result gki_vulkan_load_builtin(gki_vulkan_device *device);
 void gki_vulkan_drop_builtin(gki_vulkan_device *device);
 
-/* gk_backend.load and unload; the code is the pipeline. */
+/* The control shader for tables of points of these kinds (bit k: kind k), made at the first call for them. It belongs to
+ * the device. */
+gk_result gki_vulkan_control_for(gki_vulkan_device *device, uint32_t kinds, VkPipeline *pipeline);
+
+/* gk_backend.load and unload; the code is a gki_vulkan_kernel. */
 gk_result gki_vulkan_load(void *device, const gk_kernel *kernel, void **code);
 void gki_vulkan_unload(void *device, void *code);
 #endif

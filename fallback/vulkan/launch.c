@@ -57,10 +57,20 @@ static void order_tasks(gki_vulkan_graph *g, const gk_launch_args *launch) {
 /* Grids are the gates of runs: those of a run that isn't open have no groups. */
 static bool has_grid_gates(const gki_vulkan_graph *g) { return g->points && g->gate == GKI_VULKAN_GRID; }
 
+/* A plain kernel doesn't post a bad count. */
+static void note_count(gki_vulkan_graph *g, uint32_t node) {
+  uint32_t count;
+  memcpy(&count, g->slots.image + g->slots.records[node], sizeof count);
+  if (!g->is_plain[node] || count < GKI_UNCOUNTED) return;
+  gki_vulkan_forget(g);
+  g->is_plain[node] = false;
+}
+
 static void set_grid(gki_vulkan_graph *g, uint32_t node) {
   VkDispatchIndirectCommand *grids = (VkDispatchIndirectCommand *)(void *)(g->image + g->grids_at);
   uint32_t *sizes = (uint32_t *)(void *)(g->image + g->gates_at + sizeof(gki_vulkan_gates));
   if (!g->slots.records[node]) return;
+  note_count(g, node);
   if (has_grid_gates(g)) sizes[node] = groups_of(g, node);
   else grids[node].x = groups_of(g, node);
 }

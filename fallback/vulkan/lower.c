@@ -1,6 +1,7 @@
 #include "base/error.h"
 #include "list/touches.h"
 #include "plan/walk.inc"
+#include "vulkan/kernels.h"
 #include "vulkan/record.h"
 #include <string.h>
 
@@ -86,6 +87,30 @@ static void find_parts(gki_vulkan_graph *g, uint32_t run, uint32_t *count) {
   }
 }
 
+/* The host knows a count unless the task reads it on the device. */
+static bool knows_count(const gk_plan *plan, const gk_node *node) {
+  for (int axis = 0; axis < 3; ++axis)
+    if (node->items[axis] && plan->slots[node->items[axis]].type == GK_PTR) return false;
+  return true;
+}
+
+static void choose_kernels(gki_vulkan_graph *g, void *const *code) {
+  for (uint32_t k = 0; k < g->plan->node_count; ++k) {
+    const gk_node *node = &g->plan->nodes[k];
+    if (!g->slots.records[k]) continue;
+    g->kernels[k] = code[k] ? code[k] : node->op == GK_OP_COPY ? &g->device->copy : &g->device->fill;
+    g->is_plain[k] = knows_count(g->plan, node) && !(g->points && g->gate == GKI_VULKAN_GUARD);
+  }
+}
+
+static gk_result find_control(gki_vulkan_graph *g) {
+  uint32_t kinds = 0;
+  const gk_points *points = g->points;
+  if (!points) return GK_OK;
+  for (uint32_t at = 0; at <= points->end; at += GKW_WORDS) kinds |= 1u << points->table[at + GKW_KIND];
+  return gki_vulkan_control_for(g->device, kinds, &g->control);
+}
+
 static gk_result make_arrays(gki_vulkan_graph *g, void *const *code) {
   const gk_plan *plan = g->plan;
   g->piece_count = g->points ? GKI_VULKAN_KEPT : plan->run_count;
@@ -95,10 +120,12 @@ static gk_result make_arrays(gki_vulkan_graph *g, void *const *code) {
   g->blocks = gki_arena_alloc(&g->arena, plan->slot_count, sizeof *g->blocks);
   g->by_block = gki_arena_alloc(&g->arena, plan->slot_count, sizeof *g->by_block);
   g->written = gki_arena_alloc(&g->arena, plan->slot_count, sizeof *g->written);
-  g->code = gki_arena_alloc(&g->arena, plan->node_count, sizeof *g->code);
-  if (!g->pieces || !g->parts || !g->parts_at || !g->blocks || !g->by_block || !g->written || !g->code)
+  g->kernels = gki_arena_alloc(&g->arena, plan->node_count, sizeof *g->kernels);
+  g->is_plain = gki_arena_alloc(&g->arena, plan->node_count, sizeof *g->is_plain);
+  if (!g->pieces || !g->parts || !g->parts_at || !g->blocks || !g->by_block || !g->written ||
+      !g->kernels || !g->is_plain)
     return gki_fail_memory("a graph's commands", plan->node_count * sizeof *g->parts);
-  memcpy(g->code, code, plan->node_count * sizeof *g->code);
+  choose_kernels(g, code);
   uint32_t count = 0;
   for (uint32_t run = 0; run < plan->run_count; ++run) {
     g->parts_at[run] = count;
@@ -111,7 +138,8 @@ static gk_result make_arrays(gki_vulkan_graph *g, void *const *code) {
     for (uint32_t n = gki_touches_of_node(plan, k, &args, touches); n-- > 0;)
       g->written[touches[n].slot] |= touches[n].kind != GKI_READS;
   }
-  return gki_levels_make(&g->levels, plan, &g->arena);
+  const gk_result result = find_control(g);
+  return result == GK_OK ? gki_levels_make(&g->levels, plan, &g->arena) : result;
 }
 
 /* Records what doesn't depend on how a launch goes: without decisions of the device, each run. */

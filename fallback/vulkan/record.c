@@ -70,9 +70,9 @@ static void put_task(recorder *r, uint32_t run, uint32_t node) {
   gki_task task = gki_task_of(&g->slots, node);
   if (g->points && g->gate == GKI_VULKAN_GUARD)
     task.guard = address_of(g, g->state_at) + (words_of(g, run) + GKW_TASKS) * sizeof(uint32_t);
-  VkPipeline pipeline = g->device->builtin[g->plan->nodes[node].op == GK_OP_COPY ? GKI_VULKAN_COPY : GKI_VULKAN_FILL];
-  if (g->code[node]) memcpy(&pipeline, &g->code[node], sizeof pipeline);
-  driver->CmdBindPipeline(r->commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline);
+  const gki_vulkan_kernel *kernel = g->kernels[node];
+  driver->CmdBindPipeline(r->commands, VK_PIPELINE_BIND_POINT_COMPUTE,
+                          g->is_plain[node] ? kernel->plain : kernel->pipeline);
   driver->CmdPushConstants(r->commands, g->device->layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, sizeof task, &task);
   driver->CmdDispatchIndirect(r->commands, g->block->buffer,
                               g->block->offset + g->grids_at + node * sizeof(VkDispatchIndirectCommand));
@@ -131,9 +131,9 @@ static void put_run(recorder *r, uint32_t run) {
 
 /* ---- the control shader ------------------------------------------------------------------------------------------ */
 
-static void dispatch(const recorder *r, gki_vulkan_builtin shader, const gki_vulkan_control *control) {
+static void dispatch(const recorder *r, VkPipeline shader, const gki_vulkan_control *control) {
   const gki_vulkan_device *d = r->graph->device;
-  d->driver.CmdBindPipeline(r->commands, VK_PIPELINE_BIND_POINT_COMPUTE, d->builtin[shader]);
+  d->driver.CmdBindPipeline(r->commands, VK_PIPELINE_BIND_POINT_COMPUTE, shader);
   d->driver.CmdPushConstants(r->commands, d->layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, sizeof *control, control);
   d->driver.CmdDispatch(r->commands, 1, 1, 1);
 }
@@ -149,10 +149,10 @@ static void put_control(recorder *r, const uint32_t *runs, uint32_t count) {
   for (uint32_t k = 0; !control.walks; ++k) {
     control.run = k < count ? g->points->runs[runs[k] & ~GK_AHEAD_BESIDE] : GKW_NONE;
     control.walks = k + 1 >= count;
-    dispatch(r, GKI_VULKAN_CONTROL, &control);
+    dispatch(r, g->control, &control);
     if (g->gate == GKI_VULKAN_GRID) {
       put_barrier(g, r->commands, task_writes, task_uses);
-      dispatch(r, GKI_VULKAN_GRIDS, &control);
+      dispatch(r, g->device->grids.pipeline, &control);
     }
     if (!control.walks) put_barrier(g, r->commands, task_writes, task_uses);
   }
