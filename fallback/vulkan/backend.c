@@ -1,3 +1,4 @@
+#include "vulkan/copy.h"
 #include "vulkan/embed.h"
 #include "vulkan/graph.h"
 #include "vulkan/kernels.h"
@@ -19,6 +20,7 @@ static gk_result open_device(void *at, const gk_device_desc *desc) {
 
 static void close_device(void *at) {
   gki_vulkan_drop_builtin(at);
+  gki_vulkan_drop_memory(at);
   gki_vulkan_close(at);
 }
 
@@ -73,27 +75,8 @@ static void free_memory(void *at, void *memory) { gki_vulkan_free(at, gki_vulkan
 
 static void *host_address(void *at, void *memory) { return gki_vulkan_here(at, memory, 1); }
 
-static gk_result nowhere(const void *memory) {
-  return gk_fail(GK_ERROR_INVALID, "backend vulkan: %p isn't memory of this device; use memory of gk_alloc", memory);
-}
-
 static gk_result reaches(void *at, const void *memory) {
-  return gki_vulkan_block_of(at, memory, 1) ? GK_OK : nowhere(memory);
-}
-
-static gk_result copy_memory(void *at, gk_direction direction, void *to, const void *from, size_t bytes) {
-  const gk_result result = gki_vulkan_check(at, gki_vulkan_wait(at, UINT64_MAX), "waiting for a copy");
-  if (result != GK_OK || bytes == 0) return result;
-  void *target = direction == GK_TO_HOST ? to : gki_vulkan_here(at, to, bytes);
-  if (!target) return nowhere(to);
-  if (direction == GK_ZERO) {
-    memset(target, 0, bytes);
-    return GK_OK;
-  }
-  const void *source = direction == GK_TO_DEVICE ? from : gki_vulkan_here(at, from, bytes);
-  if (!source) return nowhere(from);
-  memmove(target, source, bytes);
-  return GK_OK;
+  return gki_vulkan_block_of(at, memory, 1) ? GK_OK : gki_vulkan_nowhere(memory);
 }
 
 /* ---- what gk-info prints ----------------------------------------------------------------------------------------- */
@@ -103,6 +86,8 @@ static void of_environment(gk_fact_visit visit, void *user) {
                          "where glslangValidator and glslc may be, which compile kernels for Vulkan"});
   visit(user, &(gk_fact){"environment", "GK_VULKAN_GATE", secure_getenv("GK_VULKAN_GATE"),
                          "how Vulkan skips tasks that don't come: condition, grid or guard"});
+  visit(user, &(gk_fact){"environment", "GK_VULKAN_FAR", secure_getenv("GK_VULKAN_FAR"),
+                         "1: the host copies memory of a Vulkan device as if it didn't see it"});
 }
 
 static const gk_fact_source facts = {.bytes = sizeof(gk_fact_source), .of_environment = of_environment};
@@ -123,7 +108,7 @@ const gk_backend gki_vulkan = {
   .describe = describe_device,
   .alloc = alloc_memory,
   .free = free_memory,
-  .copy = copy_memory,
+  .copy = gki_vulkan_copy,
   .host_address = host_address,
   .load = gki_vulkan_load,
   .unload = gki_vulkan_unload,

@@ -151,6 +151,8 @@ gk_result gki_vulkan_open(gki_vulkan_device *d, int ordinal) {
   d->driver.GetPhysicalDeviceMemoryProperties(d->physical, &d->kinds);
   result = find_features(d);
   choose_gate(d);
+  const char *far = secure_getenv("GK_VULKAN_FAR");
+  d->far = far && strcmp(far, "1") == 0;
   if (result == GK_OK) result = find_queue(d);
   if (result == GK_OK && pthread_mutex_init(&d->lock, NULL) != 0)
     result = gk_fail(GK_ERROR_MEMORY, "backend vulkan: there is no mutex left");

@@ -41,6 +41,13 @@ typedef struct gki_vulkan_features {
   VkPhysicalDeviceConditionalRenderingFeaturesEXT conditions;
 } gki_vulkan_features;
 
+/* Memory of one kind that the driver gave. */
+enum { GKI_VULKAN_CLASSES = 40 };
+typedef struct gki_vulkan_pool {
+  struct gki_vulkan_block *free[GKI_VULKAN_CLASSES]; /* ranges of 2^k * 256 bytes and more, but less than twice that */
+  size_t bytes;                                      /* of all chunks */
+} gki_vulkan_pool;
+
 typedef struct gki_vulkan_device {
   gki_vulkan_driver driver;
   VkInstance instance;
@@ -59,7 +66,11 @@ typedef struct gki_vulkan_device {
   pthread_mutex_t lock;
   bool has_lock;
   uint64_t submitted;                /* under the lock: number of submits */
-  struct gki_vulkan_block *blocks;   /* under the lock */
+  bool far;                          /* the host doesn't see GK_DEVICE_MEMORY ($GK_VULKAN_FAR) */
+  gki_vulkan_pool pools[2];          /* under the lock: by gk_memory */
+  struct gki_vulkan_block **blocks;  /* under the lock: by address; free ranges, too */
+  size_t block_count, block_capacity;
+  struct gki_vulkan_staging *staging;  /* under the lock: not in use; NULL: there is none */
   bool lost;                         /* atomic; `why` is written before */
   char why[256];
   VkPipelineLayout layout;

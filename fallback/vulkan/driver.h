@@ -16,7 +16,7 @@
   X(CreatePipelineLayout) X(DestroyPipelineLayout) X(CreateComputePipelines) X(DestroyPipeline) X(CreateCommandPool) \
   X(DestroyCommandPool) X(AllocateCommandBuffers) X(BeginCommandBuffer) X(EndCommandBuffer) X(CmdBindPipeline) \
   X(CmdPushConstants) X(CmdDispatch) X(CmdDispatchIndirect) X(CmdPipelineBarrier) X(CmdCopyBuffer) \
-  X(FreeCommandBuffers)
+  X(FreeCommandBuffers) X(CmdFillBuffer)
 #define GKI_VULKAN_OPTIONAL(X) X(CmdBeginConditionalRenderingEXT) X(CmdEndConditionalRenderingEXT) /* may be NULL */
 
 typedef struct gki_vulkan_driver {

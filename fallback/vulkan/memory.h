@@ -1,25 +1,35 @@
-/* Blocks of memory that the device addresses and the host sees. */
+/* Memory that the device addresses: chunks of the driver's, divided into blocks. */
 #ifndef GKI_VULKAN_MEMORY_H
 #define GKI_VULKAN_MEMORY_H
 #include "vulkan/device.h"
 
 typedef struct gki_vulkan_block {
-  struct gki_vulkan_block *next;
   VkBuffer buffer;
-  VkDeviceMemory memory;
-  uint64_t at;         /* address on the device, a multiple of 256 */
-  unsigned char *here; /* the same place for the host */
+  uint64_t at;                    /* address on the device; a multiple of 256, unless it is adopted */
+  unsigned char *here;            /* the same place for the host; NULL: the block is far */
   size_t bytes;
-  size_t offset;       /* of `at` in the buffer */
+  size_t offset;                  /* of `at` in the buffer */
+  struct gki_vulkan_chunk *chunk; /* NULL: it is adopted */
+  bool is_free;
+  struct gki_vulkan_block *next, **link; /* free ranges of a class, and what points at this one */
 } gki_vulkan_block;
 
-/* bytes > 0 */
+/* bytes > 0. Thread-safe, like all of these functions. */
 gk_result gki_vulkan_alloc(gki_vulkan_device *device, size_t bytes, gk_memory kind, gki_vulkan_block **block);
 void gki_vulkan_free(gki_vulkan_device *device, gki_vulkan_block *block); /* NULL is allowed */
+
+/* A block of memory that stays the program's: a buffer with VK_BUFFER_USAGE_STORAGE_BUFFER_BIT,
+ * _SHADER_DEVICE_ADDRESS_BIT, _TRANSFER_SRC_BIT and _TRANSFER_DST_BIT, and its address. here: NULL, or where the host
+ * sees it, without flushing. gki_vulkan_free leaves the buffer as it is. */
+gk_result gki_vulkan_adopt(gki_vulkan_device *device, VkBuffer buffer, uint64_t at, size_t bytes, void *here,
+                           gki_vulkan_block **block);
 
 /* The block that has all of these bytes; NULL: none. */
 gki_vulkan_block *gki_vulkan_block_of(gki_vulkan_device *device, const void *memory, size_t bytes);
 
-/* The host's address of memory of a block; NULL: it's no memory of the device. */
+/* The host's address of memory of a block; NULL: it's no memory of the device, or the block is far. */
 void *gki_vulkan_here(gki_vulkan_device *device, const void *memory, size_t bytes);
+
+/* Whether the host reads the block as fast as memory of its own. Else a copy by the device is faster. */
+bool gki_vulkan_reads_fast(const gki_vulkan_block *block);
 #endif
