@@ -78,6 +78,7 @@ FIRST = {
     "runtime": ["runtime/launch_test", "runtime/bind_test", "runtime/reach_test", "runtime/status_test",
                 "runtime/device_test", "runtime/graph_test", "base/registry_test", "runtime/lying_backend_test",
                 "base/error_test", "runtime/threads_test", "runtime/fork_test", "runtime/thread_cancel_test"],
+    "vulkan": ["vulkan/memory_test"],
     "simgpu": ["simgpu/memory_test", "simgpu/capture_test", "simgpu/driver_test"],
 }
 # Where conformance and random lists ought to be enough: what these do is the contract's affair.
