@@ -103,7 +103,7 @@ typedef struct gk_launch_args {
   const gk_value *values;  /**< By slot; BYTES: address of a copy on the host. Valid until the launch ends. */
   const uint32_t *changed; /**< Slots bound since the last launch; in the first launch, all. */
   bool on_stream;          /**< Launched by gk_launch_on, on `stream`; else on the device's stream. */
-  void *stream;            /**< The caller's stream. */
+  void *stream;            /**< The caller's stream, or what gk_graph_launch was given. */
   uint64_t *entries;       /**< Per loop: passes since it was entered. Common keeps them from launch to launch. */
   const int32_t *cancel;   /**< Not 0: the launch must stop. The walker reads it; or read it atomically. */
   gk_applied *applied;     /**< The result's `applied`: GK_BY_TABLE or GK_UNCHANGED, which `launch` may change. */
@@ -329,6 +329,9 @@ typedef struct gk_backend {
    * exceeds the backend's limits ("has more than 64 threads along z in a block"), or NULL. Optional: no kernel has
    * any. */
   const gk_code *(*code)(const gk_kernel *kernel, const char **beyond);
+  /** Called before `open` if the program names no backend. GK_OK: this device may be opened. GK_ERROR_NO_DEVICE, with a
+   * message: a later backend is the better choice, and common tries it. Optional: GK_OK. */
+  gk_result (*by_default)(const gk_device_desc *desc);
 } gk_backend;
 
 /** Registers a backend, which is tried before gk's own. It must live as long as the process uses gk. Thread-safe.
@@ -382,6 +385,10 @@ gk_result gk_device_state(gk_device *device, const char *backend, const char *ca
  * @return The result of `visit`, whose message the calling thread gets. */
 gk_result gk_graph_state(gk_graph *graph, const char *backend, const char *call, int32_t label,
                          gk_result (*visit)(void *state, void *data), void *data);
+
+/** Like gk_launch, for a graph of the backend with that name, whose `launch` gets `stream`. After a failure, no entry
+ * has got it. */
+gk_result gk_graph_launch(gk_graph *graph, const char *backend, const char *call, int32_t label, void *stream);
 
 /** How a list becomes part of a graph that the caller launches. */
 typedef struct gk_lower_into {

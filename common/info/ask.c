@@ -94,6 +94,8 @@ static void send_devices(const sender *t, const char *name, int ordinal) {
   info_print_facts(open_draft(&d)->file, t->as_json, &facts);
   send_draft(t, INFO_FACTS, &d);
   info_free(&facts);
+  if (backend->by_default && backend->by_default(&(gk_device_desc){.backend = name}) != GK_OK)
+    send_answer(t, INFO_BY_NAME, "", 0);
   gk_device *device = NULL;
   gk_result result = GK_OK;
   for (; ordinal < INFO_MOST_DEVICES; ++ordinal) {

@@ -44,6 +44,7 @@ typedef enum info_kind {
   INFO_LIBRARY = 'L', /* facts of the library, printed */
   INFO_BACKEND = 'N', /* a backend's name; they come in order */
   INFO_FACTS = 'F',   /* of the backend being asked, printed; comes before its devices */
+  INFO_BY_NAME = 'B', /* device 0 is opened only if the backend is named */
   INFO_SUMMARY = 'S', /* the next device in a few words */
   INFO_DEVICE = 'D',  /* an opened device, printed */
   INFO_REFUSED = 'X', /* why the next device can't be opened; later devices must be asked about again */

@@ -35,6 +35,7 @@ typedef struct backend {
   char *name, *facts, *why, *problem; /* why: it can't start; "" if it can */
   device *devices;
   size_t count, usable;
+  bool is_by_name; /* device 0 is opened only if the backend is named */
 } backend;
 
 typedef struct report {
@@ -148,6 +149,10 @@ static ending listen(info_process *process, backend *b, int ordinal) {
       e.is_all = false;
       add_device(b, (device){ordinal++, false, answer.text, NULL});
       break;
+    case INFO_BY_NAME:
+      b->is_by_name = true;
+      free(answer.text);
+      break;
     case INFO_NONE: keep(&b->why, answer.text); break;
     default: keep(&summary, answer.text);
     }
@@ -197,7 +202,7 @@ static const backend *chosen(const report *r) {
   for (size_t k = 0; k < r->count; ++k) {
     const backend *b = &r->backends[k];
     const bool opens = b->count > 0 && b->devices[0].usable;
-    if (wanted && wanted[0] ? strcmp(wanted, b->name) == 0 : opens) return opens ? b : NULL;
+    if (wanted && wanted[0] ? strcmp(wanted, b->name) == 0 : opens && !b->is_by_name) return opens ? b : NULL;
   }
   return NULL;
 }

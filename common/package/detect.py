@@ -222,7 +222,8 @@ def find_vulkan(compiler, wanted):
     glsl = find_glsl()
     return Found("Vulkan", "yes" if "glsl" in glsl else
                  "yes; gk's shaders are compiled when a device is opened (apt-get install glslang-tools)",
-                 {"vulkan_members": "vulkan", "vulkan_backend": "vulkan", **glsl,
+                 {"vulkan_members": "vulkan", "vulkan_backend": "vulkan",
+                  "vulkan_installed": "install-vulkan-header", **glsl,
                   "images": glsl["shader"] if compiler.machine.replace("-", "_") == platform.machine() else "comp"})
 
 

@@ -27,14 +27,8 @@ static gk_result arm_now(gk_graph *graph, const char *call, int32_t label,
   return GK_OK;
 }
 
-static gk_result refuse_other(const gk_graph *graph, const char *backend, const char *call) {
-  if (strcmp(graph->device->backend->name, backend) == 0) return GK_OK;
-  return gk_fail(GK_ERROR_INVALID, "%s: the graph is one of backend %s; give one of a device of backend %s", call,
-                 graph->device->backend->name, backend);
-}
-
 static gk_result refuse_internal(const gk_graph *graph, const char *backend, const char *call) {
-  const gk_result result = refuse_other(graph, backend, call);
+  const gk_result result = gki_graph_refuse_other(graph, backend, call);
   if (result != GK_OK || graph->external) return result;
   return gk_fail(GK_ERROR_INVALID, "%s: graph %s is one of gk_graph_create, which isn't armed; call gk_launch", call,
                  graph->planned.plan.name);
@@ -93,7 +87,7 @@ gk_result gk_graph_state(gk_graph *graph, const char *backend, const char *call,
   gk_result result = gki_graph_enter(graph, call);
   if (result != GK_OK) return result;
   const gk_plan *plan = &graph->planned.plan;
-  result = refuse_other(graph, backend, call);
+  result = gki_graph_refuse_other(graph, backend, call);
   if (result == GK_OK && label && !gki_plan_label(plan, label)) result = gki_refuse_label(plan, call, label);
   if (result == GK_OK) {
     visit_job v = {.job.run = run_visit, .state = graph->state, .visit = visit, .data = data};

@@ -218,9 +218,18 @@ static gk_result refuse_launch(const gk_graph *graph, const char *call) {
   return gki_refuse_external(graph, call, advice);
 }
 
-/* Whether this graph can be launched this way at all. gki_launch_prepare checks whether it can start now. */
-static gk_result admit(const gk_graph *graph, const char *call, bool on_stream) {
+gk_result gki_graph_refuse_other(const gk_graph *graph, const char *backend, const char *call) {
+  if (strcmp(graph->device->backend->name, backend) == 0) return GK_OK;
+  return gk_fail(GK_ERROR_INVALID, "%s: the graph is one of backend %s; give one of a device of backend %s", call,
+                 graph->device->backend->name, backend);
+}
+
+/* Whether this graph can be launched this way at all. gki_launch_prepare checks whether it can start now. of: NULL, or
+ * the only backend with such launches. */
+static gk_result admit(const gk_graph *graph, const char *of, const char *call, bool on_stream) {
   const gk_backend *backend = graph->device->backend;
+  const gk_result result = of ? gki_graph_refuse_other(graph, of, call) : GK_OK;
+  if (result != GK_OK) return result;
   if (graph->external) return refuse_launch(graph, call);
   if (on_stream && !(backend->bits & GK_BACKEND_STREAMS))
     return gk_fail(GK_ERROR_UNSUPPORTED, "%s: backend %s has no streams; use gk_launch", call, backend->name);
@@ -240,14 +249,15 @@ static gk_result enqueue(gk_graph *graph, gki_launch *launch, bool here) {
   return result;
 }
 
-static gk_result start(gk_graph *graph, const char *call, int32_t label, bool on_stream, void *stream) {
+static gk_result start(gk_graph *graph, const char *of, const char *call, int32_t label, bool on_stream,
+                       void *stream) {
   gk_result result = gki_graph_enter(graph, call);
   if (result != GK_OK) return result;
   if (gki_trace_enabled()) gki_launch_begin_range(graph, "launch", label);
   const gk_device *device = graph->device;
   const bool here = on_stream || (device->backend->shares && device->backend->shares(device->state));
   gki_launch *launch = NULL;
-  result = admit(graph, call, on_stream);
+  result = admit(graph, of, call, on_stream);
   if (result == GK_OK) result = gki_launch_prepare(graph, call, label, here, &launch);
   if (result == GK_OK) {
     launch->args.on_stream = on_stream;
@@ -260,8 +270,12 @@ static gk_result start(gk_graph *graph, const char *call, int32_t label, bool on
   return result;
 }
 
-gk_result gk_launch(gk_graph *graph, int32_t label) { return start(graph, "gk_launch", label, false, NULL); }
+gk_result gk_launch(gk_graph *graph, int32_t label) { return start(graph, NULL, "gk_launch", label, false, NULL); }
 
 gk_result gk_launch_on(gk_graph *graph, int32_t label, void *native_stream) {
-  return start(graph, "gk_launch_on", label, true, native_stream);
+  return start(graph, NULL, "gk_launch_on", label, true, native_stream);
+}
+
+gk_result gk_graph_launch(gk_graph *graph, const char *backend, const char *call, int32_t label, void *stream) {
+  return start(graph, backend, call, label, false, stream);
 }

@@ -15,6 +15,9 @@ gk_result gki_launch_prepare(gk_graph *graph, const char *call, int32_t label, b
  * slot. */
 void gki_launch_send_all(gki_launch *launch);
 
+/* A graph of another backend than the one with that name is GK_ERROR_INVALID. */
+gk_result gki_graph_refuse_other(const gk_graph *graph, const char *backend, const char *call);
+
 void gki_launch_begin_range(const gk_graph *graph, const char *what, int32_t label);
 void gki_launch_log(const gki_launch *launch);
 

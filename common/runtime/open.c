@@ -94,6 +94,20 @@ static gk_result open_one(const gk_backend *backend, const gk_device_desc *desc,
   return result;
 }
 
+/* Whether gk may take the device for a program that names no backend. */
+static gk_result ask_by_default(const gk_backend *backend, const gk_device_desc *desc) {
+  if (!backend->by_default) return GK_OK;
+  gki_begin();
+  const int cancel_state = gki_thread_cancel_disable();
+  gki_attempt_begin();
+  const gk_result result = gki_answer(backend, "by_default", backend->by_default(desc));
+  if (result != GK_OK) gk_fail(result, "backend %s refused its device and didn't say why", backend->name);
+  gki_attempt_end();
+  gki_thread_cancel_restore(cancel_state);
+  if (result != GK_OK) name_backend(backend, result);
+  return result;
+}
+
 /* A failure is no error yet: another backend or device may follow. */
 static gk_result try_one(const gk_backend *backend, const gk_device_desc *desc, gk_device **opened) {
   gki_begin();
@@ -123,7 +137,8 @@ static gk_result open_first(const gk_device_desc *desc, gk_device **device) {
   for (size_t k = 0; (backend = gk_backend_at(k)); ++k) {
     gk_device_desc named = *desc;
     named.backend = backend->name;
-    gk_result result = try_one(backend, &named, device);
+    gk_result result = ask_by_default(backend, &named);
+    if (result == GK_OK) result = try_one(backend, &named, device);
     if (result == GK_OK) return GK_OK;
     if (result == GK_ERROR_MEMORY) return result;
     gk_log(GK_LOG_WARN, "backend %s can't start: %s", backend->name, reason_of(backend));

@@ -2,27 +2,13 @@
 #include "vulkan/embed.h"
 #include "vulkan/graph.h"
 #include "vulkan/kernels.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 extern const gk_backend gki_vulkan;
 
 /* ---- the device -------------------------------------------------------------------------------------------------- */
-
-static gk_result open_device(void *at, const gk_device_desc *desc) {
-  if (desc->next)
-    return gk_fail(GK_ERROR_INVALID, "backend vulkan: it knows no extension (0x%x was given); leave `next` NULL",
-                   (unsigned)desc->next->id);
-  gk_result result = gki_vulkan_open(at, desc->ordinal);
-  if (result == GK_OK) result = gki_vulkan_load_builtin(at);
-  return result == GK_ERROR_UNSUPPORTED ? GK_ERROR_NO_DEVICE : result; /* there is no compiler, or no feature */
-}
-
-static void close_device(void *at) {
-  gki_vulkan_drop_builtin(at);
-  gki_vulkan_drop_memory(at);
-  gki_vulkan_close(at);
-}
 
 static const gk_capability capabilities[] = {
   {"KERNEL", GK_NATIVE, "A compute shader, compiled from portable text at run time; it finds its arguments and counts "
@@ -44,15 +30,109 @@ static const gk_capability capabilities[] = {
                      "64 bits; elsewhere the kernel is refused."},
   {"ALWAYS", GK_NATIVE, "Commands of its own, which nothing skips."},
   {"CANCEL", GK_NATIVE, "Seen at the next loop end or checkpoint, by a word in memory that the host writes."},
-  {"LAUNCH_ON", GK_REFUSED, "There are no streams."},
+  {"LAUNCH_ON", GK_REFUSED, "There are no streams; gk_vulkan_launch waits for semaphores and signals them."},
 };
+_Static_assert(GK_COUNT(capabilities) == GKI_VULKAN_CAPABILITIES, "the device has an entry for each");
+
+/* Behind a capability's reason come the optional features that the device doesn't have. */
+static void report(gki_vulkan_device *d) {
+  const gki_vulkan_features *f = &d->features;
+  const char *const refused = "kernels with them are refused";
+  const struct { const char *construct; VkBool32 is_there; const char *name, *instead; } optional[] = {
+    {"KERNEL", f->all.features.shaderFloat64, "doubles (shaderFloat64)", refused},
+    {"KERNEL", f->all.features.shaderInt16, "integers of 16 bits (shaderInt16)", refused},
+    {"KERNEL", f->newer.shaderFloat16, "floats of 16 bits (shaderFloat16)", refused},
+    {"KERNEL", f->newer.shaderBufferInt64Atomics, "atomics of 64 bits (shaderBufferInt64Atomics)", refused},
+    {"KERNEL", f->newer.vulkanMemoryModel && f->newer.vulkanMemoryModelDeviceScope,
+     "atomic loads (vulkanMemoryModelDeviceScope)", refused},
+    {"DO_WHILE", f->conditions.conditionalRendering, "conditional rendering (VK_EXT_conditional_rendering)",
+     "tasks that don't come get grids of no groups"},
+    {"SUM", d->adds_in_subgroups, "sums of a subgroup (VK_SUBGROUP_FEATURE_ARITHMETIC_BIT)", refused},
+    {"SUM", f->floats.shaderBufferFloat32AtomicAdd, "atomic additions of floats (shaderBufferFloat32AtomicAdd)",
+     refused},
+    {"SUM", f->floats.shaderBufferFloat64AtomicAdd, "atomic additions of doubles (shaderBufferFloat64AtomicAdd)",
+     f->newer.shaderBufferInt64Atomics ? "sums compare and exchange 64 bits" : refused},
+  };
+  size_t used = 0;
+  memcpy(d->capabilities, capabilities, sizeof capabilities);
+  for (size_t k = 0; k < GK_COUNT(capabilities); ++k) {
+    const char *const why = d->missing + used;
+    bool is_whole = true;
+    for (size_t n = 0; n < GK_COUNT(optional) && used < sizeof d->missing; ++n) {
+      if (optional[n].is_there || strcmp(optional[n].construct, capabilities[k].construct) != 0) continue;
+      used += (size_t)snprintf(d->missing + used, sizeof d->missing - used, "%s%s %s: %s",
+                               is_whole ? capabilities[k].why : ";", is_whole ? " This device has no" : " no",
+                               optional[n].name, optional[n].instead);
+      is_whole = false;
+    }
+    if (is_whole || used + 2 > sizeof d->missing) continue;
+    memcpy(d->missing + used, ".", 2);
+    used += 2;
+    d->capabilities[k].why = why;
+  }
+}
+
+static gk_result read_extensions(const gk_extension *at, const gk_vulkan_sharing **sharing) {
+  for (; at; at = at->next) {
+    if (at->id != GK_VULKAN_SHARING)
+      return gk_fail(GK_ERROR_INVALID, "backend vulkan: it knows no extension 0x%x; there is gk_vulkan_sharing",
+                     (unsigned)at->id);
+    if (at->bytes != sizeof **sharing)
+      return gk_fail(GK_ERROR_INVALID, "backend vulkan: gk_vulkan_sharing has %zu bytes, not %u; initialize it by "
+                     "GK_VULKAN_SHARE, and compile with the header of the library that is used", sizeof **sharing,
+                     (unsigned)at->bytes);
+    if (*sharing)
+      return gk_fail(GK_ERROR_INVALID, "backend vulkan: gk_vulkan_sharing is given twice, or the chain of extensions "
+                     "goes in a circle; give it once");
+    *sharing = (const gk_vulkan_sharing *)at;
+  }
+  return GK_OK;
+}
+
+static gk_result refuse_sharing(const gk_vulkan_sharing *s) {
+  const char *missing = !s->instance          ? "instance"
+                        : !s->physical_device ? "physical_device"
+                        : !s->device          ? "device"
+                        : !s->queue           ? "queue"
+                        : !s->created         ? "created"
+                        : !s->lock && s->unlock ? "lock"
+                        : s->lock && !s->unlock ? "unlock" : NULL;
+  if (missing)
+    return gk_fail(GK_ERROR_INVALID, "backend vulkan: gk_vulkan_sharing: `%s` is NULL; give the program's own", missing);
+  if (s->created->sType != VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO)
+    return gk_fail(GK_ERROR_INVALID, "backend vulkan: gk_vulkan_sharing: `created` is no VkDeviceCreateInfo (its sType "
+                   "is %d); give the struct that the device was made from", (int)s->created->sType);
+  for (uint32_t k = 0; k < s->created->queueCreateInfoCount; ++k)
+    if (s->created->pQueueCreateInfos[k].queueFamilyIndex == s->queue_family) return GK_OK;
+  return gk_fail(GK_ERROR_INVALID, "backend vulkan: gk_vulkan_sharing: the device was made without a queue of family "
+                 "%u; give the family of `queue`", (unsigned)s->queue_family);
+}
+
+static gk_result open_device(void *at, const gk_device_desc *desc) {
+  const gk_vulkan_sharing *sharing = NULL;
+  gk_result result = read_extensions(desc->next, &sharing);
+  if (result == GK_OK && sharing) result = refuse_sharing(sharing);
+  if (result == GK_OK) result = gki_vulkan_open(at, desc->ordinal, sharing);
+  if (result == GK_OK) result = gki_vulkan_load_builtin(at);
+  if (result == GK_OK) report(at);
+  return result == GK_ERROR_UNSUPPORTED ? GK_ERROR_NO_DEVICE : result; /* there is no compiler, or no feature */
+}
+
+/* Only memory of the program is left. */
+static void close_device(void *at) {
+  gki_vulkan_device *d = at;
+  while (d->blocks) gki_vulkan_free(d, d->blocks);
+  gki_vulkan_drop_builtin(d);
+  gki_vulkan_drop_memory(d);
+  gki_vulkan_close(d);
+}
 
 static void describe_device(void *at, gk_device_info *info) {
   const gki_vulkan_device *device = at;
   info->name = device->name;
   info->driver = device->driver_text;
-  info->capability_count = GK_COUNT(capabilities);
-  info->capabilities = capabilities;
+  info->capability_count = GK_COUNT(device->capabilities);
+  info->capabilities = device->capabilities;
 }
 
 static gk_result is_alive(void *at) {
@@ -123,4 +203,5 @@ const gk_backend gki_vulkan = {
   .query = query,
   .reaches = reaches,
   .alive = is_alive,
+  .by_default = gki_vulkan_by_default,
 };

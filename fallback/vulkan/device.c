@@ -24,7 +24,10 @@ static VkPhysicalDeviceType type_of(const gki_vulkan_driver *driver, VkPhysicalD
   return properties.properties.deviceType;
 }
 
+/* The program's own, or by the ordinal. */
 static gk_result choose(gki_vulkan_device *d, int ordinal) {
+  d->physical = d->sharing.physical_device;
+  if (d->physical) return GK_OK;
   VkPhysicalDevice found[MOST_DEVICES];
   uint32_t count = MOST_DEVICES;
   const VkResult result = d->driver.EnumeratePhysicalDevices(d->instance, &count, found);
@@ -78,7 +81,37 @@ static void add_extension(gki_vulkan_device *d, const char *name, void *features
   d->extensions[d->extension_count++] = name;
 }
 
-/* All features are enabled but the one that checks the bounds of buffers, which takes time. */
+/* Vulkan can't be asked what is enabled. So the struct that a device was made with tells it: in fields of these structs,
+ * some of which Vulkan 1.2 has in one, in the same order. */
+static void read_features(gki_vulkan_features *f, const VkDeviceCreateInfo *created) {
+  const struct { VkStructureType type; void *to; size_t bytes; } parts[] = {
+#define PART(NAME, name, to, first, last) {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_##NAME, &(to).first, \
+    offsetof(VkPhysicalDevice##name, last) + sizeof (to).last - offsetof(VkPhysicalDevice##name, first)}
+    PART(FEATURES_2, Features2, f->all, features, features),
+    PART(VULKAN_1_2_FEATURES, Vulkan12Features, f->newer, samplerMirrorClampToEdge, subgroupBroadcastDynamicId),
+    PART(8BIT_STORAGE_FEATURES, 8BitStorageFeatures, f->newer, storageBuffer8BitAccess, storagePushConstant8),
+    PART(SHADER_ATOMIC_INT64_FEATURES, ShaderAtomicInt64Features, f->newer, shaderBufferInt64Atomics,
+         shaderSharedInt64Atomics),
+    PART(SHADER_FLOAT16_INT8_FEATURES, ShaderFloat16Int8Features, f->newer, shaderFloat16, shaderInt8),
+    PART(SCALAR_BLOCK_LAYOUT_FEATURES, ScalarBlockLayoutFeatures, f->newer, scalarBlockLayout, scalarBlockLayout),
+    PART(TIMELINE_SEMAPHORE_FEATURES, TimelineSemaphoreFeatures, f->newer, timelineSemaphore, timelineSemaphore),
+    PART(BUFFER_DEVICE_ADDRESS_FEATURES, BufferDeviceAddressFeatures, f->newer, bufferDeviceAddress,
+         bufferDeviceAddressMultiDevice),
+    PART(VULKAN_MEMORY_MODEL_FEATURES, VulkanMemoryModelFeatures, f->newer, vulkanMemoryModel,
+         vulkanMemoryModelAvailabilityVisibilityChains),
+    PART(SHADER_ATOMIC_FLOAT_FEATURES_EXT, ShaderAtomicFloatFeaturesEXT, f->floats, shaderBufferFloat32Atomics,
+         sparseImageFloat32AtomicAdd),
+    PART(CONDITIONAL_RENDERING_FEATURES_EXT, ConditionalRenderingFeaturesEXT, f->conditions, conditionalRendering,
+         conditionalRendering),
+#undef PART
+  };
+  if (created->pEnabledFeatures) f->all.features = *created->pEnabledFeatures;
+  for (const VkBaseInStructure *at = created->pNext; at; at = at->pNext)
+    for (size_t k = 0; k < GK_COUNT(parts); ++k)
+      if (parts[k].type == at->sType) memcpy(parts[k].to, at + 1, parts[k].bytes);
+}
+
+/* Of a device of gk's own all features are enabled but the one that checks the bounds of buffers, which takes time. */
 static gk_result find_features(gki_vulkan_device *d) {
   gki_vulkan_features *f = &d->features;
   f->floats = (VkPhysicalDeviceShaderAtomicFloatFeaturesEXT){
@@ -87,19 +120,24 @@ static gk_result find_features(gki_vulkan_device *d) {
       .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_CONDITIONAL_RENDERING_FEATURES_EXT};
   f->newer = (VkPhysicalDeviceVulkan12Features){.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES};
   f->all = (VkPhysicalDeviceFeatures2){.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, .pNext = &f->newer};
-  add_extension(d, VK_EXT_SHADER_ATOMIC_FLOAT_EXTENSION_NAME, &f->floats);
-  add_extension(d, VK_EXT_CONDITIONAL_RENDERING_EXTENSION_NAME, &f->conditions);
-  d->driver.GetPhysicalDeviceFeatures2(d->physical, &f->all);
-  f->all.features.robustBufferAccess = VK_FALSE;
+  if (d->sharing.device) {
+    read_features(f, d->sharing.created);
+  } else {
+    add_extension(d, VK_EXT_SHADER_ATOMIC_FLOAT_EXTENSION_NAME, &f->floats);
+    add_extension(d, VK_EXT_CONDITIONAL_RENDERING_EXTENSION_NAME, &f->conditions);
+    d->driver.GetPhysicalDeviceFeatures2(d->physical, &f->all);
+    f->all.features.robustBufferAccess = VK_FALSE;
+  }
   const struct { const char *name; VkBool32 is_there; } needed[] = {
     {"bufferDeviceAddress", f->newer.bufferDeviceAddress}, {"scalarBlockLayout", f->newer.scalarBlockLayout},
-    {"timelineSemaphore", f->newer.timelineSemaphore}, {"vulkanMemoryModel", f->newer.vulkanMemoryModel},
-    {"vulkanMemoryModelDeviceScope", f->newer.vulkanMemoryModelDeviceScope},
-    {"storageBuffer8BitAccess", f->newer.storageBuffer8BitAccess}, {"shaderInt8", f->newer.shaderInt8},
-    {"shaderInt64", f->all.features.shaderInt64},
+    {"timelineSemaphore", f->newer.timelineSemaphore}, {"storageBuffer8BitAccess", f->newer.storageBuffer8BitAccess},
+    {"shaderInt8", f->newer.shaderInt8}, {"shaderInt64", f->all.features.shaderInt64},
   };
   for (size_t k = 0; k < GK_COUNT(needed); ++k)
-    if (!needed[k].is_there)
+    if (!needed[k].is_there && d->sharing.device)
+      return gk_fail(GK_ERROR_INVALID, "backend vulkan: gk_vulkan_sharing: the VkDevice was made without %s, which gk "
+                     "needs; enable it in its VkDeviceCreateInfo", needed[k].name);
+    else if (!needed[k].is_there)
       return gk_fail(GK_ERROR_NO_DEVICE, "backend vulkan: %s has no %s, which gk needs; a newer driver may have it",
                      d->name, needed[k].name);
   return GK_OK;
@@ -109,6 +147,12 @@ static gk_result find_queue(gki_vulkan_device *d) {
   VkQueueFamilyProperties families[MOST_FAMILIES];
   uint32_t count = MOST_FAMILIES;
   d->driver.GetPhysicalDeviceQueueFamilyProperties(d->physical, &count, families);
+  if (d->sharing.device) {
+    d->family = d->sharing.queue_family;
+    if (d->family < count && (families[d->family].queueFlags & VK_QUEUE_COMPUTE_BIT)) return GK_OK;
+    return gk_fail(GK_ERROR_INVALID, "backend vulkan: gk_vulkan_sharing: queue family %u runs no compute shaders; give "
+                   "a queue of one that does", (unsigned)d->family);
+  }
   for (d->family = 0; d->family < count; ++d->family)
     if (families[d->family].queueFlags & VK_QUEUE_COMPUTE_BIT) return GK_OK;
   return gk_fail(GK_ERROR_NO_DEVICE, "backend vulkan: %s has no queue for compute shaders", d->name);
@@ -133,39 +177,60 @@ static gk_result make_device(gki_vulkan_device *d) {
                                    .queueCreateInfoCount = 1, .pQueueCreateInfos = &queue,
                                    .enabledExtensionCount = d->extension_count,
                                    .ppEnabledExtensionNames = d->extensions};
-  gk_result result = gki_vulkan_result(d->driver.CreateDevice(d->physical, &info, NULL, &d->device), "vkCreateDevice");
+  return gki_vulkan_result(d->driver.CreateDevice(d->physical, &info, NULL, &d->device), "vkCreateDevice");
+}
+
+static gk_result find_device(gki_vulkan_device *d) {
+  d->device = d->sharing.device;
+  d->queue = d->sharing.queue;
+  gk_result result = d->device ? GK_OK : make_device(d);
   if (result == GK_OK) result = gki_vulkan_driver_find(&d->driver, d->device);
   if (result != GK_OK) return result;
-  d->driver.GetDeviceQueue(d->device, d->family, 0, &d->queue);
+  if (!d->queue) d->driver.GetDeviceQueue(d->device, d->family, 0, &d->queue);
+  if (!d->driver.CmdBeginConditionalRenderingEXT) d->features.conditions.conditionalRendering = VK_FALSE;
+  choose_gate(d);
   const VkSemaphoreTypeCreateInfo type = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO,
                                           .semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE};
   const VkSemaphoreCreateInfo ends = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO, .pNext = &type};
   return gki_vulkan_result(d->driver.CreateSemaphore(d->device, &ends, NULL, &d->ends), "vkCreateSemaphore");
 }
 
-gk_result gki_vulkan_open(gki_vulkan_device *d, int ordinal) {
-  gk_result result = gki_vulkan_driver_open(&d->driver, &d->instance);
+gk_result gki_vulkan_open(gki_vulkan_device *d, int ordinal, const gk_vulkan_sharing *sharing) {
+  if (sharing) d->sharing = *sharing;
+  d->instance = d->sharing.instance;
+  gk_result result = gki_vulkan_driver_open(&d->driver, d->sharing.get_instance_proc_addr, &d->instance);
   if (result == GK_OK) result = choose(d, ordinal);
   if (result != GK_OK) return result;
   describe(d);
   d->driver.GetPhysicalDeviceMemoryProperties(d->physical, &d->kinds);
-  result = find_features(d);
-  choose_gate(d);
   const char *far = secure_getenv("GK_VULKAN_FAR");
   d->far = far && strcmp(far, "1") == 0;
+  result = find_features(d);
   if (result == GK_OK) result = find_queue(d);
   if (result == GK_OK && pthread_mutex_init(&d->lock, NULL) != 0)
     result = gk_fail(GK_ERROR_MEMORY, "backend vulkan: there is no mutex left");
   if (result != GK_OK) return result;
   d->has_lock = true;
-  return make_device(d);
+  return find_device(d);
+}
+
+gk_result gki_vulkan_by_default(const gk_device_desc *desc) {
+  gki_vulkan_device d = {0};
+  if (desc->next) return GK_OK; /* the program has a device */
+  gk_result result = gki_vulkan_driver_open(&d.driver, NULL, &d.instance);
+  if (result == GK_OK) result = choose(&d, desc->ordinal);
+  if (result != GK_OK) return result;
+  describe(&d);
+  if (!d.is_cpu) return GK_OK;
+  return gk_fail(GK_ERROR_NO_DEVICE, "backend vulkan: %s is no GPU; to use it nevertheless, ask for \"vulkan\" by "
+                 "gk_device_desc.backend or $GK_BACKEND", d.name);
 }
 
 /* A device whose entries weren't all found isn't destroyed. */
 void gki_vulkan_close(gki_vulkan_device *d) {
   if (d->device && d->driver.CmdPipelineBarrier) {
     if (d->ends) d->driver.DestroySemaphore(d->device, d->ends, NULL);
-    d->driver.DestroyDevice(d->device, NULL);
+    if (!d->sharing.device) d->driver.DestroyDevice(d->device, NULL);
   }
   if (d->has_lock) pthread_mutex_destroy(&d->lock);
 }
@@ -181,6 +246,14 @@ gk_result gki_vulkan_check(gki_vulkan_device *d, VkResult code, const char *what
   return result;
 }
 
+/* The program may use the queue, too. */
+static VkResult submit_to_queue(gki_vulkan_device *d, const VkSubmitInfo *submit) {
+  if (d->sharing.lock) d->sharing.lock(d->sharing.user);
+  const VkResult result = d->driver.QueueSubmit(d->queue, 1, submit, VK_NULL_HANDLE);
+  if (d->sharing.unlock) d->sharing.unlock(d->sharing.user);
+  return result;
+}
+
 VkResult gki_vulkan_submit(gki_vulkan_device *d, const VkCommandBuffer *commands, uint32_t count, uint64_t *number) {
   pthread_mutex_lock(&d->lock);
   *number = d->submitted + 1;
@@ -189,8 +262,24 @@ VkResult gki_vulkan_submit(gki_vulkan_device *d, const VkCommandBuffer *commands
   const VkSubmitInfo submit = {.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO, .pNext = &numbers,
                                .commandBufferCount = count, .pCommandBuffers = commands, .signalSemaphoreCount = 1,
                                .pSignalSemaphores = &d->ends};
-  const VkResult result = d->driver.QueueSubmit(d->queue, 1, &submit, VK_NULL_HANDLE);
+  const VkResult result = submit_to_queue(d, &submit);
   if (result == VK_SUCCESS) d->submitted = *number;
+  pthread_mutex_unlock(&d->lock);
+  return result;
+}
+
+VkResult gki_vulkan_order(gki_vulkan_device *d, const gk_vulkan_point *wait, const gk_vulkan_point *signal) {
+  const VkPipelineStageFlags all = VK_PIPELINE_STAGE_ALL_COMMANDS_BIT;
+  const VkTimelineSemaphoreSubmitInfo numbers = {
+    .sType = VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO,
+    .waitSemaphoreValueCount = wait ? 1 : 0, .pWaitSemaphoreValues = wait ? &wait->value : NULL,
+    .signalSemaphoreValueCount = signal ? 1 : 0, .pSignalSemaphoreValues = signal ? &signal->value : NULL};
+  const VkSubmitInfo submit = {
+    .sType = VK_STRUCTURE_TYPE_SUBMIT_INFO, .pNext = &numbers,
+    .waitSemaphoreCount = wait ? 1 : 0, .pWaitSemaphores = wait ? &wait->semaphore : NULL, .pWaitDstStageMask = &all,
+    .signalSemaphoreCount = signal ? 1 : 0, .pSignalSemaphores = signal ? &signal->semaphore : NULL};
+  pthread_mutex_lock(&d->lock);
+  const VkResult result = submit_to_queue(d, &submit);
   pthread_mutex_unlock(&d->lock);
   return result;
 }

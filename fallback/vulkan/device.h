@@ -1,10 +1,12 @@
 /* An open device: what it has, its queue, and waiting for its work. */
 #ifndef GKI_VULKAN_DEVICE_H
 #define GKI_VULKAN_DEVICE_H
+#include "gk_vulkan.h"
 #include "vulkan/driver.h"
 #include <pthread.h>
 
-enum { GKI_VULKAN_GROUP = 64 /* items per workgroup, as gk_kernel.h has it */, GKI_VULKAN_MOST_GROUPS = 65535 };
+enum { GKI_VULKAN_GROUP = 64 /* items per workgroup, as gk_kernel.h has it */, GKI_VULKAN_MOST_GROUPS = 65535,
+       GKI_VULKAN_CAPABILITIES = 16 };
 
 /* A kernel's code, or COPY or FILL. */
 typedef struct gki_vulkan_kernel {
@@ -54,7 +56,8 @@ typedef struct gki_vulkan_device {
   VkPhysicalDevice physical;
   VkDevice device;
   gki_vulkan_features features;
-  const char *extensions[2]; /* enabled */
+  gk_vulkan_sharing sharing; /* zeroed: the device is gk's own */
+  const char *extensions[2]; /* enabled, of a device of gk's own */
   uint32_t extension_count;
   gki_vulkan_gate gate;
   bool adds_in_subgroups;
@@ -78,9 +81,15 @@ typedef struct gki_vulkan_device {
   VkShaderModule walk;
   gki_vulkan_controller *controllers; /* under the lock */
   char name[300], driver_text[200];
+  gk_capability capabilities[GKI_VULKAN_CAPABILITIES];
+  char missing[2500]; /* what the capabilities say of features that aren't there */
 } gki_vulkan_device;
 
-gk_result gki_vulkan_open(gki_vulkan_device *device, int ordinal);
+/* sharing: NULL, or the device of the program. */
+gk_result gki_vulkan_open(gki_vulkan_device *device, int ordinal, const gk_vulkan_sharing *sharing);
+
+/* Whether gk may open it unless a program asks for Vulkan: it is no CPU. */
+gk_result gki_vulkan_by_default(const gk_device_desc *desc);
 void gki_vulkan_close(gki_vulkan_device *device); /* also after a failed open */
 
 /* Like gki_vulkan_result; also notes the loss of the device. */
@@ -89,6 +98,9 @@ gk_result gki_vulkan_check(gki_vulkan_device *device, VkResult result, const cha
 /* Submits recorded commands, in this order, behind all earlier ones. number: receives the submit's, from 1. */
 VkResult gki_vulkan_submit(gki_vulkan_device *device, const VkCommandBuffer *commands, uint32_t count,
                            uint64_t *number);
+
+/* Lets all later submits wait for `wait`, and signals `signal` behind all earlier ones. Either may be NULL. */
+VkResult gki_vulkan_order(gki_vulkan_device *device, const gk_vulkan_point *wait, const gk_vulkan_point *signal);
 
 /* Waits for a submit and all before it; UINT64_MAX: for all that was submitted. */
 VkResult gki_vulkan_wait(gki_vulkan_device *device, uint64_t number);

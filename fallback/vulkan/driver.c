@@ -38,14 +38,19 @@ static gk_result make_instance(PFN_vkGetInstanceProcAddr find) {
   return GK_OK;
 }
 
-gk_result gki_vulkan_driver_open(gki_vulkan_driver *driver, VkInstance *instance) {
-  const PFN_vkGetInstanceProcAddr find = load();
-  if (!find)
-    return gk_fail(GK_ERROR_NO_DEVICE, "backend vulkan: there is no libvulkan.so.1; install libvulkan1 and a driver");
+static gk_result find_instance(PFN_vkGetInstanceProcAddr find, VkInstance *instance) {
   pthread_mutex_lock(&lock);
   const gk_result result = shared.process == getpid() ? GK_OK : make_instance(find);
   *instance = shared.instance;
   pthread_mutex_unlock(&lock);
+  return result;
+}
+
+gk_result gki_vulkan_driver_open(gki_vulkan_driver *driver, PFN_vkGetInstanceProcAddr find, VkInstance *instance) {
+  if (!find) find = load();
+  if (!find)
+    return gk_fail(GK_ERROR_NO_DEVICE, "backend vulkan: there is no libvulkan.so.1; install libvulkan1 and a driver");
+  const gk_result result = *instance ? GK_OK : find_instance(find, instance);
   if (result != GK_OK) return result;
 #define FIND(name) \
   driver->name = (PFN_vk##name)find(*instance, "vk" #name); \

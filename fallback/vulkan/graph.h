@@ -71,6 +71,7 @@ typedef struct gki_vulkan_graph {
   uint64_t ends[GKI_VULKAN_TAPES]; /* the last submit of each tape */
   uint64_t last;             /* the graph's last submit */
   gk_launch_args launch;     /* the one under way */
+  gk_vulkan_point signal;    /* behind it; no semaphore: nothing */
 } gki_vulkan_graph;
 
 /* gk_backend.lower and drop. */
@@ -86,4 +87,8 @@ gk_result gki_vulkan_read_flag(void *graph, uint32_t node, int32_t *flag);
 gk_result gki_vulkan_ahead(void *graph, const uint32_t *runs, uint32_t count);
 gk_result gki_vulkan_state(void *graph, const uint32_t **state);
 gk_result gki_vulkan_cancel(void *graph);
+
+/* Of a launch of gk_vulkan_launch, which gives its points. When it is over or has failed, its end passes the result on. */
+gk_result gki_vulkan_begin_order(gki_vulkan_graph *graph, void *points);
+gk_result gki_vulkan_end_order(gki_vulkan_graph *graph, gk_result result);
 #endif

@@ -23,6 +23,7 @@ static const char *missing_feature(const gki_vulkan_device *d, uint32_t capabili
     {12, f->newer.shaderBufferInt64Atomics, "atomics of 64 bits (shaderBufferInt64Atomics)"},
     {22, f->all.features.shaderInt16, "numbers of 16 bits (shaderInt16)"},
     {63, d->adds_in_subgroups, "sums of a subgroup (VK_SUBGROUP_FEATURE_ARITHMETIC_BIT)"},
+    {5346, f->newer.vulkanMemoryModelDeviceScope, "atomic loads (vulkanMemoryModelDeviceScope)"},
     {6033, f->floats.shaderBufferFloat32AtomicAdd, "atomic additions of floats (shaderBufferFloat32AtomicAdd)"},
     {6034, f->floats.shaderBufferFloat64AtomicAdd, "atomic additions of doubles (shaderBufferFloat64AtomicAdd)"},
   };

@@ -118,6 +118,8 @@ static gk_result upload(gki_vulkan_graph *g, size_t begin, size_t end) {
 gk_result gki_vulkan_launch(void *graph, const gk_launch_args *launch) {
   gki_vulkan_graph *g = graph;
   size_t begin, end;
+  gk_result result = gki_vulkan_begin_order(g, launch->stream);
+  if (result != GK_OK) return gki_vulkan_end_order(g, result);
   g->launch = *launch;
   g->enqueued = g->taken = 0;
   const gki_task_control control = {.number = g->points ? GKW_CLOSED : launch->launch,
@@ -130,9 +132,10 @@ gk_result gki_vulkan_launch(void *graph, const gk_launch_args *launch) {
   if (g->points) memcpy(g->image + g->state_at, launch->state, g->points->state_count * sizeof(uint32_t));
   __atomic_store_n(&g->shared->cancelled, 0, __ATOMIC_SEQ_CST);
   if (__atomic_load_n(launch->cancel, __ATOMIC_SEQ_CST)) (void)gki_vulkan_cancel(g);
-  const gk_result result = upload(g, begin, end);
-  if (result != GK_OK) g->slots.is_sent = g->is_written = false;
-  return result;
+  result = upload(g, begin, end);
+  if (result == GK_OK) return GK_OK;
+  g->slots.is_sent = g->is_written = false;
+  return gki_vulkan_end_order(g, result);
 }
 
 /* Common has written the launch's own word. So a launch that begins now sees that word or clears this one before. */
@@ -272,7 +275,7 @@ gk_result gki_vulkan_ahead(void *graph, const uint32_t *runs, uint32_t count) {
 
 gk_result gki_vulkan_state(void *graph, const uint32_t **state) {
   gki_vulkan_graph *g = graph;
-  if (!state) return wait(g, g->last);
+  if (!state) return gki_vulkan_end_order(g, wait(g, g->last));
   const uint32_t place = g->taken++ % GKI_VULKAN_TAPES;
   *state = (const uint32_t *)(const void *)(g->shared + 1) + place * g->points->state_count;
   return wait(g, g->ends[place]);
@@ -281,10 +284,11 @@ gk_result gki_vulkan_state(void *graph, const uint32_t **state) {
 /* ---- flags ------------------------------------------------------------------------------------------------------- */
 
 gk_result gki_vulkan_read_flag(void *graph, uint32_t at, int32_t *flag) {
-  const gki_vulkan_graph *g = graph;
+  gki_vulkan_graph *g = graph;
   const gk_node *node = &g->plan->nodes[at];
   const gk_result result = wait(g, g->last);
-  if (result != GK_OK || at == 0) return result;
+  if (at == 0) return gki_vulkan_end_order(g, result);
+  if (result != GK_OK) return result;
   const char *from = g->launch.values[node->flag].ptr;
   const void *here = gki_vulkan_here(g->device, from + node->offset, sizeof *flag);
   if (!here) return nowhere(g, node, node->flag);

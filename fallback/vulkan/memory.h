@@ -23,6 +23,7 @@ void gki_vulkan_free(gki_vulkan_device *device, gki_vulkan_block *block); /* NUL
  * sees it, without flushing. gki_vulkan_free leaves the buffer as it is. */
 gk_result gki_vulkan_adopt(gki_vulkan_device *device, VkBuffer buffer, uint64_t at, size_t bytes, void *here,
                            gki_vulkan_block **block);
+static inline bool gki_vulkan_is_adopted(const gki_vulkan_block *block) { return !block->chunk; }
 
 /* The block that has all of these bytes; NULL: none. */
 gki_vulkan_block *gki_vulkan_block_of(gki_vulkan_device *device, const void *memory, size_t bytes);

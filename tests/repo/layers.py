@@ -37,7 +37,8 @@ DEBTS = []
 UPWARDS = []
 PROGRAMS = {"common/info", "common/embed"}  # they may call all public functions
 # What a backend's direct*.c, which offer calls of their own, may call of the runtime.
-DIRECT = {"gk_device_state", "gk_graph_state", "gk_graph_create_into", "gk_graph_arm", "gk_graph_disarm"}
+DIRECT = {"gk_device_state", "gk_graph_state", "gk_graph_create_into", "gk_graph_arm", "gk_graph_disarm",
+          "gk_graph_launch"}
 INCLUDE_PATHS = ["common", "fallback", "."]  # what build.ninja gives with -I, but for include/
 BACKENDS = re.compile(r"(?<![a-z])(?:cuda|hip|vulkan|openmp)(?![a-z])", re.I)
 # Where common names a backend: file, how the string or identifier begins, why.

@@ -1,0 +1,455 @@
+/* gk_vulkan.h on a VkDevice and a VkQueue of the program. Skipped where there is no Vulkan device. */
+#include "unit/support/test.h"
+#define VK_NO_PROTOTYPES
+#include <vulkan/vulkan.h>
+#include "gk_kernel.h"
+#include "gk_vulkan.h"
+#include "gk_info.h"
+#include <dlfcn.h>
+
+/* ---- the program ------------------------------------------------------------------------------------------------- */
+
+#define OF_INSTANCE(X) \
+  X(EnumeratePhysicalDevices) X(GetPhysicalDeviceFeatures2) X(GetPhysicalDeviceMemoryProperties) X(CreateDevice) \
+  X(GetDeviceProcAddr) X(DestroyInstance)
+#define OF_DEVICE(X) \
+  X(GetDeviceQueue) X(QueueSubmit) X(CreateBuffer) X(DestroyBuffer) X(GetBufferMemoryRequirements) X(AllocateMemory) \
+  X(FreeMemory) X(BindBufferMemory) X(MapMemory) X(GetBufferDeviceAddress) X(CreateSemaphore) X(DestroySemaphore) \
+  X(SignalSemaphore) X(WaitSemaphores) X(GetSemaphoreCounterValue) X(DestroyDevice)
+#define ENTRY(name) static PFN_vk##name name;
+OF_INSTANCE(ENTRY)
+OF_DEVICE(ENTRY)
+
+enum { NUMBERS = 100, OFFSET = 1024, BYTES = 8192 };
+static PFN_vkGetInstanceProcAddr find;
+static VkInstance instance;
+static VkPhysicalDevice physical;
+static VkDevice device;
+static VkQueue queue;
+static VkBuffer buffer;
+static VkDeviceMemory memory;
+static VkSemaphore semaphore;
+static char *mapped;
+
+static const float priority = 1.0f;
+static const VkDeviceQueueCreateInfo queues = {.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO, .queueCount = 1,
+                                               .pQueuePriorities = &priority};
+static VkPhysicalDeviceVulkan12Features newer;
+static VkPhysicalDeviceFeatures2 all;
+static VkDeviceCreateInfo created;
+
+static void must(VkResult result) { assert_int_equal(result, VK_SUCCESS); }
+
+static void make_instance(void) {
+  void *const library = dlopen("libvulkan.so.1", RTLD_NOW);
+  if (!library) skip();
+  *(void **)&find = dlsym(library, "vkGetInstanceProcAddr");
+  const PFN_vkCreateInstance create = (PFN_vkCreateInstance)find(NULL, "vkCreateInstance");
+  const VkApplicationInfo program = {.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO, .apiVersion = VK_API_VERSION_1_2};
+  const VkInstanceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO, .pApplicationInfo = &program};
+  if (create(&info, NULL, &instance) != VK_SUCCESS) skip();
+#define FIND(name) name = (PFN_vk##name)find(instance, "vk" #name);
+  OF_INSTANCE(FIND)
+#undef FIND
+  uint32_t count = 1;
+  if (EnumeratePhysicalDevices(instance, &count, &physical) < 0 || count == 0) skip();
+}
+
+static void fill_created(void) {
+  newer = (VkPhysicalDeviceVulkan12Features){.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES,
+                                             .bufferDeviceAddress = 1, .scalarBlockLayout = 1, .timelineSemaphore = 1,
+                                             .storageBuffer8BitAccess = 1, .shaderInt8 = 1};
+  all = (VkPhysicalDeviceFeatures2){.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, .pNext = &newer,
+                                    .features = {.shaderInt64 = 1}};
+  created = (VkDeviceCreateInfo){.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO, .pNext = &all,
+                                 .queueCreateInfoCount = 1, .pQueueCreateInfos = &queues};
+}
+
+static uint32_t seen_type(uint32_t allowed) {
+  VkPhysicalDeviceMemoryProperties kinds;
+  const VkFlags seen = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
+  GetPhysicalDeviceMemoryProperties(physical, &kinds);
+  for (uint32_t k = 0; k < kinds.memoryTypeCount; ++k)
+    if ((allowed >> k & 1) && (kinds.memoryTypes[k].propertyFlags & seen) == seen) return k;
+  fail_msg("no memory that the host sees");
+  return 0;
+}
+
+static void make_buffer(void) {
+  const VkBufferCreateInfo info = {
+    .sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO, .size = BYTES,
+    .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT |
+             VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT};
+  must(CreateBuffer(device, &info, NULL, &buffer));
+  VkMemoryRequirements needs;
+  GetBufferMemoryRequirements(device, buffer, &needs);
+  const VkMemoryAllocateFlagsInfo flags = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO,
+                                           .flags = VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT};
+  const VkMemoryAllocateInfo given = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO, .pNext = &flags,
+                                      .allocationSize = needs.size,
+                                      .memoryTypeIndex = seen_type(needs.memoryTypeBits)};
+  must(AllocateMemory(device, &given, NULL, &memory));
+  must(BindBufferMemory(device, buffer, memory, 0));
+  must(MapMemory(device, memory, 0, VK_WHOLE_SIZE, 0, (void **)&mapped));
+}
+
+static int begin_program(UNUSED void **state) {
+  make_instance();
+  fill_created();
+  must(CreateDevice(physical, &created, NULL, &device));
+#define FIND(name) name = (PFN_vk##name)GetDeviceProcAddr(device, "vk" #name);
+  OF_DEVICE(FIND)
+#undef FIND
+  GetDeviceQueue(device, 0, 0, &queue);
+  make_buffer();
+  const VkSemaphoreTypeCreateInfo type = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO,
+                                          .semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE};
+  const VkSemaphoreCreateInfo info = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO, .pNext = &type};
+  must(CreateSemaphore(device, &info, NULL, &semaphore));
+  return 0;
+}
+
+/* What gk got is the program's still. */
+static int end_program(UNUSED void **state) {
+  if (!device) return 0;
+  DestroySemaphore(device, semaphore, NULL);
+  DestroyBuffer(device, buffer, NULL);
+  FreeMemory(device, memory, NULL);
+  DestroyDevice(device, NULL);
+  DestroyInstance(instance, NULL);
+  device = NULL;
+  return 0;
+}
+
+#define PROGRAM_TEST(test) TEST_WITH(test, begin_program, end_program)
+
+/* ---- its queue, between gk and the driver ------------------------------------------------------------------------ */
+
+static unsigned locked, locks, submits;
+static VkResult submit_result;
+
+static void lock(void *user) {
+  assert_ptr_equal(user, &locks);
+  ++locked, ++locks;
+}
+
+static void unlock(void *user) {
+  assert_ptr_equal(user, &locks);
+  --locked;
+}
+
+static VKAPI_ATTR VkResult VKAPI_CALL submit(VkQueue to, uint32_t count, const VkSubmitInfo *what, VkFence fence) {
+  assert_int_equal(locked, 1);
+  ++submits;
+  return submit_result != VK_SUCCESS ? submit_result : QueueSubmit(to, count, what, fence);
+}
+
+static VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL find_of_device(VkDevice of, const char *name) {
+  return strcmp(name, "vkQueueSubmit") == 0 ? (PFN_vkVoidFunction)submit : GetDeviceProcAddr(of, name);
+}
+
+static PFN_vkVoidFunction find_for_gk(VkInstance of, const char *name) {
+  return strcmp(name, "vkGetDeviceProcAddr") == 0 ? (PFN_vkVoidFunction)find_of_device : find(of, name);
+}
+
+static gk_vulkan_sharing sharing_of_program(void) {
+  locked = locks = submits = 0;
+  submit_result = VK_SUCCESS;
+  return (gk_vulkan_sharing){GK_VULKAN_SHARE, instance, physical, device, &created, queue, 0, find_for_gk, lock, unlock,
+                             &locks};
+}
+
+static gk_device *open_shared(void) {
+  gk_device *shared;
+  const gk_vulkan_sharing sharing = sharing_of_program();
+  assert_ok(gk_device_open(&(gk_device_desc){.backend = "vulkan", .next = &sharing.base}, &shared));
+  return shared;
+}
+
+/* ---- a list ------------------------------------------------------------------------------------------------------ */
+
+GK_SOURCE(sharing_test)
+GK_KERNEL(halve, (inout(int, x))) { x[i] /= 2; }
+GK_KERNEL(look, (in(int, x), out(int, again))) { again[i] = x[0] > 10 ? 1 : 0; }
+GK_SOURCE_END
+
+enum { X = 1, COUNT, AGAIN, ON_DEVICE, ENOUGH = 7 };
+static const gk_slot_desc slots[] = {GK_BUFFER(X, int), GK_SCALAR(COUNT, int), GK_OWN(AGAIN, int, 1),
+                                     GK_BUFFER(ON_DEVICE, int)};
+static const gk_task tasks[] = {GK_DO_WHILE(AGAIN), GK_RUN(halve, COUNT, X), GK_RUN(look, GK_ONE, X, AGAIN), GK_END};
+static const gk_task straight[] = {GK_RUN(halve, COUNT, X)};
+static const gk_task pausing[] = {GK_RUN(halve, COUNT, X), GK_RUN(look, GK_ONE, X, AGAIN),
+                                  GK_CHECKPOINT(ENOUGH, AGAIN), GK_RUN(halve, COUNT, X)};
+static const gk_task counted[] = {GK_RUN(halve, ON_DEVICE, X)};
+static const gk_list loop = GK_LIST(loop, tasks, slots), once = GK_LIST(once, straight, slots),
+                     pauses = GK_LIST(pauses, pausing, slots), counts = GK_LIST(counts, counted, slots);
+
+static gk_graph *graph_of(gk_device *shared, const gk_list *list, const void *x) {
+  gk_graph *graph;
+  assert_ok(gk_graph_create(shared, list, 0, &graph));
+  assert_ok(gk_bind(graph, X, x));
+  assert_ok(gk_bind_int(graph, COUNT, NUMBERS));
+  return graph;
+}
+
+static void *add_program_memory(gk_device *shared) {
+  void *at;
+  const gk_vulkan_memory whole = {.buffer = buffer, .offset = OFFSET, .bytes = NUMBERS * sizeof(int),
+                                  .host = mapped + OFFSET};
+  assert_ok(gk_vulkan_add_memory(shared, &whole, &at));
+  return at;
+}
+
+static void put(int number) {
+  for (int k = 0; k < NUMBERS; ++k) ((int *)(void *)(mapped + OFFSET))[k] = number + k;
+}
+
+static void expect(int number, int divisor) {
+  const int *const x = (const int *)(const void *)(mapped + OFFSET);
+  for (int k = 0; k < NUMBERS; ++k) assert_int_equal(x[k], (number + k) / divisor);
+}
+
+/* ---- tests ------------------------------------------------------------------------------------------------------- */
+
+PROGRAM_TEST(lists_run_on_memory_of_the_program) {
+  gk_device *shared = open_shared();
+  gk_graph *graph = graph_of(shared, &loop, add_program_memory(shared));
+  memset(mapped, 0x55, BYTES);
+  put(100);
+  assert_ok(gk_launch(graph, 0));
+  assert_ok(gk_wait(graph, NULL));
+  expect(100, 16);
+  for (int k = 0; k < OFFSET; ++k) assert_int_equal(mapped[k], 0x55);
+  assert_int_equal(mapped[OFFSET + NUMBERS * sizeof(int)], 0x55);
+  assert_true(submits > 0);
+  assert_int_equal(locks, submits);
+  gk_graph_destroy(graph);
+  gk_device_close(shared);
+}
+
+PROGRAM_TEST(memory_is_added_found_and_removed) {
+  gk_device *shared = open_shared();
+  void *const at = add_program_memory(shared);
+  void *other;
+  gk_vulkan_memory found;
+  const VkBufferDeviceAddressInfo info = {.sType = VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO, .buffer = buffer};
+  assert_int_equal((uintptr_t)at, GetBufferDeviceAddress(device, &info) + OFFSET);
+  const gk_vulkan_memory overlaps = {.buffer = buffer, .bytes = OFFSET + 1}, empty = {.buffer = buffer},
+                         nowhere = {.bytes = 1}, endless = {.address = UINT64_MAX - 1, .bytes = 4};
+  assert_fails(GK_ERROR_INVALID, "are known to gk already", gk_vulkan_add_memory(shared, &overlaps, &other));
+  assert_fails(GK_ERROR_INVALID, "`bytes` is 0", gk_vulkan_add_memory(shared, &empty, &other));
+  assert_fails(GK_ERROR_INVALID, "neither a buffer nor an address", gk_vulkan_add_memory(shared, &nowhere, &other));
+  assert_fails(GK_ERROR_INVALID, "no memory has 4 bytes from 0x", gk_vulkan_add_memory(shared, &endless, &other));
+  assert_fails(GK_ERROR_INVALID, "`memory` is NULL", gk_vulkan_add_memory(shared, NULL, &other));
+  assert_ok(gk_vulkan_find_memory(shared, (char *)at + 8, &found));
+  assert_ptr_equal(found.buffer, buffer);
+  assert_int_equal(found.offset, OFFSET + 8);
+  assert_int_equal(found.bytes, NUMBERS * sizeof(int) - 8);
+  assert_ptr_equal(found.host, mapped + OFFSET + 8);
+  void *const of_gk = gk_alloc(shared, 1000, GK_DEVICE_MEMORY);
+  assert_ok(gk_vulkan_find_memory(shared, of_gk, &found));
+  const VkBufferDeviceAddressInfo theirs = {.sType = VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO,
+                                            .buffer = found.buffer};
+  assert_int_equal((uintptr_t)of_gk, GetBufferDeviceAddress(device, &theirs) + found.offset);
+  assert_int_equal((uintptr_t)of_gk, found.address);
+  assert_fails(GK_ERROR_INVALID, "isn't from gk_vulkan_add_memory", gk_vulkan_remove_memory(shared, of_gk));
+  assert_fails(GK_ERROR_INVALID, "isn't from gk_vulkan_add_memory", gk_vulkan_remove_memory(shared, (char *)at + 4));
+  gk_free(shared, of_gk);
+  assert_ok(gk_vulkan_remove_memory(shared, at));
+  assert_fails(GK_ERROR_INVALID, "isn't memory of this device", gk_vulkan_find_memory(shared, at, &found));
+  assert_ptr_equal(add_program_memory(shared), at);
+  gk_device_close(shared);
+}
+
+PROGRAM_TEST(an_address_without_a_buffer) {
+  gk_device *shared = open_shared();
+  const VkBufferDeviceAddressInfo info = {.sType = VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO, .buffer = buffer};
+  const gk_vulkan_memory address = {.address = GetBufferDeviceAddress(device, &info) + OFFSET,
+                                    .bytes = NUMBERS * sizeof(int)};
+  void *at;
+  int32_t number;
+  assert_ok(gk_vulkan_add_memory(shared, &address, &at));
+  gk_graph *graph = graph_of(shared, &once, at);
+  put(40);
+  assert_ok(gk_launch(graph, 0));
+  assert_ok(gk_wait(graph, NULL));
+  expect(40, 2);
+  assert_fails(GK_ERROR_INVALID, "isn't memory of this device", gk_download(shared, &number, at, sizeof number));
+  gk_graph_destroy(graph);
+  gk_device_close(shared);
+}
+
+/* The numbers are there only when the semaphore is signalled, behind the launch. */
+PROGRAM_TEST(a_launch_waits_and_signals) {
+  gk_device *shared = open_shared();
+  gk_graph *graph = graph_of(shared, &loop, add_program_memory(shared));
+  const gk_vulkan_point wait = {semaphore, 1}, signal = {semaphore, 2};
+  put(0);
+  assert_ok(gk_vulkan_launch(graph, 0, &wait, &signal));
+  put(100);
+  assert_int_equal(gk_poll(graph, NULL), GK_NOT_READY);
+  must(SignalSemaphore(device, &(VkSemaphoreSignalInfo){.sType = VK_STRUCTURE_TYPE_SEMAPHORE_SIGNAL_INFO,
+                                                        .semaphore = semaphore, .value = 1}));
+  must(WaitSemaphores(device, &(VkSemaphoreWaitInfo){.sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO,
+                                                     .semaphoreCount = 1, .pSemaphores = &semaphore,
+                                                     .pValues = &signal.value}, UINT64_MAX));
+  expect(100, 16);
+  assert_ok(gk_wait(graph, NULL));
+  assert_int_equal(locks, submits);
+  gk_graph_destroy(graph);
+  gk_device_close(shared);
+}
+
+static void expect_signalled(uint64_t expected) {
+  uint64_t value;
+  must(WaitSemaphores(device, &(VkSemaphoreWaitInfo){.sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO,
+                                                     .semaphoreCount = 1, .pSemaphores = &semaphore,
+                                                     .pValues = &expected}, UINT64_MAX));
+  must(GetSemaphoreCounterValue(device, semaphore, &value));
+  assert_int_equal(value, expected);
+}
+
+PROGRAM_TEST(signals_however_a_launch_ends) {
+  gk_device *shared = open_shared();
+  void *const at = add_program_memory(shared);
+  gk_graph *graph = graph_of(shared, &pauses, at), *bad = graph_of(shared, &counts, at);
+  const gk_status *status;
+  put(100);
+  assert_ok(gk_vulkan_launch(graph, 0, NULL, &(gk_vulkan_point){semaphore, 1}));
+  assert_ok(gk_wait(graph, &status));
+  assert_int_equal(status->state, GK_YIELDED);
+  expect_signalled(1);
+  assert_ok(gk_vulkan_launch(graph, ENOUGH, &(gk_vulkan_point){semaphore, 1}, &(gk_vulkan_point){semaphore, 5}));
+  assert_ok(gk_wait(graph, &status));
+  expect_signalled(5);
+  expect(100, 4);
+  int32_t *count = gk_alloc(shared, sizeof *count, GK_HOST_MEMORY);
+  *(int32_t *)gk_host_address(shared, count) = -1;
+  assert_ok(gk_bind(bad, ON_DEVICE, count));
+  assert_ok(gk_vulkan_launch(bad, 0, NULL, &(gk_vulkan_point){semaphore, 6}));
+  assert_fails(GK_ERROR_INVALID, "halve", gk_wait(bad, NULL));
+  expect_signalled(6);
+  assert_ok(gk_vulkan_launch(graph, 0, NULL, &(gk_vulkan_point){semaphore, 6}));
+  assert_fails(GK_ERROR_INVALID, "can't signal the value 6, since the semaphore is at 6 already", gk_wait(graph, NULL));
+  assert_fails(GK_ERROR_INVALID, "no checkpoint with label 99",
+               gk_vulkan_launch(graph, 99, NULL, &(gk_vulkan_point){semaphore, 7}));
+  assert_fails(GK_ERROR_INVALID, "`signal` has no semaphore", gk_vulkan_launch(graph, 0, NULL, &(gk_vulkan_point){0}));
+  expect_signalled(6);
+  gk_graph_destroy(bad);
+  gk_graph_destroy(graph);
+  gk_device_close(shared);
+}
+
+PROGRAM_TEST(a_lost_device) {
+  gk_device *shared = open_shared();
+  gk_graph *graph = graph_of(shared, &loop, add_program_memory(shared));
+  submit_result = VK_ERROR_DEVICE_LOST;
+  assert_ok(gk_vulkan_launch(graph, 0, NULL, &(gk_vulkan_point){semaphore, 1}));
+  assert_fails(GK_ERROR_DEVICE, "the device is lost", gk_wait(graph, NULL));
+  assert_fails(GK_ERROR_DEVICE, "the device was lost; close it", gk_launch(graph, 0));
+  assert_fails(GK_ERROR_DEVICE, "the device was lost; close it", gk_vulkan_launch(graph, 0, NULL, NULL));
+  gk_graph_destroy(graph);
+  gk_device_close(shared);
+  shared = open_shared();
+  graph = graph_of(shared, &once, add_program_memory(shared));
+  put(10);
+  assert_ok(gk_launch(graph, 0));
+  assert_ok(gk_wait(graph, NULL));
+  expect(10, 2);
+  gk_graph_destroy(graph);
+  gk_device_close(shared);
+}
+
+/* ---- refusals ---------------------------------------------------------------------------------------------------- */
+
+static void expect_refusal(const char *says, const gk_vulkan_sharing *sharing) {
+  gk_device *shared;
+  assert_fails(GK_ERROR_INVALID, says,
+               gk_device_open(&(gk_device_desc){.backend = "vulkan", .next = &sharing->base}, &shared));
+}
+
+PROGRAM_TEST(each_needed_feature_is_missed) {
+  const struct { VkBool32 *feature; const char *name; } needed[] = {
+    {&newer.bufferDeviceAddress, "without bufferDeviceAddress"}, {&newer.scalarBlockLayout, "without scalarBlockLayout"},
+    {&newer.timelineSemaphore, "without timelineSemaphore"}, {&newer.shaderInt8, "without shaderInt8"},
+    {&newer.storageBuffer8BitAccess, "without storageBuffer8BitAccess"},
+    {&all.features.shaderInt64, "without shaderInt64"}};
+  const gk_vulkan_sharing sharing = sharing_of_program();
+  for (size_t k = 0; k < GK_COUNT(needed); ++k) {
+    *needed[k].feature = VK_FALSE;
+    expect_refusal(needed[k].name, &sharing);
+    *needed[k].feature = VK_TRUE;
+  }
+}
+
+/* The structs of before Vulkan 1.2 say the same. */
+PROGRAM_TEST(features_in_structs_of_their_own) {
+  VkPhysicalDevice8BitStorageFeatures bytes = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_8BIT_STORAGE_FEATURES,
+                                               .storageBuffer8BitAccess = 1};
+  VkPhysicalDeviceShaderFloat16Int8Features small = {
+    .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES, .pNext = &bytes, .shaderInt8 = 1};
+  VkPhysicalDeviceScalarBlockLayoutFeatures scalar = {
+    .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SCALAR_BLOCK_LAYOUT_FEATURES, .pNext = &small, .scalarBlockLayout = 1};
+  VkPhysicalDeviceTimelineSemaphoreFeatures timeline = {
+    .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TIMELINE_SEMAPHORE_FEATURES, .pNext = &scalar, .timelineSemaphore = 1};
+  VkPhysicalDeviceBufferDeviceAddressFeatures address = {
+    .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_BUFFER_DEVICE_ADDRESS_FEATURES, .pNext = &timeline,
+    .bufferDeviceAddress = 1};
+  const VkPhysicalDeviceFeatures basic = {.shaderInt64 = 1};
+  created.pNext = &address;
+  created.pEnabledFeatures = &basic;
+  gk_device_close(open_shared());
+  address.bufferDeviceAddress = VK_FALSE;
+  address.bufferDeviceAddressMultiDevice = VK_TRUE;
+  const gk_vulkan_sharing sharing = sharing_of_program();
+  expect_refusal("without bufferDeviceAddress", &sharing);
+}
+
+PROGRAM_TEST(what_is_not_enabled_is_reported) {
+  gk_device *shared = open_shared();
+  const gk_device_info *info = gk_device_describe(shared);
+  const char *why = NULL;
+  for (size_t k = 0; k < info->capability_count; ++k)
+    if (strcmp(info->capabilities[k].construct, "DO_WHILE") == 0) why = info->capabilities[k].why;
+  assert_non_null(why);
+  assert_non_null(strstr(why, "no conditional rendering (VK_EXT_conditional_rendering): tasks that don't come get "));
+  gk_device_close(shared);
+}
+
+PROGRAM_TEST(sharing_that_is_not_whole) {
+  gk_vulkan_sharing s;
+#define WITH(field, value) s = sharing_of_program(), s.field = value
+  WITH(instance, NULL), expect_refusal("`instance` is NULL", &s);
+  WITH(physical_device, NULL), expect_refusal("`physical_device` is NULL", &s);
+  WITH(device, NULL), expect_refusal("`device` is NULL", &s);
+  WITH(queue, NULL), expect_refusal("`queue` is NULL", &s);
+  WITH(created, NULL), expect_refusal("`created` is NULL", &s);
+  WITH(lock, NULL), expect_refusal("`lock` is NULL", &s);
+  WITH(unlock, NULL), expect_refusal("`unlock` is NULL", &s);
+  WITH(queue_family, 1), expect_refusal("without a queue of family 1", &s);
+  WITH(created, (const VkDeviceCreateInfo *)(const void *)&all), expect_refusal("`created` is no VkDeviceCreateInfo", &s);
+  WITH(base.bytes, 8), expect_refusal("initialize it by GK_VULKAN_SHARE", &s);
+  WITH(base.next, &s.base), expect_refusal("is given twice", &s);
+#undef WITH
+}
+
+PROGRAM_TEST(other_devices_are_refused) {
+  gk_device *own, *openmp;
+  gk_vulkan_memory found;
+  assert_ok(gk_device_open(&(gk_device_desc){.backend = "vulkan"}, &own));
+  assert_ok(gk_device_open(&(gk_device_desc){.backend = "openmp"}, &openmp));
+  assert_fails(GK_ERROR_INVALID, "doesn't share a VkDevice of yours", gk_vulkan_find_memory(own, mapped, &found));
+  assert_fails(GK_ERROR_INVALID, "backend openmp", gk_vulkan_find_memory(openmp, mapped, &found));
+  gk_graph *graph;
+  assert_ok(gk_graph_create(openmp, &once, 0, &graph));
+  assert_fails(GK_ERROR_INVALID, "one of backend openmp", gk_vulkan_launch(graph, 0, NULL, NULL));
+  gk_graph_destroy(graph);
+  graph = graph_of(own, &once, gk_alloc(own, BYTES, GK_DEVICE_MEMORY));
+  assert_ok(gk_vulkan_launch(graph, 0, NULL, NULL));
+  assert_fails(GK_ERROR_INVALID, "doesn't share a VkDevice of yours", gk_wait(graph, NULL));
+  gk_graph_destroy(graph);
+  gk_device_close(openmp);
+  gk_device_close(own);
+}
+
+int main(void) { return run_all_tests(); }
