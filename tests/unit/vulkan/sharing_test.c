@@ -178,9 +178,9 @@ static const gk_slot_desc slots[] = {GK_BUFFER(X, int), GK_SCALAR(COUNT, int), G
                                      GK_BUFFER(ON_DEVICE, int)};
 static const gk_task tasks[] = {GK_DO_WHILE(AGAIN), GK_RUN(halve, COUNT, X), GK_RUN(look, GK_ONE, X, AGAIN), GK_END};
 static const gk_task straight[] = {GK_RUN(halve, COUNT, X)};
-static const gk_task pausing[] = {GK_RUN(halve, COUNT, X), GK_RUN(look, GK_ONE, X, AGAIN),
-                                  GK_CHECKPOINT(ENOUGH, AGAIN), GK_RUN(halve, COUNT, X)};
-static const gk_task counted[] = {GK_RUN(halve, ON_DEVICE, X)};
+static const gk_task pausing[] = {GK_CHECKPOINT(ENOUGH, AGAIN), GK_RUN(halve, COUNT, X),
+                                  GK_RUN(look, GK_ONE, X, AGAIN), GK_END, GK_RUN(halve, COUNT, X)};
+static const gk_task counted[] = {GK_FILL(AGAIN, ON_DEVICE, 0)};
 static const gk_list loop = GK_LIST(loop, tasks, slots), once = GK_LIST(once, straight, slots),
                      pauses = GK_LIST(pauses, pausing, slots), counts = GK_LIST(counts, counted, slots);
 
@@ -314,7 +314,7 @@ PROGRAM_TEST(signals_however_a_launch_ends) {
   void *const at = add_program_memory(shared);
   gk_graph *graph = graph_of(shared, &pauses, at), *bad = graph_of(shared, &counts, at);
   const gk_status *status;
-  put(100);
+  put(30);
   assert_ok(gk_vulkan_launch(graph, 0, NULL, &(gk_vulkan_point){semaphore, 1}));
   assert_ok(gk_wait(graph, &status));
   assert_int_equal(status->state, GK_YIELDED);
@@ -322,12 +322,12 @@ PROGRAM_TEST(signals_however_a_launch_ends) {
   assert_ok(gk_vulkan_launch(graph, ENOUGH, &(gk_vulkan_point){semaphore, 1}, &(gk_vulkan_point){semaphore, 5}));
   assert_ok(gk_wait(graph, &status));
   expect_signalled(5);
-  expect(100, 4);
+  expect(30, 8);
   int32_t *count = gk_alloc(shared, sizeof *count, GK_HOST_MEMORY);
-  *(int32_t *)gk_host_address(shared, count) = -1;
+  *(int32_t *)gk_host_address(shared, count) = 1000;
   assert_ok(gk_bind(bad, ON_DEVICE, count));
   assert_ok(gk_vulkan_launch(bad, 0, NULL, &(gk_vulkan_point){semaphore, 6}));
-  assert_fails(GK_ERROR_INVALID, "halve", gk_wait(bad, NULL));
+  assert_fails(GK_ERROR_INVALID, "task 0 (FILL AGAIN)", gk_wait(bad, NULL));
   expect_signalled(6);
   assert_ok(gk_vulkan_launch(graph, 0, NULL, &(gk_vulkan_point){semaphore, 6}));
   assert_fails(GK_ERROR_INVALID, "can't signal the value 6, since the semaphore is at 6 already", gk_wait(graph, NULL));
