@@ -1,6 +1,7 @@
 /** @file gk.h
  * Device graphs with loops, branches, parallel sections and checkpoints, from a constant C array. Every program that
- * uses gk needs this header. gk_kernel.h writes kernels, gk_info.h asks about devices, gk_cuda.h shares with CUDA.
+ * uses gk needs this header. gk_kernel.h writes kernels, gk_info.h asks about devices, gk_cuda.h shares with CUDA,
+ * gk_vulkan.h with Vulkan.
  *
  *     GK_SOURCE(collatz)                                                                 // gk_kernel.h: for devices
  *     GK_KERNEL(advance, (inout(int, x), out(int, more))) { ... more[i] = x[i] > 1 ? 1 : 0; }
@@ -264,7 +265,8 @@ gk_result gk_check(const gk_list *list, const char *backend, gk_report report, v
 /* ---- devices ---------------------------------------------------------------------------------------------------- */
 /** An open device: its memory, its loaded kernels, and one queue of work. */
 typedef struct gk_device gk_device;
-/** Options of one backend, as a chain. A device refuses unknown ones; OpenMP has none. \sa gk_cuda_sharing */
+/** Options of one backend, as a chain. A device refuses unknown ones; OpenMP has none.
+ * \sa gk_cuda_sharing, gk_vulkan_sharing */
 typedef struct gk_extension {
   uint32_t id;                     /**< Which struct it is. */
   uint32_t bytes;                  /**< Size of that struct, whose first member this is. */

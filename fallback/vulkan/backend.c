@@ -98,7 +98,8 @@ static gk_result refuse_sharing(const gk_vulkan_sharing *s) {
                         : !s->lock && s->unlock ? "lock"
                         : s->lock && !s->unlock ? "unlock" : NULL;
   if (missing)
-    return gk_fail(GK_ERROR_INVALID, "backend vulkan: gk_vulkan_sharing: `%s` is NULL; give the program's own", missing);
+    return gk_fail(GK_ERROR_INVALID, "backend vulkan: gk_vulkan_sharing: `%s` is NULL; give the program's own",
+                   missing);
   if (s->created->sType != VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO)
     return gk_fail(GK_ERROR_INVALID, "backend vulkan: gk_vulkan_sharing: `created` is no VkDeviceCreateInfo (its sType "
                    "is %d); give the struct that the device was made from", (int)s->created->sType);
@@ -118,10 +119,8 @@ static gk_result open_device(void *at, const gk_device_desc *desc) {
   return result == GK_ERROR_UNSUPPORTED ? GK_ERROR_NO_DEVICE : result; /* there is no compiler, or no feature */
 }
 
-/* Only memory of the program is left. */
 static void close_device(void *at) {
   gki_vulkan_device *d = at;
-  while (d->blocks) gki_vulkan_free(d, d->blocks);
   gki_vulkan_drop_builtin(d);
   gki_vulkan_drop_memory(d);
   gki_vulkan_close(d);

@@ -185,7 +185,9 @@ gk_result gki_vulkan_copy(void *device, gk_direction direction, void *to, const 
 
 /* ---- the end ----------------------------------------------------------------------------------------------------- */
 
+/* Only memory of the program is left, which stays. */
 void gki_vulkan_drop_memory(gki_vulkan_device *d) {
   drop_staging(d, d->staging);
+  while (d->block_count > 0) gki_vulkan_free(d, d->blocks[d->block_count - 1]);
   gk_host_free(d->blocks);
 }

@@ -81,8 +81,8 @@ static void add_extension(gki_vulkan_device *d, const char *name, void *features
   d->extensions[d->extension_count++] = name;
 }
 
-/* Vulkan can't be asked what is enabled. So the struct that a device was made with tells it: in fields of these structs,
- * some of which Vulkan 1.2 has in one, in the same order. */
+/* Vulkan can't be asked what is enabled. So the struct that a device was made from tells it, by these structs in its
+ * chain. VkPhysicalDeviceVulkan12Features has the fields of several others, in the same order. */
 static void read_features(gki_vulkan_features *f, const VkDeviceCreateInfo *created) {
   const struct { VkStructureType type; void *to; size_t bytes; } parts[] = {
 #define PART(NAME, name, to, first, last) {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_##NAME, &(to).first, \

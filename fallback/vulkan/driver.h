@@ -11,7 +11,8 @@
   X(EnumerateDeviceExtensionProperties) X(CreateDevice) X(GetDeviceProcAddr)
 #define GKI_VULKAN_OF_DEVICE(X) \
   X(DestroyDevice) X(GetDeviceQueue) X(QueueSubmit) X(CreateSemaphore) X(DestroySemaphore) X(WaitSemaphores) \
-  X(GetSemaphoreCounterValue) X(CreateBuffer) X(DestroyBuffer) X(GetBufferMemoryRequirements) X(GetBufferDeviceAddress) X(AllocateMemory) \
+  X(GetSemaphoreCounterValue) \
+  X(CreateBuffer) X(DestroyBuffer) X(GetBufferMemoryRequirements) X(GetBufferDeviceAddress) X(AllocateMemory) \
   X(FreeMemory) X(BindBufferMemory) X(MapMemory) X(CreateShaderModule) X(DestroyShaderModule) \
   X(CreatePipelineLayout) X(DestroyPipelineLayout) X(CreateComputePipelines) X(DestroyPipeline) X(CreateCommandPool) \
   X(DestroyCommandPool) X(AllocateCommandBuffers) X(BeginCommandBuffer) X(EndCommandBuffer) X(CmdBindPipeline) \
@@ -27,8 +28,8 @@ typedef struct gki_vulkan_driver {
 #undef GKI_VULKAN_ENTRY
 } gki_vulkan_driver;
 
-/* Fills the instance's part of the table. find: NULL is that of the library, which is loaded. *instance: NULL is that of
- * the process, and becomes it. GK_ERROR_NO_DEVICE: there is no Vulkan 1.2. */
+/* Fills the instance's part of the table. find: NULL: that of the library, which is loaded. *instance: NULL: becomes
+ * that of the process. GK_ERROR_NO_DEVICE: there is no Vulkan 1.2. */
 gk_result gki_vulkan_driver_open(gki_vulkan_driver *driver, PFN_vkGetInstanceProcAddr find, VkInstance *instance);
 
 /* Fills the device's part. */

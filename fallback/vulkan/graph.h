@@ -88,7 +88,8 @@ gk_result gki_vulkan_ahead(void *graph, const uint32_t *runs, uint32_t count);
 gk_result gki_vulkan_state(void *graph, const uint32_t **state);
 gk_result gki_vulkan_cancel(void *graph);
 
-/* Of a launch of gk_vulkan_launch, which gives its points. When it is over or has failed, its end passes the result on. */
+/* Around a launch: waits and signals for gk_vulkan_launch, which gives the points, else NULL. The end returns the
+ * launch's result, or its own failure. */
 gk_result gki_vulkan_begin_order(gki_vulkan_graph *graph, void *points);
 gk_result gki_vulkan_end_order(gki_vulkan_graph *graph, gk_result result);
 #endif

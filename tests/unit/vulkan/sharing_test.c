@@ -11,7 +11,7 @@
 
 #define OF_INSTANCE(X) \
   X(EnumeratePhysicalDevices) X(GetPhysicalDeviceFeatures2) X(GetPhysicalDeviceMemoryProperties) X(CreateDevice) \
-  X(GetDeviceProcAddr) X(DestroyInstance)
+  X(GetDeviceProcAddr)
 #define OF_DEVICE(X) \
   X(GetDeviceQueue) X(QueueSubmit) X(CreateBuffer) X(DestroyBuffer) X(GetBufferMemoryRequirements) X(AllocateMemory) \
   X(FreeMemory) X(BindBufferMemory) X(MapMemory) X(GetBufferDeviceAddress) X(CreateSemaphore) X(DestroySemaphore) \
@@ -40,7 +40,9 @@ static VkDeviceCreateInfo created;
 
 static void must(VkResult result) { assert_int_equal(result, VK_SUCCESS); }
 
+/* Kept to the end: drivers that are unloaded with their last instance leave memory behind. */
 static void make_instance(void) {
+  if (instance) return;
   void *const library = dlopen("libvulkan.so.1", RTLD_NOW);
   if (!library) skip();
   *(void **)&find = dlsym(library, "vkGetInstanceProcAddr");
@@ -116,7 +118,6 @@ static int end_program(UNUSED void **state) {
   DestroyBuffer(device, buffer, NULL);
   FreeMemory(device, memory, NULL);
   DestroyDevice(device, NULL);
-  DestroyInstance(instance, NULL);
   device = NULL;
   return 0;
 }
@@ -327,7 +328,7 @@ PROGRAM_TEST(signals_however_a_launch_ends) {
   *(int32_t *)gk_host_address(shared, count) = 1000;
   assert_ok(gk_bind(bad, ON_DEVICE, count));
   assert_ok(gk_vulkan_launch(bad, 0, NULL, &(gk_vulkan_point){semaphore, 6}));
-  assert_fails(GK_ERROR_INVALID, "task 0 (FILL AGAIN)", gk_wait(bad, NULL));
+  assert_fails(GK_ERROR_INVALID, "task 0 (AGAIN = 0): 1000 elements of 4 bytes", gk_wait(bad, NULL));
   expect_signalled(6);
   assert_ok(gk_vulkan_launch(graph, 0, NULL, &(gk_vulkan_point){semaphore, 6}));
   assert_fails(GK_ERROR_INVALID, "can't signal the value 6, since the semaphore is at 6 already", gk_wait(graph, NULL));
@@ -370,7 +371,8 @@ static void expect_refusal(const char *says, const gk_vulkan_sharing *sharing) {
 
 PROGRAM_TEST(each_needed_feature_is_missed) {
   const struct { VkBool32 *feature; const char *name; } needed[] = {
-    {&newer.bufferDeviceAddress, "without bufferDeviceAddress"}, {&newer.scalarBlockLayout, "without scalarBlockLayout"},
+    {&newer.bufferDeviceAddress, "without bufferDeviceAddress"},
+    {&newer.scalarBlockLayout, "without scalarBlockLayout"},
     {&newer.timelineSemaphore, "without timelineSemaphore"}, {&newer.shaderInt8, "without shaderInt8"},
     {&newer.storageBuffer8BitAccess, "without storageBuffer8BitAccess"},
     {&all.features.shaderInt64, "without shaderInt64"}};
@@ -427,7 +429,8 @@ PROGRAM_TEST(sharing_that_is_not_whole) {
   WITH(lock, NULL), expect_refusal("`lock` is NULL", &s);
   WITH(unlock, NULL), expect_refusal("`unlock` is NULL", &s);
   WITH(queue_family, 1), expect_refusal("without a queue of family 1", &s);
-  WITH(created, (const VkDeviceCreateInfo *)(const void *)&all), expect_refusal("`created` is no VkDeviceCreateInfo", &s);
+  WITH(created, (const VkDeviceCreateInfo *)(const void *)&all);
+  expect_refusal("`created` is no VkDeviceCreateInfo", &s);
   WITH(base.bytes, 8), expect_refusal("initialize it by GK_VULKAN_SHARE", &s);
   WITH(base.next, &s.base), expect_refusal("is given twice", &s);
 #undef WITH
