@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Programs in docs/examples/ that use CUDA: each is compiled, with the sanitizers that the simulated driver has, and
 run on that driver as it was in several versions; where there is a GPU, there, too. Where a toolkit is they are compiled
-with its headers and linked with its libraries, besides, and with cuBLAS run on a GPU. Prints TAP.
+with its headers and linked with its libraries, besides, and with cuBLAS run on a GPU. The one that uses Vulkan is run
+on lavapipe, under the validation layer. Prints TAP.
 
   tests/repo/examples.py [--update]    --update: docs/cuda-direct.md shows the difference of the two
   relax_*.c as it is now
@@ -10,12 +11,14 @@ import ctypes
 import difflib
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).absolute().parent.parent))
+import suites  # noqa: E402
 import tap  # noqa: E402
 
 # The program, and what it prints.
@@ -136,6 +139,36 @@ def with_toolkit(folder):
             tap.case(f"{title}, on the GPU", run(program, EXAMPLES[name], dict(os.environ)))
 
 
+# ---- Vulkan ---------------------------------------------------------------------------------------------------------
+
+def build_particles(folder):
+    """The program, by the commands in its comment; and what is wrong with it."""
+    program = folder / "vulkan_particles"
+    for kind, code in (("vert", "vertex_code"), ("frag", "fragment_code")):
+        problem = tap.run("glslangValidator", "-V", "--vn", code, "-o", f"{program}.{kind}.h",
+                          FOLDER / f"vulkan_particles.{kind}")
+        if problem:
+            return program, problem
+    return program, tap.run(*tap.config("cc"), *WARNINGS, INCLUDE, f"-I{folder}", FOLDER / "vulkan_particles.c",
+                            "build/libgk.a", *tap.config("openmp_libs"), "-lvulkan", "-lpng", "-lpthread", "-ldl",
+                            "-lm", "-o", program)
+
+
+def with_vulkan(folder):
+    """It counts the wrong pixels of its picture itself."""
+    missing = "glslangValidator" if not shutil.which("glslangValidator") else \
+        "the Vulkan backend" if not tap.config("vulkan_backend") else "libpng" if not tap.config("png_libs") else None
+    if missing:
+        return tap.skip("vulkan_particles", f"there is no {missing}")
+    program, problem = build_particles(folder)
+    if not tap.case("vulkan_particles is compiled", problem):
+        return None
+    picture = folder / "picture.png"
+    problem = tap.run(*suites.on_lavapipe(program, picture))
+    return tap.case("vulkan_particles on lavapipe draws each particle and nothing else", problem or (
+        None if picture.read_bytes()[1:4] == b"PNG" else "the picture is no PNG"))
+
+
 # ---- a loop in an existing program ----------------------------------------------------------------------------------
 
 def difference():
@@ -233,6 +266,7 @@ def main():
         for version in ("11.4", "12.3"):
             check_refused(folder, version)
         with_toolkit(folder)
+        with_vulkan(folder)
     tap.finish()
 
 
