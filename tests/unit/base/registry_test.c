@@ -41,6 +41,37 @@ TEST(last_registered_is_tried_first) {
   assert_int_equal(backend_count(), before + 2);
 }
 
+static int opens;
+static gk_result count_open(void *device, const gk_device_desc *desc) {
+  ++opens;
+  return refuse_open(device, desc);
+}
+static gk_result refuse_default(const gk_device_desc *desc) {
+  return gk_fail(GK_ERROR_NO_DEVICE, "ask for %s by name", desc->backend);
+}
+static gk_result refuse_silently(const gk_device_desc *desc) { return (void)desc, GK_ERROR_NO_DEVICE; }
+
+TEST(some_are_opened_only_by_name) {
+  gk_backend shy = backend_named("shy"), silent = backend_named("silent");
+  shy.open = silent.open = count_open;
+  shy.by_default = refuse_default;
+  silent.by_default = refuse_silently;
+  assert_ok(gk_backend_register(&shy));
+  assert_ok(gk_backend_register(&silent));
+  gk_device *device;
+  unsetenv("GK_BACKEND");
+  assert_ok(gk_device_open(NULL, &device));
+  gk_device_close(device);
+  assert_int_equal(opens, 0);
+  assert_fails(GK_ERROR_NO_DEVICE, "no shy in this machine",
+               gk_device_open(&(gk_device_desc){.backend = "shy"}, &device));
+  assert_int_equal(opens, 1);
+  /* No backend has that ordinal. */
+  assert_fails(GK_ERROR_NO_DEVICE, "backend silent refused its device and didn't say why",
+               gk_device_open(&(gk_device_desc){.ordinal = 300}, &device));
+  assert_says("backend shy: ask for shy by name");
+}
+
 static gk_result own_it(void *graph, const void *from, size_t kept, size_t bytes, void **memory) {
   return (void)graph, (void)from, (void)kept, (void)bytes, (void)memory, GK_ERROR_MEMORY;
 }
