@@ -90,8 +90,8 @@ static gk_result refuse_used(gki_vulkan_graph *g) {
   if (answer != VK_SUCCESS) return gki_vulkan_check(g->device, answer, "vkGetSemaphoreCounterValue");
   if (now >= signal.value)
     return gk_fail(GK_ERROR_INVALID, "gk_vulkan_launch: graph %s can't signal the value %llu, since the semaphore is "
-                   "at %llu already; give a larger value in each launch", g->plan->name, (unsigned long long)signal.value,
-                   (unsigned long long)now);
+                   "at %llu already; give a larger value in each launch", g->plan->name,
+                   (unsigned long long)signal.value, (unsigned long long)now);
   g->signal = signal;
   return GK_OK;
 }
