@@ -165,7 +165,7 @@ static gk_result find(gki_vulkan_device *d, const void *memory, size_t bytes, bo
   return GK_OK;
 }
 
-gk_result gki_vulkan_copy(void *device, gk_direction direction, void *to, const void *from, size_t bytes) {
+gk_result gki_vulkan_copy_memory(void *device, gk_direction direction, void *to, const void *from, size_t bytes) {
   gki_vulkan_device *d = device;
   place target = {.here = to}, source = {0};
   memcpy(&source.here, &from, sizeof from);

@@ -4,7 +4,7 @@
 #include "vulkan/memory.h"
 
 /* gk_backend.copy. Thread-safe. */
-gk_result gki_vulkan_copy(void *device, gk_direction direction, void *to, const void *from, size_t bytes);
+gk_result gki_vulkan_copy_memory(void *device, gk_direction direction, void *to, const void *from, size_t bytes);
 
 /* GK_ERROR_INVALID: memory that isn't the device's. */
 gk_result gki_vulkan_nowhere(const void *memory);
