@@ -161,6 +161,9 @@ static gk_result find(gki_vulkan_device *d, const void *memory, size_t bytes, bo
     return gk_fail(GK_ERROR_INVALID, "backend vulkan: %zu bytes from %p on leave their block, which has %zu there; "
                    "copy no more than those", bytes, memory, block->bytes - at);
   const bool is_seen = block->here && (!is_read || bytes <= FEW || gki_vulkan_reads_fast(block));
+  if (!is_seen && !block->buffer)
+    return gk_fail(GK_ERROR_INVALID, "backend vulkan: %p can't be copied: it was added as an address alone; give "
+                   "gk_vulkan_add_memory its buffer, too, or where the host has it mapped", memory);
   *found = (place){is_seen ? block->here + at : NULL, block->buffer, block->offset + at};
   return GK_OK;
 }

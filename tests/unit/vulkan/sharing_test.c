@@ -268,14 +268,15 @@ PROGRAM_TEST(an_address_without_a_buffer) {
   const gk_vulkan_memory address = {.address = GetBufferDeviceAddress(device, &info) + OFFSET,
                                     .bytes = NUMBERS * sizeof(int)};
   void *at;
-  int32_t number;
+  int32_t number = 0;
   assert_ok(gk_vulkan_add_memory(shared, &address, &at));
   gk_graph *graph = graph_of(shared, &once, at);
   put(40);
   assert_ok(gk_launch(graph, 0));
   assert_ok(gk_wait(graph, NULL));
   expect(40, 2);
-  assert_fails(GK_ERROR_INVALID, "isn't memory of this device", gk_download(shared, &number, at, sizeof number));
+  assert_fails(GK_ERROR_INVALID, "it was added as an address alone", gk_download(shared, &number, at, sizeof number));
+  assert_fails(GK_ERROR_INVALID, "it was added as an address alone", gk_upload(shared, at, &number, sizeof number));
   gk_graph_destroy(graph);
   gk_device_close(shared);
 }
