@@ -76,7 +76,7 @@ static int begin_device(void **state) {
   most_bytes = 0;
   calls = fail_at = all_chunks = 0;
   gki_begin();
-  const gk_result result = gki_vulkan_open(&device, 0);
+  const gk_result result = gki_vulkan_open(&device, 0, NULL);
   if (result == GK_ERROR_NO_DEVICE) return 0;
   if (result != GK_OK) return -1;
   real = device.driver;
@@ -122,7 +122,7 @@ static void *address(const gki_vulkan_block *block, size_t offset) {
 
 static void copy(gk_direction direction, void *to, const void *from, size_t bytes) {
   gki_begin();
-  assert_ok(gki_vulkan_copy(&device, direction, to, from, bytes));
+  assert_ok(gki_vulkan_copy_memory(&device, direction, to, from, bytes));
 }
 
 #define assert_refuses(code, words, call) assert_fails(code, words, (gki_begin(), call))
@@ -277,9 +277,9 @@ ON_BOTH(copies_beyond_a_block) {
   gki_vulkan_block *block = block_of(1000, GK_DEVICE_MEMORY);
   char mine[2000] = {0};
   assert_refuses(GK_ERROR_INVALID, "leave their block, which has 900 there; copy no more than those",
-                 gki_vulkan_copy(&device, GK_TO_HOST, mine, address(block, 100), 901));
+                 gki_vulkan_copy_memory(&device, GK_TO_HOST, mine, address(block, 100), 901));
   assert_refuses(GK_ERROR_INVALID, "isn't memory of this device; use memory of gk_alloc",
-                 gki_vulkan_copy(&device, GK_ON_DEVICE, address(block, 0), mine, 1));
+                 gki_vulkan_copy_memory(&device, GK_ON_DEVICE, address(block, 0), mine, 1));
   gki_vulkan_free(&device, block);
 }
 
@@ -413,11 +413,11 @@ static bool use_memory(void) {
   const bool is_done =
       gki_vulkan_alloc(&device, LARGE, GK_DEVICE_MEMORY, &a) == GK_OK &&
       gki_vulkan_alloc(&device, 100, GK_HOST_MEMORY, &b) == GK_OK &&
-      gki_vulkan_copy(&device, GK_TO_DEVICE, address(a, 0), program, LARGE) == GK_OK &&
-      gki_vulkan_copy(&device, GK_ZERO, address(a, 1), NULL, 10) == GK_OK &&
-      gki_vulkan_copy(&device, GK_ON_DEVICE, address(b, 1), address(a, 3), 99) == GK_OK &&
-      gki_vulkan_copy(&device, GK_ON_DEVICE, address(a, 100), address(a, 0), LARGE - 100) == GK_OK &&
-      gki_vulkan_copy(&device, GK_TO_HOST, found, address(a, 0), LARGE) == GK_OK;
+      gki_vulkan_copy_memory(&device, GK_TO_DEVICE, address(a, 0), program, LARGE) == GK_OK &&
+      gki_vulkan_copy_memory(&device, GK_ZERO, address(a, 1), NULL, 10) == GK_OK &&
+      gki_vulkan_copy_memory(&device, GK_ON_DEVICE, address(b, 1), address(a, 3), 99) == GK_OK &&
+      gki_vulkan_copy_memory(&device, GK_ON_DEVICE, address(a, 100), address(a, 0), LARGE - 100) == GK_OK &&
+      gki_vulkan_copy_memory(&device, GK_TO_HOST, found, address(a, 0), LARGE) == GK_OK;
   if (!is_done) assert_true(strlen(gk_error()) > 0);
   gki_vulkan_free(&device, a);
   gki_vulkan_free(&device, b);
