@@ -13,29 +13,12 @@ static const uint32_t FATBIN = 0xba55ed50;
 
 /* ---- which code, and how much of it ------------------------------------------------------------------------------ */
 
-/* With a compiler's layout. */
-static uint64_t parameter_bytes(const gk_kernel *kernel) {
-  uint64_t at = 0;
-  for (uint32_t k = 0; kernel->params && k < kernel->param_count && k < GK_MAX_ARGS; ++k) {
-    const gk_param *param = &kernel->params[k];
-    const bool is_struct = param->type == GK_BYTES && param->access == GK_ACCESS_VALUE;
-    uint64_t bytes = param->type == GK_I32 || param->type == GK_U32 || param->type == GK_F32 ? 4 : 8;
-    uint64_t alignment = bytes;
-    if (is_struct) {
-      bytes = param->element_bytes;
-      alignment = param->element_alignment ? param->element_alignment : 1;
-    }
-    at = (at + alignment - 1) / alignment * alignment + bytes;
-  }
-  return at;
-}
-
 const gk_code *gki_cuda_code(const gk_kernel *kernel, const char **beyond) {
   if (!beyond) return kernel->cuda;
   *beyond = NULL;
   if (!kernel->cuda) return NULL;
   if (kernel->cuda->block[2] > MAX_Z) *beyond = "has more than 64 threads along z in a block";
-  else if (parameter_bytes(kernel) > MAX_PARAMETERS)
+  else if (gki_param_places(kernel, NULL) > MAX_PARAMETERS)
     *beyond = "has more than 4096 bytes of parameters, the most that a node takes (a large struct may go by `in`)";
   return kernel->cuda;
 }

@@ -19,6 +19,20 @@ size_t gki_param_bytes(const gk_param *param) {
   }
 }
 
+uint64_t gki_param_places(const gk_kernel *kernel, uint64_t *places) {
+  uint64_t at = 0;
+  for (uint32_t k = 0; kernel->params && k < kernel->param_count && k < GK_MAX_ARGS; ++k) {
+    const gk_param *param = &kernel->params[k];
+    const bool is_struct = param->type == GK_BYTES && param->access == GK_ACCESS_VALUE;
+    const uint64_t bytes = gki_param_bytes(param), own = is_struct ? param->element_alignment : bytes;
+    const uint64_t alignment = own ? own : 1;
+    at = (at + alignment - 1) / alignment * alignment;
+    if (places) places[k] = at;
+    at += bytes;
+  }
+  return at;
+}
+
 static size_t place_behind(size_t at, const gk_param *param) {
   return (at + gki_param_bytes(param) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }

@@ -59,6 +59,10 @@ gki_task gki_param_fill(const gki_params *params, uint32_t number);
 /* The bytes of a parameter, as the code gets it. */
 size_t gki_param_bytes(const gk_param *param);
 
+/* The places of parameters one behind the other with a compiler's alignment, and the bytes of all. `places`: NULL, or
+ * receives them. Also for a kernel that wasn't checked. */
+uint64_t gki_param_places(const gk_kernel *kernel, uint64_t *places);
+
 /* What the nodes of a graph were given. */
 typedef struct gki_param_given {
   bool *known; /* by the task's number: the node has these values; false: it may have any */

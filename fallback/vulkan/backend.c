@@ -1,6 +1,7 @@
 #include "vulkan/copy.h"
 #include "vulkan/embed.h"
 #include "vulkan/graph.h"
+#include "vulkan/handwritten.h"
 #include "vulkan/kernels.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,8 +12,9 @@ extern const gk_backend gki_vulkan;
 /* ---- the device -------------------------------------------------------------------------------------------------- */
 
 static const gk_capability capabilities[] = {
-  {"KERNEL", GK_NATIVE, "A compute shader, compiled from portable text at run time; it finds its arguments and counts "
-                        "in a table on the device. Handwritten code isn't taken yet."},
+  {"KERNEL", GK_NATIVE, "A compute shader, compiled from portable text when the program is built or at run time; it "
+                        "finds its arguments and counts in a table on the device. Handwritten code is recorded "
+                        "anew when its arguments change."},
   {"COPY", GK_NATIVE, "By a shader of gk's, which reads its count when it runs."},
   {"FILL", GK_NATIVE, "By a shader of gk's, as COPY."},
   {"CALL", GK_ON_HOST, "The host waits for the tasks before it, then calls; memory is given by the host's address."},
@@ -203,4 +205,5 @@ const gk_backend gki_vulkan = {
   .reaches = reaches,
   .alive = is_alive,
   .by_default = gki_vulkan_by_default,
+  .code = gki_vulkan_code,
 };

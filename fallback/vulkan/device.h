@@ -12,6 +12,7 @@ enum { GKI_VULKAN_GROUP = 64 /* items per workgroup, as gk_kernel.h has it */, G
 typedef struct gki_vulkan_kernel {
   VkPipeline pipeline;
   VkPipeline plain; /* for tasks without a guard whose count the host knows, unless it is bad: it takes less time */
+  unsigned per_block[3]; /* handwritten: the items that a workgroup covers */
 } gki_vulkan_kernel;
 
 /* The control shader for tables of points with some kinds of points. */
@@ -20,6 +21,8 @@ typedef struct gki_vulkan_controller {
   uint32_t kinds; /* bit k: kind k */
   VkPipeline pipeline;
 } gki_vulkan_controller;
+
+enum { GKI_VULKAN_PUSHED = 128 /* bytes of push constants that every device has */ };
 
 /* The push constants of the control shader and of the one that sets grids. */
 typedef struct gki_vulkan_control {

@@ -3,7 +3,7 @@
 #define GKI_VULKAN_GRAPH_H
 #include "gk_ahead.h"
 #include "base/memory.h"
-#include "lower/slots.h"
+#include "lower/params.h"
 #include "plan/levels.h"
 #include "vulkan/memory.h"
 
@@ -43,6 +43,7 @@ typedef struct gki_vulkan_graph {
   gki_arena arena;
   gki_levels levels;
   gki_slot_table slots; /* its ring is the table on the device: at a launch, no earlier one is under way */
+  gki_params params;    /* of handwritten kernels: their push constants are recorded */
   gki_vulkan_gate gate;
 
   gki_vulkan_block *block;   /* control block, table of slots, state, table of points, grids, gates */

@@ -3,6 +3,7 @@
 #include "lower/task.h"
 #include "vulkan/compile.h"
 #include "vulkan/embed.h"
+#include "vulkan/handwritten.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -10,7 +11,8 @@ enum { NAME_BYTES = 300, WHY_BYTES = 900, SPIRV_HEADER = 5, SPIRV_CAPABILITY = 1
 /* SPIR-V, or text where the build had no compiler (build.ninja). */
 extern const unsigned char gki_vulkan_copy[], gki_vulkan_fill[], gki_vulkan_walk[], gki_vulkan_grids[];
 extern const size_t gki_vulkan_copy_bytes, gki_vulkan_fill_bytes, gki_vulkan_walk_bytes, gki_vulkan_grids_bytes;
-_Static_assert(sizeof(gki_vulkan_control) >= sizeof(gki_task), "both are push constants");
+_Static_assert(sizeof(gki_vulkan_control) <= GKI_VULKAN_PUSHED && sizeof(gki_task) <= GKI_VULKAN_PUSHED,
+               "both are push constants");
 
 /* ---- what a shader needs ----------------------------------------------------------------------------------------- */
 
@@ -47,16 +49,17 @@ static gk_result check(const gki_vulkan_device *d, const char *name, const uint3
 /* The constants that a pipeline sets in its shader, by their numbers there. */
 typedef struct constants { uint32_t group, is_plain, kinds; } constants;
 
-static gk_result make(gki_vulkan_device *d, const char *name, VkShaderModule module, constants values,
-                      VkPipeline *pipeline) {
+/* values: NULL for handwritten code, whose constants are its own */
+static gk_result make(gki_vulkan_device *d, const char *name, VkShaderModule module, const char *entry,
+                      const constants *values, VkPipeline *pipeline) {
   const VkSpecializationMapEntry places[] = {{0, offsetof(constants, group), sizeof(uint32_t)},
                                              {1, offsetof(constants, is_plain), sizeof(uint32_t)},
                                              {2, offsetof(constants, kinds), sizeof(uint32_t)}};
-  const VkSpecializationInfo special = {GK_COUNT(places), places, sizeof values, &values};
+  const VkSpecializationInfo special = {GK_COUNT(places), places, sizeof *values, values};
   const VkComputePipelineCreateInfo info = {
     .sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO, .layout = d->layout,
     .stage = {.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO, .stage = VK_SHADER_STAGE_COMPUTE_BIT,
-              .module = module, .pName = "main", .pSpecializationInfo = &special}};
+              .module = module, .pName = entry, .pSpecializationInfo = values ? &special : NULL}};
   return gki_vulkan_check(d, d->driver.CreateComputePipelines(d->device, VK_NULL_HANDLE, 1, &info, NULL, pipeline),
                           name);
 }
@@ -88,8 +91,9 @@ static void drop_kernel(const gki_vulkan_device *d, gki_vulkan_kernel *kernel) {
 }
 
 static gk_result make_kernel(gki_vulkan_device *d, const char *name, VkShaderModule module, gki_vulkan_kernel *kernel) {
-  gk_result result = make(d, name, module, (constants){GKI_VULKAN_GROUP, 0, 0}, &kernel->pipeline);
-  if (result == GK_OK) result = make(d, name, module, (constants){GKI_VULKAN_GROUP, 1, 0}, &kernel->plain);
+  const constants usual = {GKI_VULKAN_GROUP, 0, 0}, plain = {GKI_VULKAN_GROUP, 1, 0};
+  gk_result result = make(d, name, module, "main", &usual, &kernel->pipeline);
+  if (result == GK_OK) result = make(d, name, module, "main", &plain, &kernel->plain);
   if (result != GK_OK) drop_kernel(d, kernel);
   return result;
 }
@@ -112,7 +116,7 @@ static gk_result make_builtin(gki_vulkan_device *d, builtin one, gki_vulkan_kern
 }
 
 gk_result gki_vulkan_load_builtin(gki_vulkan_device *d) {
-  const VkPushConstantRange task = {.stageFlags = VK_SHADER_STAGE_COMPUTE_BIT, .size = sizeof(gki_vulkan_control)};
+  const VkPushConstantRange task = {.stageFlags = VK_SHADER_STAGE_COMPUTE_BIT, .size = GKI_VULKAN_PUSHED};
   const VkPipelineLayoutCreateInfo info = {.sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO,
                                            .pushConstantRangeCount = 1, .pPushConstantRanges = &task};
   const builtin walk = {"gk's control shader", gki_vulkan_walk, gki_vulkan_walk_bytes};
@@ -145,7 +149,8 @@ static gk_result add_controller(gki_vulkan_device *d, uint32_t kinds, gki_vulkan
   *made = gk_host_alloc(sizeof **made);
   if (!*made) return gki_fail_memory("a control shader", sizeof **made);
   (*made)->kinds = kinds;
-  const gk_result result = make(d, "gk's control shader", d->walk, (constants){1, 0, kinds}, &(*made)->pipeline);
+  const constants values = {1, 0, kinds};
+  const gk_result result = make(d, "gk's control shader", d->walk, "main", &values, &(*made)->pipeline);
   if (result != GK_OK) {
     gk_host_free(*made);
     return result;
@@ -185,18 +190,40 @@ static gk_result make_from_text(gki_vulkan_device *d, const char *name, const gk
   return gki_fail_with_prefix(result, "%s; nor can it be compiled now", why);
 }
 
-gk_result gki_vulkan_load(void *at, const gk_kernel *kernel, void **code) {
-  gki_vulkan_device *d = at;
-  char *text = gk_compose(kernel, "glsl"), name[NAME_BYTES];
+static gk_result load_composed(gki_vulkan_device *d, const gk_kernel *kernel, const char *name,
+                               gki_vulkan_kernel *made) {
+  char *text = gk_compose(kernel, "glsl");
   if (!text) return GK_ERROR_COMPILE;
-  snprintf(name, sizeof name, "kernel %.250s", kernel->name);
   VkShaderModule module = VK_NULL_HANDLE;
   const gki_unit unit = {.text = text, .file = kernel->source->file, .kernel = kernel->name};
-  gki_vulkan_kernel *made = gk_host_alloc(sizeof *made);
-  gk_result result = made ? make_from_text(d, name, &unit, &module) : gki_fail_memory("a kernel", sizeof *made);
+  gk_result result = make_from_text(d, name, &unit, &module);
   gk_free_text(text);
   if (result == GK_OK) result = make_kernel(d, name, module, made);
   if (module) d->driver.DestroyShaderModule(d->device, module, NULL);
+  return result;
+}
+
+static gk_result load_handwritten(gki_vulkan_device *d, const gk_kernel *kernel, const char *name,
+                                  gki_vulkan_kernel *made) {
+  uint32_t *words;
+  size_t bytes;
+  VkShaderModule module = VK_NULL_HANDLE;
+  gk_result result = gki_vulkan_handwritten(d, kernel, name, &words, &bytes, made);
+  if (result != GK_OK) return result;
+  result = make_module(d, name, words, bytes, &module);
+  gk_host_free(words);
+  if (result == GK_OK) result = make(d, name, module, gki_vulkan_entry(kernel->vulkan), NULL, &made->pipeline);
+  if (module) d->driver.DestroyShaderModule(d->device, module, NULL);
+  return result;
+}
+
+gk_result gki_vulkan_load(void *at, const gk_kernel *kernel, void **code) {
+  char name[NAME_BYTES];
+  gki_vulkan_kernel *made = gk_host_alloc(sizeof *made);
+  if (!made) return gki_fail_memory("a kernel", sizeof *made);
+  snprintf(name, sizeof name, "kernel %.250s", kernel->name);
+  const gk_result result = kernel->vulkan ? load_handwritten(at, kernel, name, made)
+                                          : load_composed(at, kernel, name, made);
   if (result == GK_OK) *code = made;
   else gk_host_free(made);
   return result;

@@ -3,7 +3,8 @@
 #define GKI_VULKAN_KERNELS_H
 #include "vulkan/device.h"
 
-/* COPY, FILL, and the layout that all pipelines share: a gki_task or gki_vulkan_control as push constants. */
+/* COPY, FILL, and the layout that all pipelines share: push constants, which are a gki_task, a
+ * gki_vulkan_control, or the parameters of handwritten code. */
 gk_result gki_vulkan_load_builtin(gki_vulkan_device *device);
 void gki_vulkan_drop_builtin(gki_vulkan_device *device);
 

@@ -66,13 +66,23 @@ static void note_count(gki_vulkan_graph *g, uint32_t node) {
   g->is_plain[node] = false;
 }
 
+/* Without items, FILL stands in for handwritten code. */
+static const unsigned *handwritten_groups(const gki_vulkan_graph *g, uint32_t node) {
+  static const unsigned one[3] = {1, 1, 1};
+  const uint32_t number = gki_param_number(&g->params, node);
+  return gki_param_has_items(&g->params, number) ? g->params.wanted.grids[number] : one;
+}
+
 static void set_grid(gki_vulkan_graph *g, uint32_t node) {
   VkDispatchIndirectCommand *grids = (VkDispatchIndirectCommand *)(void *)(g->image + g->grids_at);
   uint32_t *sizes = (uint32_t *)(void *)(g->image + g->gates_at + sizeof(gki_vulkan_gates));
   if (!g->slots.records[node]) return;
   note_count(g, node);
-  if (has_grid_gates(g)) sizes[node] = groups_of(g, node);
-  else grids[node].x = groups_of(g, node);
+  const unsigned *own = g->plan->nodes[node].handwritten ? handwritten_groups(g, node) : NULL;
+  *(has_grid_gates(g) ? &sizes[node] : &grids[node].x) = own ? own[0] : groups_of(g, node);
+  if (!own) return;
+  grids[node].y = own[1];
+  grids[node].z = own[2];
 }
 
 /* The launch before may have failed in an open run. This one may begin with an open run. */
@@ -95,9 +105,16 @@ static void set_grids(gki_vulkan_graph *g, const gk_launch_args *launch) {
   if (has_grid_gates(g)) begin_grid_gates(g, launch->state);
 }
 
+/* What is recorded has the old push constants. */
+static void update_handwritten(gki_vulkan_graph *g, const gk_launch_args *launch) {
+  const uint64_t before = g->params.wanted.version;
+  gki_param_update(&g->params, launch);
+  if (g->params.wanted.version != before) gki_vulkan_forget(g);
+}
+
 /* Copies what the launch changed, bytes `begin` to `end` of the table among it, to the device's side of the block. */
 static gk_result upload(gki_vulkan_graph *g, size_t begin, size_t end) {
-  const bool is_first = !g->is_written, has_grids = begin < end || has_grid_gates(g);
+  const bool is_first = !g->is_written, has_grids = begin < end || has_grid_gates(g) || g->params.count;
   g->is_written = true;
   if (!g->staging) return GK_OK;
   const struct { size_t begin, end; } parts[] = {
@@ -128,6 +145,7 @@ gk_result gki_vulkan_launch(void *graph, const gk_launch_args *launch) {
   memcpy(g->image, &control, sizeof control);
   (void)gki_slot_table_changed(&g->slots, launch, 0, &begin, &end);
   order_tasks(g, launch);
+  update_handwritten(g, launch);
   set_grids(g, launch);
   if (g->points) memcpy(g->image + g->state_at, launch->state, g->points->state_count * sizeof(uint32_t));
   __atomic_store_n(&g->shared->cancelled, 0, __ATOMIC_SEQ_CST);
@@ -172,7 +190,8 @@ static gk_result check_counts(const gki_vulkan_graph *g) {
                                                          : gki_slot_table_number(&g->slots, slot, g->launch.values);
   }
   uint64_t items;
-  return gk_check_count(g->plan, post->node, &g->launch, extent, &items);
+  const gk_result result = gk_check_count(g->plan, post->node, &g->launch, extent, &items);
+  return result == GK_OK ? gki_param_check(&g->params, post->node, g->launch.values) : result;
 }
 
 /* Waits for a submit of the graph, and all before it. */

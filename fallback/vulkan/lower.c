@@ -66,6 +66,8 @@ static gk_result make_memory(gki_vulkan_graph *g) {
   return GK_OK;
 }
 
+static const unsigned most_groups[3] = {GKI_VULKAN_MOST_GROUPS, GKI_VULKAN_MOST_GROUPS, GKI_VULKAN_MOST_GROUPS};
+
 /* ---- recorded commands ------------------------------------------------------------------------------------------- */
 
 static bool has_calls(const gk_plan *plan, uint32_t run) {
@@ -99,7 +101,7 @@ static void choose_kernels(gki_vulkan_graph *g, void *const *code) {
     const gk_node *node = &g->plan->nodes[k];
     if (!g->slots.records[k]) continue;
     g->kernels[k] = code[k] ? code[k] : node->op == GK_OP_COPY ? &g->device->copy : &g->device->fill;
-    g->is_plain[k] = knows_count(g->plan, node) && !(g->points && g->gate == GKI_VULKAN_GUARD);
+    g->is_plain[k] = !node->handwritten && knows_count(g->plan, node) && !(g->points && g->gate == GKI_VULKAN_GUARD);
   }
 }
 
@@ -122,10 +124,14 @@ static gk_result make_arrays(gki_vulkan_graph *g, void *const *code) {
   g->written = gki_arena_alloc(&g->arena, plan->slot_count, sizeof *g->written);
   g->kernels = gki_arena_alloc(&g->arena, plan->node_count, sizeof *g->kernels);
   g->is_plain = gki_arena_alloc(&g->arena, plan->node_count, sizeof *g->is_plain);
+  if (gki_param_make(&g->params, &g->slots, most_groups, &g->arena) != GK_OK) return GK_ERROR_MEMORY;
   if (!g->pieces || !g->parts || !g->parts_at || !g->blocks || !g->by_block || !g->written ||
       !g->kernels || !g->is_plain)
     return gki_fail_memory("a graph's commands", plan->node_count * sizeof *g->parts);
   choose_kernels(g, code);
+  for (uint32_t n = 0; n < g->params.count; ++n)
+    g->params.tasks[n].per_block = g->kernels[g->params.tasks[n].node]->per_block;
+  if (g->params.count && g->gate == GKI_VULKAN_GUARD) g->gate = GKI_VULKAN_GRID; /* the code looks at no guard */
   uint32_t count = 0;
   for (uint32_t run = 0; run < plan->run_count; ++run) {
     g->parts_at[run] = count;

@@ -1,6 +1,7 @@
 #include "vulkan/record.h"
 #include "base/error.h"
 #include "plan/walk.inc"
+#include "vulkan/handwritten.h"
 #include <string.h>
 
 /* ---- barriers ---------------------------------------------------------------------------------------------------- */
@@ -70,10 +71,22 @@ static void put_task(recorder *r, uint32_t run, uint32_t node) {
   gki_task task = gki_task_of(&g->slots, node);
   if (g->points && g->gate == GKI_VULKAN_GUARD)
     task.guard = address_of(g, g->state_at) + (words_of(g, run) + GKW_TASKS) * sizeof(uint32_t);
+  unsigned char pushed[GKI_VULKAN_PUSHED];
+  uint32_t bytes = sizeof task;
   const gki_vulkan_kernel *kernel = g->kernels[node];
+  const bool is_own = g->plan->nodes[node].handwritten;
+  const uint32_t number = is_own ? gki_param_number(&g->params, node) : 0;
+  const bool has_items = !is_own || gki_param_has_items(&g->params, number);
+  if (!has_items) { /* FILL stands in, which posts a bad count */
+    kernel = &g->device->fill;
+    task = gki_param_fill(&g->params, number);
+  }
+  memcpy(pushed, &task, sizeof task);
+  if (is_own && has_items) bytes = gki_vulkan_push(&g->params, number, pushed);
   driver->CmdBindPipeline(r->commands, VK_PIPELINE_BIND_POINT_COMPUTE,
                           g->is_plain[node] ? kernel->plain : kernel->pipeline);
-  driver->CmdPushConstants(r->commands, g->device->layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, sizeof task, &task);
+  if (bytes)
+    driver->CmdPushConstants(r->commands, g->device->layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, bytes, pushed);
   driver->CmdDispatchIndirect(r->commands, g->block->buffer,
                               g->block->offset + g->grids_at + node * sizeof(VkDispatchIndirectCommand));
 }

@@ -1,0 +1,20 @@
+/* Kernels with handwritten code (gk_kernel.vulkan): GLSL or SPIR-V, whose push constants are the kernel's parameters. */
+#ifndef GKI_VULKAN_HANDWRITTEN_H
+#define GKI_VULKAN_HANDWRITTEN_H
+#include "lower/params.h"
+#include "vulkan/kernels.h"
+
+/* gk_backend.code. */
+const gk_code *gki_vulkan_code(const gk_kernel *kernel, const char **beyond);
+
+/* The code as SPIR-V, for gk_host_free, once its entry and the size of its workgroups are checked; made->per_block is
+ * set. */
+gk_result gki_vulkan_handwritten(const gki_vulkan_device *device, const gk_kernel *kernel, const char *name,
+                                 uint32_t **words, size_t *bytes, gki_vulkan_kernel *made);
+
+/* The shader's entry. */
+const char *gki_vulkan_entry(const gk_code *code);
+
+/* A task's push constants, as the last launch has its parameters. Returns their bytes. */
+uint32_t gki_vulkan_push(const gki_params *params, uint32_t number, unsigned char to[GKI_VULKAN_PUSHED]);
+#endif
