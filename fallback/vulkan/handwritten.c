@@ -62,15 +62,15 @@ static gk_result check_group(const gki_vulkan_device *d, const gk_kernel *kernel
   bool is_large = false;
   for (int axis = 0; axis < 3; ++axis) {
     if (block[axis] && block[axis] != group[axis])
-      return gk_fail(GK_ERROR_INVALID, "kernel %s: its .block says %u along %c, and its shader's local size is %u; leave "
-                     ".block 0, or give it that", kernel->name, (unsigned)block[axis], "xyz"[axis],
+      return gk_fail(GK_ERROR_INVALID, "kernel %s: its .block says %u along %c, and its shader's local size is %u; "
+                     "leave .block 0, or give it that", kernel->name, (unsigned)block[axis], "xyz"[axis],
                      (unsigned)group[axis]);
     items *= group[axis];
     is_large = is_large || group[axis] > most->maxComputeWorkGroupSize[axis];
   }
   if (!is_large && items <= most->maxComputeWorkGroupInvocations) return GK_OK;
-  return gk_fail(GK_ERROR_INVALID, "kernel %s: its shader's local size is %u x %u x %u, and %s takes at most %u in all, "
-                 "%u x %u x %u; make it smaller", kernel->name, (unsigned)group[0], (unsigned)group[1],
+  return gk_fail(GK_ERROR_INVALID, "kernel %s: its shader's local size is %u x %u x %u, and %s takes at most %u in "
+                 "all, %u x %u x %u; make it smaller", kernel->name, (unsigned)group[0], (unsigned)group[1],
                  (unsigned)group[2], d->name, (unsigned)most->maxComputeWorkGroupInvocations,
                  (unsigned)most->maxComputeWorkGroupSize[0], (unsigned)most->maxComputeWorkGroupSize[1],
                  (unsigned)most->maxComputeWorkGroupSize[2]);
@@ -82,8 +82,8 @@ static gk_result check_shape(const gki_vulkan_device *d, const gk_kernel *kernel
   const char *entry = gki_vulkan_entry(code);
   shape s;
   if (!read_shape(&s, words, bytes, entry))
-    return gk_fail(GK_ERROR_COMPILE, "kernel %s: its image, of %zu bytes, is no SPIR-V of this machine's byte order, or is "
-                   "cut off; give all of it, and its size in .image_bytes", kernel->name, bytes);
+    return gk_fail(GK_ERROR_COMPILE, "kernel %s: its image, of %zu bytes, is no SPIR-V of this machine's byte order, "
+                   "or is cut off; give all of it, and its size in .image_bytes", kernel->name, bytes);
   if (!s.has_entry)
     return gk_fail(GK_ERROR_COMPILE, "kernel %s: its code has no compute shader %s; name it in .entry", kernel->name,
                    entry);

@@ -1,4 +1,4 @@
-/* Kernels with handwritten code (gk_kernel.vulkan): GLSL or SPIR-V, whose push constants are the kernel's parameters. */
+/* Kernels with handwritten code (gk_kernel.vulkan): GLSL or SPIR-V. Their parameters are push constants. */
 #ifndef GKI_VULKAN_HANDWRITTEN_H
 #define GKI_VULKAN_HANDWRITTEN_H
 #include "lower/params.h"

@@ -131,7 +131,6 @@ static gk_result make_arrays(gki_vulkan_graph *g, void *const *code) {
   choose_kernels(g, code);
   for (uint32_t n = 0; n < g->params.count; ++n)
     g->params.tasks[n].per_block = g->kernels[g->params.tasks[n].node]->per_block;
-  if (g->params.count && g->gate == GKI_VULKAN_GUARD) g->gate = GKI_VULKAN_GRID; /* the code looks at no guard */
   uint32_t count = 0;
   for (uint32_t run = 0; run < plan->run_count; ++run) {
     g->parts_at[run] = count;

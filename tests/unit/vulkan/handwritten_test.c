@@ -54,8 +54,9 @@ static void check_list(gk_device *device, const gk_list *list, uint32_t bits) {
 }
 
 static void check_both(const gk_kernel *kernel) {
-  const gk_task tasks[] = {GK_FILL(FLAG, GK_ONE, 1), GK_CHECKPOINT(FIRST, FLAG), GK_RUN(*kernel, N, N, X, SCALE, BY, SHIFT),
-                           GK_END, GK_RUN(*kernel, N, N, X, SCALE, BY, SHIFT)};
+  const gk_task tasks[] = {GK_FILL(FLAG, GK_ONE, 1), GK_CHECKPOINT(FIRST, FLAG),
+                           GK_RUN(*kernel, N, N, X, SCALE, BY, SHIFT), GK_END,
+                           GK_RUN(*kernel, N, N, X, SCALE, BY, SHIFT)};
   const gk_list list = GK_LIST(list, tasks, slots);
   gk_device *device = open_vulkan();
   check_list(device, &list, 0);
