@@ -1,6 +1,7 @@
 #include "kernel/images.h"
 #include "base/error.h"
 #include <stdatomic.h>
+#include <string.h>
 
 enum { MOST = 64, SPIRV_MAGIC = 0x07230203 };
 static _Atomic(const gk_images *) brought[MOST];
@@ -12,8 +13,9 @@ static bool is_right(const gk_images *images) {
   for (uint32_t k = 0; k < images->count; ++k) {
     const gk_image *image = &images->at[k];
     if (!image->file || !image->bytes || !image->size) return false;
-    const uint32_t *words = image->bytes;
-    if (image->kind == GK_IMAGE_SPIRV && (image->size % sizeof *words || words[0] != SPIRV_MAGIC)) return false;
+    uint32_t first = 0;
+    if (image->size >= sizeof first) memcpy(&first, image->bytes, sizeof first);
+    if (image->kind == GK_IMAGE_SPIRV && (image->size % sizeof first || first != SPIRV_MAGIC)) return false;
   }
   return true;
 }

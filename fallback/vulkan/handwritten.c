@@ -99,9 +99,9 @@ gk_result gki_vulkan_handwritten(const gki_vulkan_device *d, const gk_kernel *ke
                                  uint32_t **words, size_t *bytes, gki_vulkan_kernel *made) {
   const gk_code *code = kernel->vulkan;
   gk_result result = GK_OK;
-  if (code->text) {
-    result = gki_vulkan_compile(name, code->text, GKI_VULKAN_WITHOUT_DOUBLES, words, bytes);
-  } else {
+  *words = NULL;
+  if (code->text) result = gki_vulkan_compile(name, code->text, GKI_VULKAN_WITHOUT_DOUBLES, words, bytes);
+  else {
     *bytes = code->image_bytes;
     *words = gk_host_alloc(*bytes);
     if (!*words) return gki_fail_memory("a kernel's image", *bytes);

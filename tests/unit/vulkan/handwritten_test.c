@@ -1,6 +1,7 @@
 /* Handwritten GLSL and SPIR-V on Vulkan. Skipped where there is no Vulkan device, or no compiler. */
 #include "unit/support/test.h"
 #include "gk_kernel.h"
+#include <stdlib.h>
 
 extern const unsigned char handwritten_text[], handwritten_code[]; /* of handwritten.comp; SPIR-V, or the same text */
 extern const size_t handwritten_code_bytes;
@@ -99,6 +100,17 @@ TEST(code_that_can_not_run) {
   check_refused(device, (gk_code){.text = text, .options = "-O"}, GK_ERROR_INVALID, "write #define into .text");
   check_refused(device, (gk_code){.text = text, .shared_bytes = 4}, GK_ERROR_INVALID, "declare `shared` memory");
   check_refused(device, (gk_code){.function = device}, GK_ERROR_INVALID, "which Vulkan doesn't have");
+  gk_device_close(device);
+}
+
+TEST(text_needs_a_compiler) {
+  gk_device *device = open_vulkan();
+  char *path = strdup(getenv("PATH"));
+  setenv("PATH", "/nowhere", 1);
+  check_refused(device, (gk_code){.text = (const char *)handwritten_text}, GK_ERROR_UNSUPPORTED,
+                "kernel wrong can't be compiled: neither glslangValidator nor glslc is in PATH");
+  setenv("PATH", path, 1);
+  free(path);
   gk_device_close(device);
 }
 
