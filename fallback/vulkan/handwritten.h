@@ -2,7 +2,7 @@
 #ifndef GKI_VULKAN_HANDWRITTEN_H
 #define GKI_VULKAN_HANDWRITTEN_H
 #include "lower/params.h"
-#include "vulkan/kernels.h"
+#include "vulkan/device.h"
 
 /* gk_backend.code. */
 const gk_code *gki_vulkan_code(const gk_kernel *kernel, const char **beyond);

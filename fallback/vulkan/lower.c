@@ -1,7 +1,7 @@
 #include "base/error.h"
 #include "list/touches.h"
 #include "plan/walk.inc"
-#include "vulkan/kernels.h"
+#include "vulkan/handwritten.h"
 #include "vulkan/record.h"
 #include <string.h>
 
