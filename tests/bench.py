@@ -42,6 +42,7 @@ def run(program, folder):
     out = Path(folder) / f"{Path(program).name}.json"
     # Threads that wait by spinning take minutes where a machine has much else to do.
     env = {**os.environ, "OMP_WAIT_POLICY": "passive"} | (simulated() if needs_cuda(program) else {})
+    env |= lavapipe() if needs_vulkan(program) else {}
     trouble = tap.run(Path(program).resolve(), "--quick", "--json", out, cwd=tap.ROOT, env=env)
     return trouble or wrong(json.loads(out.read_text()))
 
@@ -56,6 +57,15 @@ def on_one_thread(folder):
 
 def needs_cuda(program):
     return Path(program).name.startswith("cuda_")
+
+
+def needs_vulkan(program):
+    return Path(program).name.startswith("vulkan_")
+
+
+def lavapipe():
+    found = sorted(str(path) for folder in ("/usr/share", "/etc") for path in Path(folder).glob("vulkan/icd.d/lvp_icd.*"))
+    return {"VK_ICD_FILENAMES": found[0], "VK_DRIVER_FILES": found[0]} if found else {}
 
 
 def simulated():
@@ -341,7 +351,7 @@ def unlisted(programs):
     """Programs, headers and scripts that bench/README.md doesn't name."""
     folder = tap.ROOT / "bench"
     page = (folder / "README.md").read_text()
-    names = [f"cuda/{name[5:]}.c" if name.startswith("cuda_") else f"cpu/{name}.c"
+    names = [f"{name.replace('_', '/', 1)}.c" if name.startswith(("cuda_", "vulkan_")) else f"cpu/{name}.c"
              for name in (Path(program).name for program in programs)]
     names += [str(path.relative_to(folder)) for pattern in ("*.sh", "[!p]*/*.h", "tools/*.py")
               for path in folder.glob(pattern) if not path.name.endswith(("_app.h", "_hand.h"))]
@@ -360,6 +370,9 @@ def main():
         for program in [] if trouble else programs:
             name = Path(program).name
             tap.case(f"{name}, simulated" if needs_cuda(program) else name, run(program, folder))
+            if needs_vulkan(program):
+                none = {"VK_ICD_FILENAMES": "/nowhere", "VK_DRIVER_FILES": "/nowhere"}
+                tap.case(f"{name} without a device", measures_nothing(program, folder, none))
             if needs_cuda(program):
                 none = {"CUDA_VISIBLE_DEVICES": "", "LD_LIBRARY_PATH": ""}
                 tap.case(f"{name} without a device", measures_nothing(program, folder, none))

@@ -8,7 +8,9 @@ import plot_goals
 import run_peers
 
 TITLES = {"M": "the machine", "F1": "small tasks", "F2": "large tasks", "F3": "a whole application",
-          "F6": "before a list runs", "F7": "sections", "F8": "passes, checkpoints, yields", "K": "kernels on the host",
+          "F4": "tasks on Vulkan", "F5": "round trips on Vulkan", "F6": "before a list runs", "F7": "sections",
+          "F8": "passes, checkpoints, yields", "F9": "passes, checkpoints, yields on Vulkan",
+          "K": "kernels on the host",
           "G": "how cost grows", "floor": "what the device takes", "C1": "a replay", "C2": "passes on CUDA",
           "C3": "passes that decide themselves", "C4": "silent checkpoints", "C5": "tasks beside checkpoints",
           "C6": "yield round trip", "C7": "passes, with and without loops in graphs", "C8": "sections on CUDA",
@@ -54,7 +56,7 @@ def load(folder):
 
 def tables_of(reports):
     """All tables. Each has a mark whether it ran on a device of its own."""
-    tables = [dict(table, on_device="device" in report) for report in reports.values()
+    tables = [dict(table, on_device="gpu" in report.get("device", {})) for report in reports.values()
               for table in report.get("tables", [])]
     order = list(TITLES)
     return sorted(tables, key=lambda table: order.index(table["id"]) if table["id"] in order else len(order))

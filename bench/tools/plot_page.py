@@ -61,12 +61,14 @@ def machine_lines(reports):
     own = {name: report for name, report in reports.items() if report.get("tables")}
     timed = {**own, **{name: report for name, report in reports.items()
                       if report.get("peers") and "machine" in report}}
-    device = next((one["device"] for one in reports.values() if "device" in one), None)
+    devices = [one["device"] for one in reports.values() if "device" in one]
     if any(one.get("quick") for one in reports.values()):
         yield "- **by `--quick`: all of it ran and was right, and the figures mean nothing**"
-    if device:
+    for device in [one for one in devices if "toolkit" in one][:1]:
         yield f"- {device['gpu']}, {device['multiprocessors']} multiprocessors"
         yield f"- driver: {device['driver']}; compiler: {device['toolkit']}"
+    for device in [one for one in devices if "core" in one][:1]:
+        yield f"- Vulkan: {device.get('vulkan') or device['gpu']}; driver: {device['driver']}; core {device['core']}"
     yield from by_program(timed, lambda one: "{cpu}, {cores} cores ({arch}), Linux {kernel}".format(**one["machine"]))
     yield from by_program(own, lambda one: "{compiler}, {flags}".format(**one["machine"]))
     yield from clock_of(own)
@@ -225,7 +227,8 @@ def short_row(report, table, entry):
     if "missing" in variant:
         return None
     scale = count * least["median"] * NANOSECONDS[report["floor"]["unit"]] / NANOSECONDS[table["unit"]]
-    time = [f"{number(variant['median'] / count)} {UNITS[table['unit']]}"] if "device" in report else []
+    has_gpu = "gpu" in report.get("device", {})
+    time = [f"{number(variant['median'] / count)} {UNITS[table['unit']]}"] if has_gpu else []
     return row(ident, words, number(variant["median"] / scale),
                f"{number(variant['p5'] / scale)} to {number(variant['p95'] / scale)}", *time)
 
@@ -235,7 +238,7 @@ def in_short(reports):
     for on_device in (False, True):
         rows, floor = [], None
         for report in reports.values():
-            for entry in SHORT if "floor" in report and ("device" in report) == on_device else []:
+            for entry in SHORT if "floor" in report and ("gpu" in report.get("device", {})) == on_device else []:
                 for table in report["tables"]:
                     if (table["id"], table["what"]) == entry[:2]:
                         rows.append(short_row(report, table, entry))

@@ -155,7 +155,8 @@ def rows_of_peers(report, on_gpu):
 def by_device(results):
     """Results by folder and name. A GPU's folder gets the results of that GPU. Programs for GPUs that measured nothing
     are listed in a GPU's folder, or in the CPU's if there is none."""
-    gpus = {name: folder_name(report["device"]["gpu"]) for name, report in results.items() if "device" in report}
+    gpus = {name: folder_name(report["device"]["gpu"]) for name, report in results.items()
+            if "gpu" in report.get("device", {})}
     gpu = next(iter(gpus.values()), None)
     cpu = device_of(next(report for report in results.values() if "machine" in report)["machine"])
     folders = {}

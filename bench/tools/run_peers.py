@@ -27,11 +27,17 @@ OURS = {
     ("C12", "one more pass"): ("cuda_peers", "gk"), ("C12", "silent checkpoint"): ("cuda_peers", "gk"),
     ("C12", "one launch"): ("cuda_peers", "gk"),
     ("C12", "yield and resume"): ("cuda_peers", "gk, beyond two launches"),
+    **{(table, what): ("vulkan_tasks", "gk") for table, what in (
+        ("F4", "one more task n=1"), ("F4", "one more task n=1024"), ("F4", "one more task n=1048576"),
+        ("F9", "one more pass"), ("F9", "silent checkpoint"), ("F9", "yield and resume"))},
 }
 # The goals that name a peer: the largest ratio of gk's figure to the peer's.
 GOALS = {("F1", "one more task n=1", "warp"): 0.25, ("F8", "one more pass", "warp"): 0.3,
          ("F8", "yield and resume", "quadrants"): 0.04, ("C12", "one more pass", "quadrants on CUDA"): 0.9,
-         ("C12", "silent checkpoint", "quadrants on CUDA"): 0.6, ("C12", "one launch", "quadrants on CUDA"): 0.1}
+         ("C12", "silent checkpoint", "quadrants on CUDA"): 0.6, ("C12", "one launch", "quadrants on CUDA"): 0.1,
+         ("F4", "one more task n=1", "quadrants on Vulkan"): 0.25, ("F9", "one more pass", "quadrants on Vulkan"): 0.05,
+         ("F9", "silent checkpoint", "quadrants on Vulkan"): 0.2,
+         ("F9", "yield and resume", "quadrants on Vulkan"): 0.5}
 
 Peer = namedtuple("Peer", "script name package needs_gpu")  # package: the name for pip
 

@@ -12,7 +12,7 @@ GK_KERNEL(one_more, (inout(int, x))) { x[i] += 1; }
 GK_KERNEL(one_less, (inout(int, left))) { left[0] -= 1; }
 GK_SOURCE_END
 
-enum { X = 1, N, LEFT, ON, QUIET, CP_FIRST, ITEMS_MAX = 1 << 20, PASSES = 4000, FEW_PASSES = 512, CHECKPOINTS = 200 };
+enum { X = 1, N, LEFT, ON, QUIET, CP_FIRST, ITEMS_MAX = 1 << 20, PASSES = 2048, FEW_PASSES = 512, CHECKPOINTS = 200 };
 
 static const gk_slot_desc slots[] = {GK_BUFFER(X, int), GK_SCALAR(N, int), GK_OWN(LEFT, int, 1), GK_OWN(ON, int, 1),
                                      GK_OWN(QUIET, int, 1)};
@@ -195,6 +195,7 @@ static void tasks_of(int n, int count) {
     .ratios = {{"gk against recording, submitting and waiting", "gk", {each}, n > 1 ? 0 : 0.2},
                {"gk against one piece, not gated", "gk", {together}, 0}}};
   if (n == 1) table.floor = (bench_bound){VULKAN_TASK, 1};
+  if (n == ITEMS_MAX) table.tries = 1, table.turns = 7;
   for (int way = 0; way < TIMED; ++way) {
     of[way] = lists_of(way, gated_chain, count, n);
     table.variants[way] = (bench_variant){bench_ways[way].name, more_of, &of[way]};
@@ -211,7 +212,8 @@ static void skipped_tasks(int n, int count) {
   lists of[WAY_HOST];
   bench_table table = {"F4", what, "what does a task cost whose gate is closed?", "ns",
     .ratios = {{"gk against empty grids", "gk", {bench_ways[WAY_GRID].name}, 0},
-               {"gk against guards", "gk", {bench_ways[WAY_GUARD].name}, 0}}};
+               {"gk against guards", "gk", {bench_ways[WAY_GUARD].name}, 0}},
+    .tries = 2};
   for (int way = 0; way < WAY_HOST; ++way) {
     of[way] = lists_of(way, skipped_chain, count, n);
     table.variants[way] = (bench_variant){bench_ways[way].name, more_skipped, &of[way]};
@@ -398,11 +400,12 @@ int main(int argc, char **argv) {
     memory[way] = gk_alloc(bench_ways[way].device, ITEMS_MAX * sizeof(int), GK_DEVICE_MEMORY);
     if (!memory[way]) bench_fail(gk_error());
   }
-  tasks_of(1, 200);
-  tasks_of(1024, 40);
-  tasks_of(ITEMS_MAX, 4);
-  skipped_tasks(1, 200);
-  skipped_tasks(1 << 16, 40);
+  const int shorter = bench_is_quick() ? 20 : 1;
+  tasks_of(1, 400 / shorter);
+  tasks_of(1024, 40 / shorter);
+  tasks_of(ITEMS_MAX, bench_is_quick() ? 1 : 2);
+  skipped_tasks(1, 400 / shorter);
+  skipped_tasks(1 << 16, bench_is_quick() ? 1 : 8);
   round_trips();
   passes();
   silence();
