@@ -1,4 +1,4 @@
-"""Finds Vulkan devices by asking the loader. Peers without a device silently continue on the CPU."""
+"""Finds Vulkan devices by asking the loader, or prints them. Peers without a device silently continue on the CPU."""
 import ctypes
 
 LIBRARY = "libvulkan.so.1"
@@ -35,3 +35,7 @@ def why_none():
     except OSError as why:
         return f"there is no Vulkan device: {why}"
     return None
+
+
+if __name__ == "__main__":
+    print("\n".join(devices()))

@@ -14,6 +14,9 @@ FOLDER gets summary.txt, summary.json and logs.tar.gz. The parts, in this order;
                reports false errors in their bodies
   softbody     the demo on the GPU, compared with OpenMP
   bench        the tables of CUDA, and the peers that are installed or in carry/
+  vulkan       through the GPU's Vulkan driver, if there is one: gk-info, the suite and random lists by each way of
+               gating, the soft body, the tables of Vulkan. Only if it is asked for by --part, a missing driver is a
+               failure
   compare      probe and suite on the simulated driver, compared with the real one case by case
 
 A part that fails or runs out of time doesn't keep the next from running. With --minutes the script ends within that
@@ -45,6 +48,7 @@ from pathlib import Path
 from gpu_carry import PEERS, configure, pack, run_peers, use_carried
 from gpu_process import DRY, LOGS, ROOT, Part, Stop, adopt_orphans, end_orphans, stop_on_signals
 from gpu_suite import cases_of, conformance, native_on_real, run_suite, sanitizer
+import gpu_vulkan
 
 SPOT = "docs/examples/softbody/spot.obj"
 TREE = ROOT / "build/gpu"
@@ -116,6 +120,8 @@ def build_targets(tree, chosen, options):
              "conformance": [runner, lists], "sanitizer": [runner], "softbody": ["build/softbody"],
              "compare": [runner, "build/tests/cuda/probe", *stand_ins],
              "bench": [name for name, rule in known.items() if rule == "single" and name.startswith("build/bench/")],
+             "vulkan": ["build/gk-info", runner, lists, "build/softbody", "build/bench/vulkan_tasks",
+                        "build/bench/vulkan_apps"],
              "build": ["all", runner, lists, "build/tests/cuda/probe"],
              "tests": [] if options.quick else
              ["all"] + [name for name, rule in known.items() if rule in ("test", "suite", "suite_shared", "single")]}
@@ -250,12 +256,12 @@ def softbody(part, options):
 # These take minutes each, so they run last: with little time, all other tables are measured.
 LAST = ["cuda_solver", "cuda_particles", "cuda_bfs", "cuda_softbody", "cuda_growth"]
 
-def bench(part, options):
+def bench(part, options, programs_of="cuda_", is_peer=lambda peer: peer.needs_gpu):
     """Measures the tables of CUDA, and the peers that are installed or in carry/."""
-    out = LOGS / "bench"
-    peers = [name for name, peer in run_peers.listed().items() if peer.needs_gpu]
+    out = LOGS / f"{part.name}-tables"
+    peers = [name for name, peer in run_peers.listed().items() if is_peer(peer)]
     listed = (configure.output("ninja", "-C", str(part.tree), "-t", "targets", "rule", "single") or "").split()
-    programs = [Path(name).name for name in sorted(listed) if name.startswith("build/bench/cuda_")]
+    programs = [Path(name).name for name in sorted(listed) if name.startswith(f"build/bench/{programs_of}")]
     chosen = sorted(programs + peers, key=lambda name: LAST.index(name) if name in LAST else -1)
     chosen = [name for name in chosen if not options.only or name in options.only]
     programs, peers = ([name for name in chosen if name in kind] for kind in (programs, peers))
@@ -273,6 +279,20 @@ def bench(part, options):
     found = tables.get("peers", {}).get("peers", [])
     part.check("peers", None if len(found) == len(peers) else f"{len(found)} of {len(peers)} are in the JSON",
                "".join(f"\n{one['peer']}: {one.get('missing', one.get('version'))}" for one in found))
+
+
+def vulkan(part, options):
+    name, note = gpu_vulkan.find_device(part)
+    if not name:
+        part.check("a GPU's driver", note if options.asked else None, note)
+        return
+    part.check("a GPU's driver", None, note)
+    part.figures["device"] = name
+    part.check("gk-info", part.call("gk-info", ["build/gk-info", "--backend", "vulkan"]).trouble())
+    options = argparse.Namespace(**{**vars(options), "backend": "vulkan"})
+    gpu_vulkan.conformance(part, options)
+    softbody(part, options)
+    bench(part, options, "vulkan_", lambda peer: peer.script.stem == "quadrants_vulkan")
 
 
 def differences(real, simulated, what):
@@ -312,7 +332,8 @@ def compare(part, options):
 # ---- the whole ------------------------------------------------------------------------------------------------------
 
 PARTS = {"build": (build, 240), "probe": (probe, 60), "tests": (tests, 420), "conformance": (conformance, 480),
-         "sanitizer": (sanitizer, 500), "softbody": (softbody, 300), "bench": (bench, 600), "compare": (compare, 400)}
+         "sanitizer": (sanitizer, 500), "softbody": (softbody, 300), "bench": (bench, 600), "vulkan": (vulkan, 900),
+         "compare": (compare, 400)}
 IN_NO_HURRY = 6  # times as long without --minutes: slow parts end by themselves, and hanging ones are ended
 
 
@@ -410,13 +431,13 @@ def main():
         return pack(options.pack, options.pack_bytes, options.pack_peers)
     if not options.folder:
         usage.error("a folder for what comes of it, or --pack")
-    known = [*re.findall(r"^build build/bench/(cuda_\w+): single", (ROOT / "build.ninja").read_text(), re.M),
-             *(name for name, peer in run_peers.listed().items() if peer.needs_gpu)]
+    known = [*re.findall(r"^build build/bench/((?:cuda|vulkan)_\w+): single", (ROOT / "build.ninja").read_text(), re.M),
+             *(name for name, peer in run_peers.listed().items() if peer.needs_gpu or name == "quadrants_vulkan")]
     for name in options.only or []:
         if name not in known:
             usage.error(f"--only {name}: there is none; there are {', '.join(known)}")
     ends = math.inf if options.minutes is None else time.monotonic() + 60 * options.minutes - 10  # for the archive
-    options.about, options.part = {}, options.part or list(PARTS)
+    options.about, options.asked, options.part = {}, bool(options.part), options.part or list(PARTS)
     folder, options.carry, options.tree = (path.absolute() for path in (options.folder, options.carry, options.tree))
     folder.mkdir(parents=True, exist_ok=True)
     shutil.rmtree(LOGS, ignore_errors=True)
