@@ -24,6 +24,7 @@ typedef struct lists {
   int *x;    /* ITEMS_MAX, shared by all lists of the way */
   int count; /* of tasks, passes or checkpoints in the shorter one */
   int n;
+  bool is_skipped; /* no task comes */
 } lists;
 static int *memory[TIMED];
 static gk_device *by_hand; /* the device of the variants by hand */
@@ -101,13 +102,14 @@ static gk_graph *loop(const vulkan_way *way) {
 }
 
 static lists lists_of(int way, gk_graph *(*make)(const vulkan_way *, int, int), int count, int n) {
-  lists l = {&bench_ways[way], {NULL, NULL}, memory[way], count, n};
+  lists l = {&bench_ways[way], .x = memory[way], .count = count, .n = n, .is_skipped = make == skipped_chain};
   for (int k = 0; k < 2; ++k) l.of[k] = make(l.way, (k + 1) * count, n);
   return l;
 }
 
-static void drop(const lists *l) {
-  for (int k = 0; k < 2; ++k) gk_graph_destroy(l->of[k]);
+static void drop(const lists *l, int count) {
+  for (; count-- > 0; ++l)
+    for (int k = 0; k < 2; ++k) gk_graph_destroy(l->of[k]);
 }
 
 /* The time of one more task. */
@@ -118,46 +120,27 @@ static bool more_of(void *with, uint64_t times, bench_took *took) {
     took->all += bench_launch(l->of[1], 0, NULL) / l->count;
     took->less += bench_launch(l->of[0], 0, NULL) / l->count;
   }
-  return added(l->way->device, l->x, l->n, before, 3 * (uint64_t)l->count * times);
-}
-
-static bool more_skipped(void *with, uint64_t times, bench_took *took) {
-  const lists *l = with;
-  const ends before = ends_of(l->way->device, l->x, l->n);
-  for (uint64_t k = 0; k < times; ++k) {
-    took->all += bench_launch(l->of[1], 0, NULL) / l->count;
-    took->less += bench_launch(l->of[0], 0, NULL) / l->count;
-  }
-  return added(l->way->device, l->x, l->n, before, 0);
+  return added(l->way->device, l->x, l->n, before, l->is_skipped ? 0 : 3 * (uint64_t)l->count * times);
 }
 
 /* ---- F4: one gated task ------------------------------------------------------------------------------------------ */
 
-typedef struct hand { hand_task task; int count; } hand;
+typedef struct hand { hand_task task; int count; bool records_each; } hand;
 
 static bool hand_added(const hand *h, ends before, uint64_t by) {
   return added(by_hand, memory[WAY_GK], (int)h->task.items, before, by);
 }
 static ends hand_ends(const hand *h) { return ends_of(by_hand, memory[WAY_GK], (int)h->task.items); }
 
-static bool recorded_each(void *with, uint64_t times, bench_took *took) {
-  const hand *h = with;
-  const ends before = hand_ends(h);
-  const double begin = bench_now();
-  for (uint64_t k = 0; k < times; ++k) {
-    bench_hand_record(0, h->task, 1);
-    bench_hand_submit_and_wait(0);
-  }
-  took->all += bench_now() - begin;
-  return hand_added(h, before, times);
-}
-
-static bool recorded_once(void *with, uint64_t times, bench_took *took) {
+static bool submitted_each(void *with, uint64_t times, bench_took *took) {
   const hand *h = with;
   const ends before = hand_ends(h);
   bench_hand_record(0, h->task, 1);
   const double begin = bench_now();
-  for (uint64_t k = 0; k < times; ++k) bench_hand_submit_and_wait(0);
+  for (uint64_t k = 0; k < times; ++k) {
+    if (h->records_each) bench_hand_record(0, h->task, 1);
+    bench_hand_submit_and_wait(0);
+  }
   took->all += bench_now() - begin;
   return hand_added(h, before, times);
 }
@@ -185,12 +168,13 @@ static void tasks_of(int n, int count) {
   snprintf(question, sizeof question, "what does one more gated task over %d item%s cost?", n, n > 1 ? "s" : "");
   if (!bench_wants("F4", what)) return;
   lists of[TIMED];
-  hand h = {{(uintptr_t)memory[WAY_GK], (uint32_t)n, 1}, count};
+  hand h = {{(uintptr_t)memory[WAY_GK], (uint32_t)n, 1}, count, true}, once = h;
+  once.records_each = false;
   const char *each = "by hand: record, submit, wait for each task",
              *together = "by hand: all recorded once in one piece, not gated";
   bench_table table = {"F4", what, question, "ns",
-    .variants = {[TIMED] = {each, recorded_each, &h},
-                 {"by hand: submit, wait for each task, recorded once", recorded_once, &h},
+    .variants = {[TIMED] = {each, submitted_each, &h},
+                 {"by hand: submit, wait for each task, recorded once", submitted_each, &once},
                  {together, recorded_together, &h}},
     .ratios = {{"gk against recording, submitting and waiting", "gk", {each}, n > 1 ? 0 : 0.2},
                {"gk against one piece, not gated", "gk", {together}, 0}}};
@@ -201,7 +185,7 @@ static void tasks_of(int n, int count) {
     table.variants[way] = (bench_variant){bench_ways[way].name, more_of, &of[way]};
   }
   bench_measure(&table);
-  for (int way = 0; way < TIMED; ++way) drop(&of[way]);
+  drop(of, TIMED);
 }
 
 /* The host enqueues nothing of what it skips itself. */
@@ -216,10 +200,10 @@ static void skipped_tasks(int n, int count) {
     .tries = 2};
   for (int way = 0; way < WAY_HOST; ++way) {
     of[way] = lists_of(way, skipped_chain, count, n);
-    table.variants[way] = (bench_variant){bench_ways[way].name, more_skipped, &of[way]};
+    table.variants[way] = (bench_variant){bench_ways[way].name, more_of, &of[way]};
   }
   bench_measure(&table);
-  for (int way = 0; way < WAY_HOST; ++way) drop(&of[way]);
+  drop(of, WAY_HOST);
 }
 
 /* ---- F5: round trips --------------------------------------------------------------------------------------------- */
@@ -306,10 +290,10 @@ static void passes(void) {
     table.variants[way] = (bench_variant){bench_ways[way].name, more_passes, &of[way]};
   }
   bench_measure(&table);
-  for (int way = 0; way < TIMED; ++way) drop(&of[way]);
+  drop(of, TIMED);
 }
 
-/* Two lists with checkpoints, and two without. */
+/* Lists with checkpoints, and without. */
 typedef struct silent { lists marked, plain; } silent;
 
 static bool checkpoint_alone(void *with, uint64_t times, bench_took *took) {
@@ -332,7 +316,7 @@ static void silence(void) {
     table.variants[way] = (bench_variant){bench_ways[way].name, checkpoint_alone, &of[way]};
   }
   bench_measure(&table);
-  for (int way = 0; way < TIMED; ++way) drop(&of[way].marked), drop(&of[way].plain);
+  drop(&of[0].marked, 2 * TIMED);
 }
 
 /* The flag is set beforehand. Its clearing counts, since a program has to do that before it resumes. */
@@ -387,7 +371,7 @@ static void round_trip(void) {
     table.variants[way] = (bench_variant){bench_ways[way].name, yield_alone, &of[way]};
   }
   bench_measure(&table);
-  for (int way = 0; way < TIMED; ++way) drop(&of[way]);
+  drop(of, TIMED);
 }
 
 int main(int argc, char **argv) {
