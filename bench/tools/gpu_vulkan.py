@@ -17,26 +17,28 @@ def manifests(pattern):
                   for path in Path(folder, "vulkan/icd.d").glob(pattern))
 
 
-def written_manifest():
-    """A manifest for NVIDIA's library if the system has the library without one, else None."""
+def nvidia_manifest():
+    """NVIDIA's manifest, so that no other driver comes first. It is written if the system has only the library. None:
+    there is neither."""
     library = next(filter(None, map(ctypes.util.find_library, NVIDIA)), None)
-    if not library or manifests("nvidia*"):
-        return None
+    found = manifests("nvidia_icd*")
+    if found or not library:
+        return next(iter(found), None)
     path = LOGS / "nvidia_icd.json"
     path.write_text(json.dumps({"file_format_version": "1.0.0",
-                                "ICD": {"library_path": library, "api_version": "1.2.0"}}) + "\n")
+                                "ICD": {"library_path": library, "api_version": "1.3.0"}}) + "\n")
     return str(path)
 
 
 def find_device(part):
     """Chooses the driver by the environment. @return the GPU's name, or None; and the reason or a note"""
-    chosen = (manifests("lvp_icd*") or [None])[0] if DRY else written_manifest()
+    chosen = next(iter(manifests("lvp_icd*")), None) if DRY else nvidia_manifest()
     if chosen:
         part.real.update(VK_ICD_FILENAMES=chosen, VK_DRIVER_FILES=chosen)
     asked = part.call("devices", [sys.executable, ROOT / "bench/peers/vulkan_devices.py"], 60)
     names = [] if asked.trouble() else asked.text.splitlines()
     gpus = [name for name in names if DRY or "llvmpipe" not in name]
-    note = ", ".join(names) + (f", by the manifest {chosen}, which was missing" if chosen and not DRY else "")
+    note = ", ".join(names) + (f", by {chosen}" if chosen else "")
     if gpus:
         return gpus[0], note
     return None, f"there is no Vulkan driver of a GPU here ({note or (asked.text.splitlines() or ['?'])[-1]}); a " \
