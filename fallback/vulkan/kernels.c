@@ -193,7 +193,7 @@ static gk_result make_from_text(gki_vulkan_device *d, const char *name, const gk
 static gk_result load_composed(gki_vulkan_device *d, const gk_kernel *kernel, const char *name,
                                gki_vulkan_kernel *made) {
   char *text = gk_compose(kernel, "glsl");
-  if (!text) return GK_ERROR_COMPILE;
+  if (!text) return gki_failure();
   VkShaderModule module = VK_NULL_HANDLE;
   const gki_unit unit = {.text = text, .file = kernel->source->file, .kernel = kernel->name};
   gk_result result = make_from_text(d, name, &unit, &module);
