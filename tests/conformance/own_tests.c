@@ -3,6 +3,7 @@
 #include "device/test_device.h"
 #include "simgpu/simgpu.h"
 #include "unit/support/fake_backend.h"
+#include "vulkan/standin.h"
 #include <dlfcn.h>
 #include <stddef.h>
 
@@ -37,6 +38,29 @@ static void simgpu_fails(unsigned long call, gk_result code, int way) {
   sim->fail(call, code == GK_ERROR_MEMORY ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_LAUNCH_FAILED, ways[way]);
 }
 
+/* ---- Vulkan behind a stand-in for libvulkan ---------------------------------------------------------------------- */
+
+enum { OUT_OF_DEVICE_MEMORY = -2, DEVICE_LOST = -4 }; /* of VkResult */
+static const vulkan_standin *standin;
+
+static void find_standin(void) {
+  if (!standin) standin = vulkan_standin_find();
+}
+
+static void standin_seed(uint64_t seed) {
+  if (standin) standin->set_seed(seed);
+}
+
+static const char *standin_broken(void) { return standin ? standin->broken() : ""; }
+static unsigned standin_leaks(void) { return standin ? standin->alive() : 0; }
+static unsigned long standin_calls(void) { return standin ? standin->calls() : 0; }
+
+static void standin_fails(unsigned long call, gk_result code, int way) {
+  static const vulkan_standin_how ways[] = {VULKAN_STANDIN_NOW, VULKAN_STANDIN_LATE, VULKAN_STANDIN_LOST};
+  find_standin();
+  if (standin) standin->fail(call, code == GK_ERROR_MEMORY ? OUT_OF_DEVICE_MEMORY : DEVICE_LOST, ways[way]);
+}
+
 #define FAKE(called) {.name = (called), .enter = fake_register, .broken = fake_broken, .leaks = fake_leaks}
 
 const own_backend own_backends[] = {
@@ -45,5 +69,7 @@ const own_backend own_backends[] = {
    .calls = test_device_calls},
   {.name = "cuda", .enter = find_simgpu, .seed = simgpu_seed, .broken = simgpu_broken, .leaks = simgpu_leaks,
    .ways = {"at once", "late", "with the device lost"}, .fail_at = simgpu_fails, .calls = simgpu_calls},
+  {.name = "vulkan", .enter = find_standin, .seed = standin_seed, .broken = standin_broken, .leaks = standin_leaks,
+   .ways = {"at once", "late", "with the device lost"}, .fail_at = standin_fails, .calls = standin_calls},
   FAKE("fake_in_process"), FAKE("fake_native"), FAKE("fake_batched"), {0},
 };

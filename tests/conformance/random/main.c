@@ -3,13 +3,22 @@
 #include "random.h"
 #include "device/test_device.h"
 #include "unit/support/libomp_leaks.h"
+#include "vulkan/standin.h"
 #include <stdlib.h>
 #include <string.h>
 
 enum { NO_DEVICE = 77 };
 
+static const vulkan_standin *standin;
+
 /* One device in eight has delays: they take long. */
 static void prepare(uint64_t seed) { test_device_seed(seed / RANDOM_DEVICE_LISTS % 8 ? 0 : seed + 1); }
+
+static void begin_list(uint64_t seed) {
+  if (standin) standin->set_seed(seed + 1);
+}
+
+static const char *broken(void) { return standin && standin->broken()[0] ? standin->broken() : test_device_broken(); }
 
 #if defined(__has_feature)
 #define HAS(feature) __has_feature(feature)
@@ -80,7 +89,9 @@ int main(int argc, char **argv) {
     backends[backend_count++] = "test_device";
   }
   test_device_register();
-  random_watch(prepare, test_device_broken);
+  standin = vulkan_standin_find();
+  if (standin) standin->set_seed(seed + 1); /* before a device is opened */
+  random_watch(prepare, begin_list, broken);
   if (prints) return random_print(backends[0], seed, stdout) ? 0 : 1;
   int failures = 0, absent = 0;
   for (int k = 0; k < backend_count; ++k) {

@@ -15,10 +15,11 @@ enum { DIFFERS = 1, NO_DEVICE = 77, CLOSED }; /* what a child exits with; CLOSED
 
 static story tale;
 static const char *(*audit)(void);
-static void (*prepare)(uint64_t seed);
+static void (*prepare)(uint64_t seed), (*begin)(uint64_t seed);
 
-void random_watch(void (*before_open)(uint64_t seed), const char *(*broken)(void)) {
+void random_watch(void (*before_open)(uint64_t seed), void (*before_list)(uint64_t seed), const char *(*broken)(void)) {
   prepare = before_open;
+  begin = before_list;
   audit = broken;
 }
 
@@ -29,6 +30,7 @@ static gk_result open_device(const char *backend, uint64_t seed, gk_device **dev
 }
 
 static verdict run_and_audit(story *s, gk_device *device, tally *t, recorder *log) {
+  if (begin) begin(s->seed);
   verdict end = story_run(s, device, t, log);
   if (end == DIFFERENT || !audit || !*audit()) return end;
   snprintf(t->why, sizeof t->why, "%s", audit());

@@ -14,9 +14,9 @@ enum { RANDOM_DEVICE_LISTS = 250 }; /* lists that one device is open for */
  * that never came up; -1: the backend has no device here, and why was printed. */
 int random_lists(const char *backend, uint64_t first_seed, long count, bool shrink);
 
-/* In the child: what is called before the device is opened, and after each list, to say which rule of gk_backend.h was
- * broken (""). Both may be NULL. */
-void random_watch(void (*before_open)(uint64_t seed), const char *(*broken)(void));
+/* In the child: what is called before the device is opened, before each list, and after it, to say which rule was
+ * broken (""). Each may be NULL. */
+void random_watch(void (*before_open)(uint64_t seed), void (*before_list)(uint64_t seed), const char *(*broken)(void));
 
 /* Bits of gk_graph_create for every list, beside those that it asks for itself. */
 void random_ask_for(uint32_t bits);

@@ -88,7 +88,7 @@ static const char *leak(void) {
 TEST(test_names_what_fails) {
   assert_int_equal(run_and_read("openmp", 5, true, text, sizeof text), 0);
   assert_non_null(strstr(text, "# 1 lists on openmp"));
-  random_watch(NULL, crash);
+  random_watch(NULL, NULL, crash);
   assert_int_equal(run_and_read("openmp", 5, true, text, sizeof text), 1);
   assert_non_null(strstr(text, "# seed 5 on openmp: killed by Aborted\n"
                                "# again: random_lists --backend openmp --seed 5 "));
@@ -96,15 +96,15 @@ TEST(test_names_what_fails) {
   assert_non_null(strstr(text, "#include \"conformance/random/program.h\""));
   assert_non_null(strstr(text, "NULL, 0,")); /* of its list nothing is needed */
   assert_non_null(strstr(text, "  return finish();\n}\n")); /* it is a whole program all the same */
-  random_watch(NULL, differ);
+  random_watch(NULL, NULL, differ);
   assert_int_equal(run_and_read("openmp", 6, false, text, sizeof text), 1);
   assert_non_null(strstr(text, "# seed 6 on openmp: a rule was broken\n"));
-  random_watch(NULL, leak);
+  random_watch(NULL, NULL, leak);
 #if defined(__SANITIZE_ADDRESS__)
   assert_int_equal(run_and_read("openmp", 7, false, text, sizeof text), 1);
   assert_non_null(strstr(text, "# seed 7 on openmp: exit code"));
 #endif
-  random_watch(NULL, NULL);
+  random_watch(NULL, NULL, NULL);
   assert_int_equal(run_and_read("nobody's", 5, true, text, sizeof text), 1);
   assert_non_null(strstr(text, "nobody's"));
 }
