@@ -1,4 +1,5 @@
 """What tests/run.py runs: scripts, programs with arguments, and which of them runs where."""
+import itertools
 import os
 import re
 from pathlib import Path
@@ -64,14 +65,24 @@ def simulated(version, *command, no="", probes=True):
             f"SIMGPU_NO={no}", *([] if probes else ["GK_CUDA_PROBE=0"]), *command, "--backend", "cuda"]
 
 
-def on_lavapipe(*command):
-    """On Mesa's lavapipe, a Vulkan device of the CPU; the validation layer ends a process with its first message."""
+CORES = itertools.cycle(sorted(os.sched_getaffinity(0)))
+
+
+def on_lavapipe(*command, standin=False, gate="condition", manifest=None):
+    """On Mesa's lavapipe, a Vulkan device of the CPU. It has one core, by turns: on several, it wakes threads for each
+    dispatch, which takes longer than the dispatch. It keeps what it compiled, which is most of the time otherwise. The
+    validation layer ends a process with its first message.
+
+    standin: with tests/vulkan/standin.c between gk and libvulkan. The layer isn't there then, since it would see the
+    stand-in's commands. gate: how tasks of runs that don't come are skipped."""
     found = sorted(str(path) for folder in ("/usr/share", "/etc")
                    for path in Path(folder, "vulkan/icd.d").glob("lvp_icd.*")) or ["/nowhere"]
-    return ["/usr/bin/env", f"VK_ICD_FILENAMES={found[0]}", f"VK_DRIVER_FILES={found[0]}",
-            "VK_INSTANCE_LAYERS=VK_LAYER_KHRONOS_validation", "VK_LAYER_SETTINGS_PATH=tests/vulkan",
+    manifest = manifest or found[0]
+    return ["/usr/bin/env", f"VK_ICD_FILENAMES={manifest}", f"VK_DRIVER_FILES={manifest}",
+            *(["LD_LIBRARY_PATH=build/vulkan_standin"] if standin else
+              ["VK_INSTANCE_LAYERS=VK_LAYER_KHRONOS_validation", "VK_LAYER_SETTINGS_PATH=tests/vulkan"]),
             "MESA_SHADER_CACHE_DIR=build/tests/mesa_cache", "GK_CACHE=build/tests/vulkan_cache",
-            *command, "--backend", "vulkan"]
+            f"GK_VULKAN_GATE={gate}", "taskset", "-c", str(next(CORES)), *command, "--backend", "vulkan"]
 
 
 SUITES = [
@@ -88,6 +99,13 @@ SUITES += [("conformance on lavapipe", on_lavapipe(CONFORMANCE), [], False),
            ("random lists on lavapipe", on_lavapipe(RANDOM_LISTS, "--random", "100"), ["--random", "2000"], False),
            ("random lists on lavapipe, host-gated", on_lavapipe(RANDOM_LISTS, "--host-gated", "--random", "50"),
             ["--random", "1000"], False)]
+# Behind the stand-in, which hands on commands in any order that their barriers allow: by a seed for each list.
+SUITES += [("random lists on lavapipe, shuffled", on_lavapipe(RANDOM_LISTS, "--random", "100", standin=True),
+            ["--random", "10000"], False),
+           ("random lists on lavapipe, gated by grids, shuffled",
+            on_lavapipe(RANDOM_LISTS, "--random", "50", standin=True, gate="grid"), ["--random", "10000"], False),
+           ("conformance on lavapipe, shuffled",
+            on_lavapipe(CONFORMANCE, "plain/*", "loops/*", "sections/*", standin=True), ["*/*"], False)]
 VERSIONS = ("11.4", "12.2", "12.3", "12.4", "12.6", "12.8", "13.0")
 for version in VERSIONS:
     (SUITES if version in ("11.4", "13.0") else FULL_SUITES).append(
@@ -106,6 +124,12 @@ for version in VERSIONS:
 # Calls of the driver that fail. A sample: of every case on the newest, of a few on the others.
 FEW = ["plain/copy_and_fill", "plain/library_call_recorded", "loops/nested_two", "sections/section_with_loop",
        "checkpoint_loops/resume_this", "running/queued_launches_end_cancelled"]
+# Calls of Vulkan, too, and gk's allocations beside them.
+for what, sweep in (("with calls that fail", "calls"), ("without memory", "memory")):
+    SUITES.append((f"conformance on lavapipe {what}",
+                   on_lavapipe(CONFORMANCE, "--sweep", sweep, "--most", "3", *FEW, standin=True), [], False))
+    FULL_SUITES.append((f"conformance on lavapipe {what}, each",
+                        on_lavapipe(CONFORMANCE, "--sweep", sweep, standin=True), [], False))
 for version, most, few in (("11.4", "12", FEW), ("12.2", "3", FEW), ("12.3", "3", FEW), ("12.4", "6", FEW),
                            ("13.0", "1", [])):
     SUITES.append((f"conformance on CUDA {version} with calls that fail",
@@ -143,6 +167,7 @@ ONCE += [name for name, *_ in SUITES if "on lavapipe" in name]
 ONCE.append("unit/cuda/half_way_test")  # a sweep over calls that fail
 FULL_SCRIPTS = [("tidy", ["tests/repo/tidy.py"], False), ("analyzer", ["tests/repo/analyzer.py"], False),
                 ("coverage", ["tests/repo/coverage.py"], False),
+                ("newer lavapipe", ["tests/vulkan/mesa.py"], False),
                 ("all mutations", ["tests/mutations.py", "--all"], False)]
 
 # Tests of the CUDA backend, or with cases on it: skipped in a tree that is configured --without-cuda.
