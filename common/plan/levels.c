@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/op.h"
 #include "list/touches.h"
+#include "plan/node.h"
 
 enum { KINDS = 4 }; /* of touches */
 typedef struct last_levels { uint32_t of[KINDS]; } last_levels; /* the highest level that touched a slot, by kind */
@@ -15,6 +16,7 @@ typedef struct builder {
   last_levels *last;  /* by slot */
   change *changes;    /* of this run, in order */
   uint32_t *level_of; /* by node; 0: none */
+  bool *written;      /* as in gki_levels */
   uint32_t change_count;
   uint32_t before;    /* the highest level of the runs before */
   uint32_t highest;
@@ -26,10 +28,12 @@ static uint32_t follows(gki_touch_kind kind) {
   return kind == GKI_READS || kind == GKI_SUMS ? all & ~(1u << kind) : all;
 }
 
+/* Of two tasks whose counts are bad, the first one is to post it: those that read their counts come in list order. */
 static void put_task(builder *b, uint32_t node) {
-  gki_touch touches[GKI_MAX_TOUCHES];
+  gki_touch touches[GKI_MAX_TOUCHES + 1];
   uint32_t args, level = b->before;
-  const uint32_t count = gki_touches_of_node(b->plan, node, &args, touches);
+  uint32_t count = gki_touches_of_node(b->plan, node, &args, touches);
+  if (gki_reads_count(b->plan, &b->plan->nodes[node])) touches[count++] = (gki_touch){0, GKI_ATOMIC}; /* slot 0: unused */
   for (uint32_t k = 0; k < count; ++k)
     for (uint32_t kind = 0; kind < KINDS; ++kind)
       if ((follows(touches[k].kind) >> kind & 1) && b->last[touches[k].slot].of[kind] > level)
@@ -40,6 +44,7 @@ static void put_task(builder *b, uint32_t node) {
     uint32_t *last = &b->last[touches[k].slot].of[touches[k].kind];
     b->changes[b->change_count++] = (change){touches[k].slot, touches[k].kind, *last};
     *last = level;
+    b->written[touches[k].slot] |= touches[k].kind != GKI_READS;
   }
 }
 
@@ -87,7 +92,7 @@ static void sort_tasks(const builder *b, gki_levels *levels) {
 static uint32_t most_touches(const gk_plan *plan) {
   uint32_t all = 0;
   for (uint32_t k = 0; k < plan->node_count; ++k)
-    if (gki_op_is_task(plan->nodes[k].op)) all += plan->nodes[k].arg_count + GKI_MAX_TOUCHES - GK_MAX_ARGS;
+    if (gki_op_is_task(plan->nodes[k].op)) all += plan->nodes[k].arg_count + GKI_MAX_TOUCHES - GK_MAX_ARGS + 1;
   return all;
 }
 
@@ -98,7 +103,8 @@ gk_result gki_levels_make(gki_levels *levels, const gk_plan *plan, gki_arena *ar
   levels->tasks = gki_arena_alloc(arena, plan->node_count, sizeof *levels->tasks);
   levels->at = gki_arena_alloc(arena, (size_t)plan->node_count + 1, sizeof *levels->at);
   levels->of_run = gki_arena_alloc(arena, (size_t)plan->run_count + 1, sizeof *levels->of_run);
-  if (!levels->tasks || !levels->at || !levels->of_run)
+  b.written = levels->written = gki_arena_alloc(arena, plan->slot_count, sizeof *levels->written);
+  if (!levels->tasks || !levels->at || !levels->of_run || !levels->written)
     return gki_fail_memory(what, plan->node_count * sizeof *levels->tasks);
   b.last = gki_array(plan->slot_count, sizeof *b.last, what);
   b.changes = b.last ? gki_array(most_touches(plan) + 1, sizeof *b.changes, what) : NULL;

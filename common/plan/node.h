@@ -9,6 +9,13 @@ static inline uint32_t gki_argument_alignment(const gk_node *node, uint32_t arg)
   return node->op == GK_OP_FILL ? sizeof(node->pattern) : 1;
 }
 
+/* Whether a task reads its count, or a part of it, from memory. */
+static inline bool gki_reads_count(const gk_plan *plan, const gk_node *node) {
+  for (int axis = 0; axis < 3; ++axis)
+    if (node->items[axis] && plan->slots[node->items[axis]].type == GK_PTR) return true;
+  return false;
+}
+
 /* gk_check_count without a message; false: the count is bad. */
 bool gki_count_items(const gk_plan *plan, uint32_t node, const gk_launch_args *launch, const int64_t extent[3],
                      uint64_t *items);

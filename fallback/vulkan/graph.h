@@ -62,8 +62,9 @@ typedef struct gki_vulkan_graph {
   gki_vulkan_piece *pieces;  /* ahead: those used last; batched: by run */
   uint32_t piece_count;
   uint64_t uses;             /* of pieces */
-  bool in_series;            /* what is recorded has a barrier behind each task, since slots may share memory */
-  bool *written;             /* by slot: tasks write its memory */
+  bool shares_memory;        /* two slots may be bound to overlapping memory, of which a task changes some */
+  bool has_bad_count;        /* a launch had one that the host knew; the first task with one is to post it */
+  bool in_series;            /* for one of these reasons, what is recorded has a barrier behind each task */
   gki_vulkan_block **blocks; /* by slot: what it is bound to */
   uint32_t *by_block;        /* slots in the order of their blocks */
 

@@ -1,5 +1,7 @@
 #include "base/sort.h"
 #include "plan/walk.inc"
+#include "vulkan/calls.h"
+#include "vulkan/copy.h"
 #include "vulkan/record.h"
 #include <stdatomic.h>
 #include <stdio.h>
@@ -40,18 +42,17 @@ static bool share_memory(gki_vulkan_graph *g, const gk_launch_args *launch) {
   gki_sort(g->by_block, count, is_before, g);
   for (uint32_t k = 1; k < count; ++k) {
     const uint32_t a = g->by_block[k - 1], b = g->by_block[k];
-    if (g->blocks[a] == g->blocks[b] && (g->written[a] || g->written[b])) return true;
+    if (g->blocks[a] == g->blocks[b] && (g->levels.written[a] || g->levels.written[b])) return true;
   }
   return false;
 }
 
-static void order_tasks(gki_vulkan_graph *g, const gk_launch_args *launch) {
-  bool is_bound = false;
+static void look_at_memory(gki_vulkan_graph *g, const gk_launch_args *launch) {
   for (uint32_t k = 0; k < launch->changed_count; ++k)
-    is_bound = is_bound || g->plan->slots[launch->changed[k]].type == GK_PTR;
-  if (!is_bound || share_memory(g, launch) == g->in_series) return;
-  gki_vulkan_forget(g);
-  g->in_series = !g->in_series;
+    if (g->plan->slots[launch->changed[k]].type == GK_PTR) {
+      g->shares_memory = share_memory(g, launch);
+      return;
+    }
 }
 
 /* Grids are the gates of runs: those of a run that isn't open have no groups. */
@@ -61,9 +62,11 @@ static bool has_grid_gates(const gki_vulkan_graph *g) { return g->points && g->g
 static void note_count(gki_vulkan_graph *g, uint32_t node) {
   uint32_t count;
   memcpy(&count, g->slots.image + g->slots.records[node], sizeof count);
-  if (!g->is_plain[node] || count < GKI_UNCOUNTED) return;
-  gki_vulkan_forget(g);
+  if (count != GKI_UNCOUNTED) return;
+  if (g->is_plain[node]) gki_vulkan_forget(g);
   g->is_plain[node] = false;
+  g->has_bad_count = g->has_bad_count || !g->plan->nodes[node].handwritten ||
+                     !gki_param_has_items(&g->params, gki_param_number(&g->params, node));
 }
 
 /* Without items, FILL stands in for handwritten code. */
@@ -144,9 +147,11 @@ gk_result gki_vulkan_launch(void *graph, const gk_launch_args *launch) {
                                     .posts_as = launch->launch, .arms = 1};
   memcpy(g->image, &control, sizeof control);
   (void)gki_slot_table_changed(&g->slots, launch, 0, &begin, &end);
-  order_tasks(g, launch);
+  look_at_memory(g, launch);
   update_handwritten(g, launch);
   set_grids(g, launch);
+  if (g->in_series != (g->shares_memory || g->has_bad_count)) gki_vulkan_forget(g);
+  g->in_series = g->shares_memory || g->has_bad_count;
   if (g->points) memcpy(g->image + g->state_at, launch->state, g->points->state_count * sizeof(uint32_t));
   __atomic_store_n(&g->shared->cancelled, 0, __ATOMIC_SEQ_CST);
   if (__atomic_load_n(launch->cancel, __ATOMIC_SEQ_CST)) (void)gki_vulkan_cancel(g);
@@ -165,12 +170,6 @@ gk_result gki_vulkan_cancel(void *graph) {
 }
 
 /* ---- while it runs ----------------------------------------------------------------------------------------------- */
-
-static gk_result nowhere(const gki_vulkan_graph *g, const gk_node *node, uint32_t slot) {
-  return gk_fail(GK_ERROR_INVALID, "task %u (%s): slot %u (%s) holds %p, which is no memory of this device; bind "
-                 "memory of gk_alloc", (unsigned)node->source, node->name, (unsigned)slot, g->plan->slots[slot].name,
-                 g->launch.values[slot].ptr);
-}
 
 /* The first bad count that a task has posted, if any. */
 static gk_result check_counts(const gki_vulkan_graph *g) {
@@ -203,24 +202,6 @@ static gk_result wait(const gki_vulkan_graph *g, uint64_t number) {
   return gki_vulkan_check(g->device, answer, what);
 }
 
-/* The function gets addresses that the host can use. */
-static gk_result call(const gki_vulkan_graph *g, const gk_node *node) {
-  gk_value args[GK_MAX_ARGS];
-  gk_result result = wait(g, g->last);
-  for (uint32_t k = 0; k < node->arg_count && result == GK_OK; ++k) {
-    const uint32_t slot = g->plan->args[node->args + k];
-    args[k] = g->launch.values[slot];
-    if (g->plan->slots[slot].type != GK_PTR) continue;
-    args[k].ptr = gki_vulkan_here(g->device, args[k].ptr, 1);
-    if (!args[k].ptr) result = nowhere(g, node, slot);
-  }
-  if (result != GK_OK) return result;
-  result = node->call(args, NULL);
-  if (result == GK_OK) return GK_OK;
-  return gk_fail(result, "task %u (%s): the call answered %s", (unsigned)node->source, node->name,
-                 gk_result_name(result));
-}
-
 /* ---- submitting -------------------------------------------------------------------------------------------------- */
 
 /* node: the first one, for the message */
@@ -231,6 +212,7 @@ static gk_result submit(gki_vulkan_graph *g, VkCommandBuffer commands, uint32_t 
   if (answer != VK_SUCCESS) {
     char what[NAME_BYTES];
     const gk_node *at = &g->plan->nodes[node];
+    if (g->must_upload) g->slots.is_sent = g->is_written = false;
     snprintf(what, sizeof what, "vkQueueSubmit of task %u (%.200s) and behind it", (unsigned)at->source, at->name);
     return gki_vulkan_check(g->device, answer, what);
   }
@@ -259,8 +241,9 @@ static gk_result submit_parts(gki_vulkan_graph *g, uint32_t run) {
     const bool is_call = part->begin < part->end && g->plan->nodes[part->begin].op == GK_OP_CALL;
     if (!is_call && !part->commands) result = gki_vulkan_record_part(g, run, part);
     if (result == GK_OK)
-      result = is_call ? call(g, &g->plan->nodes[part->begin])
+      result = is_call ? wait(g, g->last)
                        : submit(g, part->commands, part->begin < g->plan->node_count ? part->begin : 0);
+    if (result == GK_OK && is_call) result = gki_vulkan_call(g, &g->plan->nodes[part->begin]);
   }
   return result;
 }
@@ -309,8 +292,6 @@ gk_result gki_vulkan_read_flag(void *graph, uint32_t at, int32_t *flag) {
   if (at == 0) return gki_vulkan_end_order(g, result);
   if (result != GK_OK) return result;
   const char *from = g->launch.values[node->flag].ptr;
-  const void *here = gki_vulkan_here(g->device, from + node->offset, sizeof *flag);
-  if (!here) return nowhere(g, node, node->flag);
-  memcpy(flag, here, sizeof *flag);
-  return GK_OK;
+  if (!gki_vulkan_block_of(g->device, from + node->offset, sizeof *flag)) return gki_vulkan_refuse(g, node, node->flag);
+  return gki_vulkan_copy_memory(g->device, GK_TO_HOST, flag, from + node->offset, sizeof *flag);
 }

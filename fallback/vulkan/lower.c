@@ -1,7 +1,8 @@
 #include "base/error.h"
-#include "list/touches.h"
+#include "plan/node.h"
 #include "plan/walk.inc"
 #include "vulkan/handwritten.h"
+#include "vulkan/kernels.h"
 #include "vulkan/record.h"
 #include <string.h>
 
@@ -23,7 +24,8 @@ static size_t align(size_t at) { return (at + GKI_STRUCT_ALIGNMENT - 1) / GKI_ST
 /* @return the size of the block */
 static size_t lay_out(gki_vulkan_graph *g, size_t table_bytes) {
   const gk_plan *plan = g->plan;
-  const size_t state_words = g->points ? g->points->state_count : 0, point_words = g->points ? g->points->word_count : 0;
+  const size_t state_words = g->points ? g->points->state_count : 0;
+  const size_t point_words = g->points ? g->points->word_count : 0;
   g->table_at = align(sizeof(gki_task_control));
   g->state_at = align(g->table_at + table_bytes);
   g->points_at = align(g->state_at + state_words * sizeof(uint32_t));
@@ -89,19 +91,13 @@ static void find_parts(gki_vulkan_graph *g, uint32_t run, uint32_t *count) {
   }
 }
 
-/* The host knows a count unless the task reads it on the device. */
-static bool knows_count(const gk_plan *plan, const gk_node *node) {
-  for (int axis = 0; axis < 3; ++axis)
-    if (node->items[axis] && plan->slots[node->items[axis]].type == GK_PTR) return false;
-  return true;
-}
-
 static void choose_kernels(gki_vulkan_graph *g, void *const *code) {
   for (uint32_t k = 0; k < g->plan->node_count; ++k) {
     const gk_node *node = &g->plan->nodes[k];
     if (!g->slots.records[k]) continue;
     g->kernels[k] = code[k] ? code[k] : node->op == GK_OP_COPY ? &g->device->copy : &g->device->fill;
-    g->is_plain[k] = !node->handwritten && knows_count(g->plan, node) && !(g->points && g->gate == GKI_VULKAN_GUARD);
+    g->is_plain[k] = !node->handwritten && !gki_reads_count(g->plan, node) &&
+                     !(g->points && g->gate == GKI_VULKAN_GUARD);
   }
 }
 
@@ -121,12 +117,11 @@ static gk_result make_arrays(gki_vulkan_graph *g, void *const *code) {
   g->parts_at = gki_arena_alloc(&g->arena, (size_t)plan->run_count + 1, sizeof *g->parts_at);
   g->blocks = gki_arena_alloc(&g->arena, plan->slot_count, sizeof *g->blocks);
   g->by_block = gki_arena_alloc(&g->arena, plan->slot_count, sizeof *g->by_block);
-  g->written = gki_arena_alloc(&g->arena, plan->slot_count, sizeof *g->written);
   g->kernels = gki_arena_alloc(&g->arena, plan->node_count, sizeof *g->kernels);
   g->is_plain = gki_arena_alloc(&g->arena, plan->node_count, sizeof *g->is_plain);
   if (gki_param_make(&g->params, &g->slots, most_groups, &g->arena) != GK_OK) return GK_ERROR_MEMORY;
-  if (!g->pieces || !g->parts || !g->parts_at || !g->blocks || !g->by_block || !g->written ||
-      !g->kernels || !g->is_plain)
+  if (!g->pieces || !g->parts || !g->parts_at || !g->blocks || !g->by_block || !g->kernels ||
+      !g->is_plain)
     return gki_fail_memory("a graph's commands", plan->node_count * sizeof *g->parts);
   choose_kernels(g, code);
   for (uint32_t n = 0; n < g->params.count; ++n)
@@ -137,12 +132,6 @@ static gk_result make_arrays(gki_vulkan_graph *g, void *const *code) {
     if (has_calls(plan, run)) find_parts(g, run, &count);
   }
   g->parts_at[plan->run_count] = count;
-  for (uint32_t k = 0; k < plan->node_count; ++k) {
-    gki_touch touches[GKI_MAX_TOUCHES];
-    uint32_t args;
-    for (uint32_t n = gki_touches_of_node(plan, k, &args, touches); n-- > 0;)
-      g->written[touches[n].slot] |= touches[n].kind != GKI_READS;
-  }
   const gk_result result = find_control(g);
   return result == GK_OK ? gki_levels_make(&g->levels, plan, &g->arena) : result;
 }

@@ -17,12 +17,12 @@ static const gk_slot_desc slots[] = {GK_BUFFER(A, int), GK_BUFFER(B, int), GK_BU
 #define DO(kernel, ...) GK_RUN(kernel, GK_ONE, __VA_ARGS__)
 
 /* Compares the levels of all tasks, in list order, with letters: 'a' is the run's first level. A '|' ends a run. */
-static void expect(const char *wanted, const gk_task *tasks, uint32_t count) {
+static void expect(const char *wanted, const gk_task *tasks, uint32_t task_count) {
   planned_list p;
   gki_arena arena = {0};
   gki_levels levels;
   char found[100] = "", *to = found;
-  const gk_plan *plan = plan_tasks(&p, tasks, count, slots, GK_COUNT(slots));
+  const gk_plan *plan = plan_tasks(&p, tasks, task_count, slots, GK_COUNT(slots));
   assert_ok(gki_levels_make(&levels, plan, &arena));
   for (uint32_t run = 0; run < plan->run_count; ++run) {
     for (uint32_t node = plan->runs[run].begin; node < plan->runs[run].end; ++node)
@@ -51,7 +51,10 @@ TEST(test_tasks_follow_what_they_need) {
   EXPECT("ab|", GK_COPY(B, A, GK_ONE), DO(set, A));
 }
 
-TEST(test_counts_are_read) { EXPECT("ab|", DO(set, N), GK_RUN(set, N, A)); }
+TEST(test_counts_are_read) {
+  EXPECT("ab|", DO(set, N), GK_RUN(set, N, A));
+  EXPECT("ab|", GK_RUN(set, N, A), GK_RUN(set, N, B)); /* the first bad count is posted */
+}
 
 /* Sums don't disturb one another; atomics may, in tasks one after the other. */
 TEST(test_sums_and_atomics) {
