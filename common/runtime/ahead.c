@@ -42,13 +42,15 @@ gk_result gki_ahead_make(gk_graph *graph) {
   return GK_OK;
 }
 
-/* Limits the next tape to what fits into tape_ns if all of its runs come; at most doubles the limit. */
+/* Limits the next tape to what fits into tape_ns if all of its runs come; at most doubles the limit. Limits are powers
+ * of two, so that tapes are the same again and backends can keep what they made of them. */
 static void limit_tape(gki_ahead *ahead, uint64_t ns, uint32_t ran) {
   ahead->run_ns -= ahead->run_ns / 8;
   if (ahead->run_ns < ns / ran) ahead->run_ns = ns / ran;
   const uint64_t fit = ahead->run_ns ? ahead->tape_ns / ahead->run_ns : GKI_TAPE_RUNS;
   const uint64_t most = ahead->limit < GKI_TAPE_RUNS / 2 ? 2 * ahead->limit : GKI_TAPE_RUNS;
-  ahead->limit = (uint32_t)(fit < 1 ? 1 : fit < most ? fit : most);
+  ahead->limit = 1;
+  while (2 * (uint64_t)ahead->limit <= (fit < most ? fit : most)) ahead->limit *= 2;
 }
 
 /* Enqueues a tape. If that was cut, also enqueues the next one, unless the backend takes only one. */
