@@ -81,10 +81,10 @@ static void add_main(gki_text *out, const gk_param *params, const gk_param *last
                     "if (gki_count > GKI_UNCOUNTED) gki_extents = gki.record.extents; "
                     "gki_count = gki_count_items(gki_head, gki_extents, gki.control); } if (gki_count == 0u) return; "
                     "uint gki_step = gl_NumWorkGroups.x * gl_WorkGroupSize.x; "
-                    "for (uint gki_n = gl_GlobalInvocationID.x; gki_n < gki_count; gki_n += gki_step) gki_item(");
+                    "uint gki_n = gl_GlobalInvocationID.x; if (gki_n < gki_count) do gki_item(");
   for (const gk_param *p = params; p < last; ++p)
     if (p->access != GK_ACCESS_SUM) gki_text_add(out, "gki_my_%s, ", p->name);
-  gki_text_add(out, "%s); ", item_numbers(dimensions));
+  gki_text_add(out, "%s); while ((gki_n += gki_step) < gki_count); ", item_numbers(dimensions));
   for (const gk_param *p = params; p < last; ++p) {
     if (p->access != GK_ACCESS_SUM) continue;
     gki_text_add(out, "%s%s[0] = subgroupAdd(%s%s[0]); ", p->name, suffix(p->name), p->name, suffix(p->name));

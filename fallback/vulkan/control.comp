@@ -32,18 +32,20 @@ uint gki_flag(uint slot, uint at) {
   return uint(gki_int(gki_add(memory, at)).at);
 }
 
-layout(constant_id = 2) const uint gki_kinds = 0xffffffffu; /* bit k: the table has points of kind k */
+layout(constant_id = 2) const uint gki_kinds = 0xffffffffu; /* as in gki_vulkan_controller */
 
 #define GKW_FN
 #define gkw_uint uint
 #define GKW_POINT(i) gki.points.at[i]
 #define GKW_STATE(i) gki.state.at[i]
 #define GKW_FLAG(slot, at) gki_flag(slot, at)
-#define GKW_CANCELLED() (gki.cancelled.at != 0)
 #define GKW_HAS(kind) ((gki_kinds >> kind & 1u) != 0u)
+#define GKW_HAS_BOUNDS GKW_HAS(30)
+#define GKW_CANCELLED() (GKW_HAS(31) && gki.cancelled.at != 0)
 
+uint gkw_end_run(uint run);
 void gkw_ran(uint run);
-void gkw_walk(uint budget);
+void gkw_walk_from(uint at, uint budget);
 
 #ifdef GKI_SETS_GRIDS
 /* Gives the tasks of a run their grids if it is open, else grids of no groups. */
@@ -65,7 +67,7 @@ void main() {
 #else
 void main() {
   if (gl_LocalInvocationID.x != 0u) return;
-  if (gki.run != GKW_NONE) gkw_ran(gki.run);
-  if (gki.walks != 0u) gkw_walk(1000u);
+  if (gki.walks == 0u) gkw_ran(gki.run);
+  else gkw_walk_from(gki.run == GKW_NONE ? GKW_NONE : gkw_end_run(gki.run), 1000u);
 }
 #endif

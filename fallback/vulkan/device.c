@@ -52,6 +52,7 @@ static void describe(gki_vulkan_device *d) {
   VkPhysicalDeviceProperties2 all = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, .pNext = &driver};
   d->driver.GetPhysicalDeviceProperties2(d->physical, &all);
   d->is_cpu = all.properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
+  d->group = d->is_cpu && subgroups.subgroupSize ? subgroups.subgroupSize : GKI_VULKAN_GROUP;
   d->adds_in_subgroups = (subgroups.supportedStages & VK_SHADER_STAGE_COMPUTE_BIT) &&
                          (subgroups.supportedOperations & VK_SUBGROUP_FEATURE_ARITHMETIC_BIT);
   snprintf(d->name, sizeof d->name, "%s%s", all.properties.deviceName, d->is_cpu ? " (this machine's CPU)" : "");

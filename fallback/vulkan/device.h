@@ -5,7 +5,7 @@
 #include "vulkan/driver.h"
 #include <pthread.h>
 
-enum { GKI_VULKAN_GROUP = 64 /* items per workgroup, as gk_kernel.h has it */, GKI_VULKAN_MOST_GROUPS = 65535,
+enum { GKI_VULKAN_GROUP = 64 /* items per workgroup on a GPU */, GKI_VULKAN_MOST_GROUPS = 65535,
        GKI_VULKAN_CAPABILITIES = 16 };
 
 /* A kernel's code, or COPY or FILL. */
@@ -16,9 +16,11 @@ typedef struct gki_vulkan_kernel {
 } gki_vulkan_kernel;
 
 /* The control shader for tables of points with some kinds of points. */
+enum { GKI_VULKAN_BOUNDS = 1u << 30 };
+#define GKI_VULKAN_CANCELS (1u << 31)
 typedef struct gki_vulkan_controller {
   struct gki_vulkan_controller *next;
-  uint32_t kinds; /* bit k: kind k */
+  uint32_t kinds; /* bit k: points of kind k; GKI_VULKAN_BOUNDS: loops with bounds; GKI_VULKAN_CANCELS: it is cancelled */
   VkPipeline pipeline;
 } gki_vulkan_controller;
 
@@ -63,6 +65,7 @@ typedef struct gki_vulkan_device {
   const char *extensions[2]; /* enabled, of a device of gk's own */
   uint32_t extension_count;
   gki_vulkan_gate gate;
+  uint32_t group; /* items per workgroup. A CPU takes time for each subgroup, so it has one subgroup there */
   bool adds_in_subgroups;
   bool is_cpu;
   VkPhysicalDeviceMemoryProperties kinds;

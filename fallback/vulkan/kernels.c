@@ -91,7 +91,7 @@ static void drop_kernel(const gki_vulkan_device *d, gki_vulkan_kernel *kernel) {
 }
 
 static gk_result make_kernel(gki_vulkan_device *d, const char *name, VkShaderModule module, gki_vulkan_kernel *kernel) {
-  const constants usual = {GKI_VULKAN_GROUP, 0, 0}, plain = {GKI_VULKAN_GROUP, 1, 0};
+  const constants usual = {d->group, 0, 0}, plain = {d->group, 1, 0};
   gk_result result = make(d, name, module, "main", &usual, &kernel->pipeline);
   if (result == GK_OK) result = make(d, name, module, "main", &plain, &kernel->plain);
   if (result != GK_OK) drop_kernel(d, kernel);

@@ -8,8 +8,8 @@
 gk_result gki_vulkan_load_builtin(gki_vulkan_device *device);
 void gki_vulkan_drop_builtin(gki_vulkan_device *device);
 
-/* The control shader for tables of points of these kinds (bit k: kind k), made at the first call for them. It belongs to
- * the device. */
+/* The control shader for tables with these kinds of points (gki_vulkan_controller), made at the first call for them. It
+ * belongs to the device. */
 gk_result gki_vulkan_control_for(gki_vulkan_device *device, uint32_t kinds, VkPipeline *pipeline);
 
 /* gk_backend.load and unload; the code is a gki_vulkan_kernel. */

@@ -22,7 +22,7 @@ static uint32_t groups_of(const gki_vulkan_graph *g, uint32_t node) {
     memcpy(&element, record + offsetof(gki_transfer, element), sizeof element);
     items = (items * element + TRANSFER_BYTES - 1) / TRANSFER_BYTES;
   }
-  const uint64_t groups = (items + GKI_VULKAN_GROUP - 1) / GKI_VULKAN_GROUP;
+  const uint64_t groups = (items + g->device->group - 1) / g->device->group;
   return groups < GKI_VULKAN_MOST_GROUPS ? (uint32_t)groups : GKI_VULKAN_MOST_GROUPS;
 }
 

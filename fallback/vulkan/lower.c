@@ -102,10 +102,14 @@ static void choose_kernels(gki_vulkan_graph *g, void *const *code) {
 }
 
 static gk_result find_control(gki_vulkan_graph *g) {
-  uint32_t kinds = 0;
   const gk_points *points = g->points;
+  uint32_t kinds = g->plan->bits & GK_CANCELLABLE ? GKI_VULKAN_CANCELS : 0;
   if (!points) return GK_OK;
-  for (uint32_t at = 0; at <= points->end; at += GKW_WORDS) kinds |= 1u << points->table[at + GKW_KIND];
+  for (uint32_t at = 0; at <= points->end; at += GKW_WORDS) {
+    const uint32_t *point = points->table + at;
+    kinds |= 1u << point[GKW_KIND];
+    if (point[GKW_KIND] == GKW_PASS_END && point[GKW_BOUND]) kinds |= GKI_VULKAN_BOUNDS;
+  }
   return gki_vulkan_control_for(g->device, kinds, &g->control);
 }
 
