@@ -33,7 +33,7 @@ static void put_task(builder *b, uint32_t node) {
   gki_touch touches[GKI_MAX_TOUCHES + 1];
   uint32_t args, level = b->before;
   uint32_t count = gki_touches_of_node(b->plan, node, &args, touches);
-  if (gki_reads_count(b->plan, &b->plan->nodes[node])) touches[count++] = (gki_touch){0, GKI_ATOMIC}; /* slot 0: unused */
+  if (gki_reads_count(b->plan, &b->plan->nodes[node])) touches[count++] = (gki_touch){0, GKI_ATOMIC}; /* of no slot */
   for (uint32_t k = 0; k < count; ++k)
     for (uint32_t kind = 0; kind < KINDS; ++kind)
       if ((follows(touches[k].kind) >> kind & 1) && b->last[touches[k].slot].of[kind] > level)

@@ -4,8 +4,8 @@
 #include "base/memory.h"
 
 /* A task's level is the least above those of all tasks before it whose memory it needs, or whose reading it would
- * disturb; tasks that read their counts from memory are in list order, too. So tasks of one level are independent, and a
- * run has as many levels as its longest chain of tasks. Library calls have no level. All of this holds while no two
+ * disturb; tasks that read their counts from memory are in list order, too. So tasks of one level are independent, and
+ * a run has as many levels as its longest chain of tasks. Library calls have no level. All of this holds while no two
  * slots are bound to overlapping memory. */
 typedef struct gki_levels {
   uint32_t *tasks;  /* the nodes of all tasks, by level; within a level in list order */

@@ -1,7 +1,7 @@
-/* The control shader behind runs that are enqueued ahead of the decisions; with GKI_SETS_GRIDS, the shader behind that
- * one which opens and closes runs by their grids. In front are gk_kernel.h's part for GLSL and the constants of the walk
- * (common/plan/walk.inc); the functions of the walk follow. It's two shaders, since one with a barrier takes Mesa's
- * lavapipe several times as long to compile and to run. */
+/* The control shader behind runs that are enqueued ahead of the decisions. With GKI_SETS_GRIDS, the shader behind it,
+ * which opens and closes runs by their grids. In front are gk_kernel.h's part for GLSL and the constants of the walk
+ * (common/plan/walk.inc); the functions of the walk follow. There are two shaders because one with a barrier takes
+ * Mesa's lavapipe several times as long to compile and to run. */
 layout(buffer_reference, scalar, buffer_reference_align = 4) readonly buffer gki_points { uint at[]; };
 layout(buffer_reference, scalar, buffer_reference_align = 4) buffer gki_cells { uint at[]; };
 layout(buffer_reference, scalar, buffer_reference_align = 8) readonly buffer gki_address { uvec2 at; };

@@ -20,7 +20,7 @@ enum { GKI_VULKAN_BOUNDS = 1u << 30 };
 #define GKI_VULKAN_CANCELS (1u << 31)
 typedef struct gki_vulkan_controller {
   struct gki_vulkan_controller *next;
-  uint32_t kinds; /* bit k: points of kind k; GKI_VULKAN_BOUNDS: loops with bounds; GKI_VULKAN_CANCELS: it is cancelled */
+  uint32_t kinds; /* bit k: points of kind k; and the bits above, for loops with bounds, and for what can be cancelled */
   VkPipeline pipeline;
 } gki_vulkan_controller;
 
@@ -85,6 +85,8 @@ typedef struct gki_vulkan_device {
   VkPipelineLayout layout;
   gki_vulkan_kernel copy, fill, grids;
   VkShaderModule walk;
+  VkPipelineCache pipelines; /* NULL: there is none */
+  size_t pipelines_bytes;    /* of its data as it was found on disk */
   gki_vulkan_controller *controllers; /* under the lock */
   char name[300], driver_text[200];
   gk_capability capabilities[GKI_VULKAN_CAPABILITIES];

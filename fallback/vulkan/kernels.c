@@ -1,5 +1,6 @@
 #include "vulkan/kernels.h"
 #include "base/error.h"
+#include "kernel/cache.h"
 #include "lower/task.h"
 #include "vulkan/compile.h"
 #include "vulkan/embed.h"
@@ -60,7 +61,7 @@ static gk_result make(gki_vulkan_device *d, const char *name, VkShaderModule mod
     .sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO, .layout = d->layout,
     .stage = {.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO, .stage = VK_SHADER_STAGE_COMPUTE_BIT,
               .module = module, .pName = entry, .pSpecializationInfo = values ? &special : NULL}};
-  return gki_vulkan_check(d, d->driver.CreateComputePipelines(d->device, VK_NULL_HANDLE, 1, &info, NULL, pipeline),
+  return gki_vulkan_check(d, d->driver.CreateComputePipelines(d->device, d->pipelines, 1, &info, NULL, pipeline),
                           name);
 }
 
@@ -115,6 +116,45 @@ static gk_result make_builtin(gki_vulkan_device *d, builtin one, gki_vulkan_kern
   return result;
 }
 
+/* What the driver makes of shaders, for the next process. The driver refuses data of another driver; the cache refuses
+ * folders of other users. */
+static gki_cache_key pipelines_key(const gki_vulkan_device *d) {
+  VkPhysicalDeviceProperties2 all = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2};
+  d->driver.GetPhysicalDeviceProperties2(d->physical, &all);
+  const VkPhysicalDeviceProperties *p = &all.properties;
+  const uint32_t numbers[] = {p->vendorID, p->deviceID, p->driverVersion, p->apiVersion};
+  const char what[] = "pipelines of Vulkan";
+  return gki_cache_key_of((gki_cache_part[]){{what, sizeof what}, {numbers, sizeof numbers},
+                                             {p->pipelineCacheUUID, sizeof p->pipelineCacheUUID}}, 3);
+}
+
+static void find_pipelines(gki_vulkan_device *d) {
+  const gki_cache_key key = pipelines_key(d);
+  void *bytes = NULL;
+  size_t size = 0;
+  const bool is_found = gki_cache_find(&key, &bytes, &size);
+  const VkPipelineCacheCreateInfo info = {.sType = VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO,
+                                          .initialDataSize = is_found ? size : 0, .pInitialData = bytes};
+  if (d->driver.CreatePipelineCache(d->device, &info, NULL, &d->pipelines) != VK_SUCCESS) d->pipelines = VK_NULL_HANDLE;
+  d->pipelines_bytes = is_found ? size : 0;
+  gk_host_free(bytes);
+}
+
+/* If there are new ones. */
+static void keep_pipelines(gki_vulkan_device *d) {
+  size_t size = 0;
+  if (!d->pipelines) return;
+  void *bytes = NULL;
+  if (d->driver.GetPipelineCacheData(d->device, d->pipelines, &size, NULL) == VK_SUCCESS && size > d->pipelines_bytes)
+    bytes = gk_host_alloc(size);
+  if (bytes && d->driver.GetPipelineCacheData(d->device, d->pipelines, &size, bytes) == VK_SUCCESS) {
+    const gki_cache_key key = pipelines_key(d);
+    gki_cache_keep(&key, bytes, size);
+  }
+  gk_host_free(bytes);
+  d->driver.DestroyPipelineCache(d->device, d->pipelines, NULL);
+}
+
 gk_result gki_vulkan_load_builtin(gki_vulkan_device *d) {
   const VkPushConstantRange task = {.stageFlags = VK_SHADER_STAGE_COMPUTE_BIT, .size = GKI_VULKAN_PUSHED};
   const VkPipelineLayoutCreateInfo info = {.sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO,
@@ -122,6 +162,7 @@ gk_result gki_vulkan_load_builtin(gki_vulkan_device *d) {
   const builtin walk = {"gk's control shader", gki_vulkan_walk, gki_vulkan_walk_bytes};
   gk_result result = gki_vulkan_check(d, d->driver.CreatePipelineLayout(d->device, &info, NULL, &d->layout),
                                       "vkCreatePipelineLayout");
+  if (result == GK_OK) find_pipelines(d);
   if (result == GK_OK)
     result = make_builtin(d, (builtin){"gk's shader for COPY", gki_vulkan_copy, gki_vulkan_copy_bytes}, &d->copy);
   if (result == GK_OK)
@@ -132,6 +173,7 @@ gk_result gki_vulkan_load_builtin(gki_vulkan_device *d) {
 }
 
 void gki_vulkan_drop_builtin(gki_vulkan_device *d) {
+  keep_pipelines(d);
   drop_kernel(d, &d->copy);
   drop_kernel(d, &d->fill);
   drop_kernel(d, &d->grids);
