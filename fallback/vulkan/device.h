@@ -20,7 +20,7 @@ enum { GKI_VULKAN_BOUNDS = 1u << 30 };
 #define GKI_VULKAN_CANCELS (1u << 31)
 typedef struct gki_vulkan_controller {
   struct gki_vulkan_controller *next;
-  uint32_t kinds; /* bit k: points of kind k; and the bits above, for loops with bounds, and for what can be cancelled */
+  uint32_t kinds; /* bit k: points of kind k; the bits above: loops with bounds, and lists that can be cancelled */
   VkPipeline pipeline;
 } gki_vulkan_controller;
 

@@ -1,5 +1,5 @@
-/* Pipelines of the driver are kept on disk, and refused if they are damaged or may be another user's. Skipped where there
- * is no Vulkan device, or where gk was built without xxHash or without a compiler of GLSL. */
+/* Pipelines of the driver are kept on disk, and refused if they are damaged or may be another user's. Skipped where
+ * there is no Vulkan device, or where gk was built without xxHash or without a compiler of GLSL. */
 #include "unit/support/test.h"
 #include "gk_info.h"
 #include <dirent.h>
