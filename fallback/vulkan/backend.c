@@ -17,7 +17,7 @@ static const gk_capability capabilities[] = {
                         "anew when its arguments change."},
   {"COPY", GK_NATIVE, "By a shader of gk's, which reads its count when it runs."},
   {"FILL", GK_NATIVE, "By a shader of gk's, as COPY."},
-  {"CALL", GK_ON_HOST, "The host waits for the tasks before it, then calls; memory is given by the host's address."},
+  {"CALL", GK_ON_HOST, "The host waits for the tasks before it, then calls; memory is given by the host's address, or as a copy of it."},
   {"LIST", GK_NATIVE, "Written out when the graph is made."},
   {"DO_WHILE", GK_BATCHED, "Several passes are enqueued at once; a small shader behind each run of tasks reads the "
                            "flag, and tasks that don't come do nothing."},
@@ -25,8 +25,8 @@ static const gk_capability capabilities[] = {
   {"IF", GK_BATCHED, "As DO_WHILE; both arms are enqueued."},
   {"SWITCH", GK_BATCHED, "As IF."},
   {"CHECKPOINT", GK_BATCHED, "As DO_WHILE."},
-  {"PARALLEL", GK_IN_SERIES, "Sections go one after the other, with a barrier behind each task."},
-  {"SECTION", GK_IN_SERIES, "As PARALLEL."},
+  {"PARALLEL", GK_NATIVE, "Tasks of different sections have no barrier between them, unless slots share memory."},
+  {"SECTION", GK_NATIVE, "As PARALLEL."},
   {"SUM", GK_NATIVE, "Added up per subgroup, then by atomics: the order, and so the last bits of floats, is open. Sums "
                      "of floats need a device with atomic additions of them, those of doubles one with atomics of "
                      "64 bits; elsewhere the kernel is refused."},

@@ -91,8 +91,9 @@ static void drop_kernel(const gki_vulkan_device *d, gki_vulkan_kernel *kernel) {
   *kernel = (gki_vulkan_kernel){0};
 }
 
-static gk_result make_kernel(gki_vulkan_device *d, const char *name, VkShaderModule module, gki_vulkan_kernel *kernel) {
-  const constants usual = {d->group, 0, 0}, plain = {d->group, 1, 0};
+static gk_result make_kernel(gki_vulkan_device *d, const char *name, VkShaderModule module, uint32_t group,
+                             gki_vulkan_kernel *kernel) {
+  const constants usual = {group, 0, 0}, plain = {group, 1, 0};
   gk_result result = make(d, name, module, "main", &usual, &kernel->pipeline);
   if (result == GK_OK) result = make(d, name, module, "main", &plain, &kernel->plain);
   if (result != GK_OK) drop_kernel(d, kernel);
@@ -111,7 +112,7 @@ static gk_result make_builtin_module(gki_vulkan_device *d, const builtin *one, V
 static gk_result make_builtin(gki_vulkan_device *d, builtin one, gki_vulkan_kernel *kernel) {
   VkShaderModule module = VK_NULL_HANDLE;
   gk_result result = make_builtin_module(d, &one, &module);
-  if (result == GK_OK) result = make_kernel(d, one.name, module, kernel);
+  if (result == GK_OK) result = make_kernel(d, one.name, module, GKI_VULKAN_GROUP, kernel);
   if (module) d->driver.DestroyShaderModule(d->device, module, NULL);
   return result;
 }
@@ -240,7 +241,7 @@ static gk_result load_composed(gki_vulkan_device *d, const gk_kernel *kernel, co
   const gki_unit unit = {.text = text, .file = kernel->source->file, .kernel = kernel->name};
   gk_result result = make_from_text(d, name, &unit, &module);
   gk_free_text(text);
-  if (result == GK_OK) result = make_kernel(d, name, module, made);
+  if (result == GK_OK) result = make_kernel(d, name, module, d->group, made);
   if (module) d->driver.DestroyShaderModule(d->device, module, NULL);
   return result;
 }

@@ -7,7 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { NAME_BYTES = 300, TRANSFER_BYTES = 16 /* that an item moves */, UNKNOWN_GROUPS = 64 };
+enum { NAME_BYTES = 300, TRANSFER_BYTES = 16 /* that an item moves */,
+       INVOCATIONS = 4096 /* for a count that only the device knows */ };
 
 /* ---- before a launch --------------------------------------------------------------------------------------------- */
 
@@ -16,13 +17,15 @@ static uint32_t groups_of(const gki_vulkan_graph *g, uint32_t node) {
   const unsigned char *record = g->slots.image + g->slots.records[node];
   uint32_t count, element;
   memcpy(&count, record, sizeof count); /* the first field of both kinds of records */
-  if (count >= GKI_UNCOUNTED) return count == GKI_UNCOUNTED ? 1 : UNKNOWN_GROUPS;
+  const bool is_kernel = g->plan->nodes[node].op == GK_OP_KERNEL;
+  const uint32_t group = is_kernel ? g->device->group : GKI_VULKAN_GROUP;
+  if (count >= GKI_UNCOUNTED) return count == GKI_UNCOUNTED ? 1 : (INVOCATIONS + group - 1) / group;
   uint64_t items = count;
-  if (g->plan->nodes[node].op != GK_OP_KERNEL) {
+  if (!is_kernel) {
     memcpy(&element, record + offsetof(gki_transfer, element), sizeof element);
     items = (items * element + TRANSFER_BYTES - 1) / TRANSFER_BYTES;
   }
-  const uint64_t groups = (items + g->device->group - 1) / g->device->group;
+  const uint64_t groups = (items + group - 1) / group;
   return groups < GKI_VULKAN_MOST_GROUPS ? (uint32_t)groups : GKI_VULKAN_MOST_GROUPS;
 }
 
