@@ -17,7 +17,8 @@ static const gk_capability capabilities[] = {
                         "anew when its arguments change."},
   {"COPY", GK_NATIVE, "By a shader of gk's, which reads its count when it runs."},
   {"FILL", GK_NATIVE, "By a shader of gk's, as COPY."},
-  {"CALL", GK_ON_HOST, "The host waits for the tasks before it, then calls; memory is given by the host's address, or as a copy of it."},
+  {"CALL", GK_ON_HOST, "The host waits for the tasks before it, then calls; memory is given by the host's address, or "
+                       "as a copy where the host doesn't see it."},
   {"LIST", GK_NATIVE, "Written out when the graph is made."},
   {"DO_WHILE", GK_BATCHED, "Several passes are enqueued at once; a small shader behind each run of tasks reads the "
                            "flag, and tasks that don't come do nothing."},
@@ -38,23 +39,8 @@ _Static_assert(GK_COUNT(capabilities) == GKI_VULKAN_CAPABILITIES, "the device ha
 
 /* Behind a capability's reason come the optional features that the device doesn't have. */
 static void report(gki_vulkan_device *d) {
-  const gki_vulkan_features *f = &d->features;
-  const char *const refused = "kernels with them are refused";
-  const struct { const char *construct; VkBool32 is_there; const char *name, *instead; } optional[] = {
-    {"KERNEL", f->all.features.shaderFloat64, "doubles (shaderFloat64)", refused},
-    {"KERNEL", f->all.features.shaderInt16, "integers of 16 bits (shaderInt16)", refused},
-    {"KERNEL", f->newer.shaderFloat16, "floats of 16 bits (shaderFloat16)", refused},
-    {"KERNEL", f->newer.shaderBufferInt64Atomics, "atomics of 64 bits (shaderBufferInt64Atomics)", refused},
-    {"KERNEL", f->newer.vulkanMemoryModel && f->newer.vulkanMemoryModelDeviceScope,
-     "atomic loads (vulkanMemoryModelDeviceScope)", refused},
-    {"DO_WHILE", f->conditions.conditionalRendering, "conditional rendering (VK_EXT_conditional_rendering)",
-     "tasks that don't come get grids of no groups"},
-    {"SUM", d->adds_in_subgroups, "sums of a subgroup (VK_SUBGROUP_FEATURE_ARITHMETIC_BIT)", refused},
-    {"SUM", f->floats.shaderBufferFloat32AtomicAdd, "atomic additions of floats (shaderBufferFloat32AtomicAdd)",
-     refused},
-    {"SUM", f->floats.shaderBufferFloat64AtomicAdd, "atomic additions of doubles (shaderBufferFloat64AtomicAdd)",
-     f->newer.shaderBufferInt64Atomics ? "sums compare and exchange 64 bits" : refused},
-  };
+  gki_vulkan_optional optional[GKI_VULKAN_OPTIONALS];
+  gki_vulkan_find_optional(d, optional);
   size_t used = 0;
   memcpy(d->capabilities, capabilities, sizeof capabilities);
   for (size_t k = 0; k < GK_COUNT(capabilities); ++k) {

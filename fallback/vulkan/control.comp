@@ -40,8 +40,8 @@ layout(constant_id = 2) const uint gki_kinds = 0xffffffffu; /* as in gki_vulkan_
 #define GKW_STATE(i) gki.state.at[i]
 #define GKW_FLAG(slot, at) gki_flag(slot, at)
 #define GKW_HAS(kind) ((gki_kinds >> kind & 1u) != 0u)
-#define GKW_HAS_BOUNDS GKW_HAS(30)
-#define GKW_CANCELLED() (GKW_HAS(31) && gki.cancelled.at != 0)
+#define GKW_HAS_BOUNDS GKW_HAS(30)                                /* GKI_VULKAN_BOUNDS */
+#define GKW_CANCELLED() (GKW_HAS(31) && gki.cancelled.at != 0) /* GKI_VULKAN_CANCELS */
 
 uint gkw_end_run(uint run);
 void gkw_ran(uint run);

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_DEVICES = 16, MOST_FAMILIES = 16 };
+enum { MOST_DEVICES = 16, MOST_FAMILIES = 16, MOST_EXTENSIONS = 512 };
 
 /* ---- which device ------------------------------------------------------------------------------------------------ */
 
@@ -64,13 +64,13 @@ static void describe(gki_vulkan_device *d) {
 /* ---- what it has ------------------------------------------------------------------------------------------------- */
 
 static bool has_extension(const gki_vulkan_device *d, const char *name) {
-  enum { MOST = 512 };
-  static _Thread_local VkExtensionProperties extensions[MOST];
-  uint32_t count = MOST;
-  const VkResult result = d->driver.EnumerateDeviceExtensionProperties(d->physical, NULL, &count, extensions);
-  for (uint32_t k = 0; k < count && result >= VK_SUCCESS; ++k)
-    if (strcmp(extensions[k].extensionName, name) == 0) return true;
-  return false;
+  uint32_t count = MOST_EXTENSIONS;
+  VkExtensionProperties *all = gk_host_alloc(count * sizeof *all);
+  bool is_there = false;
+  if (!all || d->driver.EnumerateDeviceExtensionProperties(d->physical, NULL, &count, all) < VK_SUCCESS) count = 0;
+  for (uint32_t k = 0; k < count; ++k) is_there = is_there || strcmp(all[k].extensionName, name) == 0;
+  gk_host_free(all);
+  return is_there;
 }
 
 /* Enables an extension that the device has, with the struct of its features. */
@@ -157,6 +157,28 @@ static gk_result find_queue(gki_vulkan_device *d) {
   for (d->family = 0; d->family < count; ++d->family)
     if (families[d->family].queueFlags & VK_QUEUE_COMPUTE_BIT) return GK_OK;
   return gk_fail(GK_ERROR_NO_DEVICE, "backend vulkan: %s has no queue for compute shaders", d->name);
+}
+
+void gki_vulkan_find_optional(const gki_vulkan_device *d, gki_vulkan_optional found[GKI_VULKAN_OPTIONALS]) {
+  const gki_vulkan_features *f = &d->features;
+  const bool has_long_atomics = f->newer.shaderBufferInt64Atomics;
+  const char *const refused = "kernels with them are refused";
+  const gki_vulkan_optional all[] = {
+    {"KERNEL", 10, f->all.features.shaderFloat64, "doubles (shaderFloat64)", refused},
+    {"KERNEL", 22, f->all.features.shaderInt16, "integers of 16 bits (shaderInt16)", refused},
+    {"KERNEL", 9, f->newer.shaderFloat16, "floats of 16 bits (shaderFloat16)", refused},
+    {"KERNEL", 12, has_long_atomics, "atomics of 64 bits (shaderBufferInt64Atomics)", refused},
+    {"KERNEL", 5346, f->newer.vulkanMemoryModelDeviceScope, "atomic loads (vulkanMemoryModelDeviceScope)", refused},
+    {"DO_WHILE", 0, f->conditions.conditionalRendering, "conditional rendering (VK_EXT_conditional_rendering)",
+     "tasks that are skipped get grids of no groups"},
+    {"SUM", 63, d->adds_in_subgroups, "sums of a subgroup (VK_SUBGROUP_FEATURE_ARITHMETIC_BIT)", refused},
+    {"SUM", 6033, f->floats.shaderBufferFloat32AtomicAdd, "atomic additions of floats (shaderBufferFloat32AtomicAdd)",
+     refused},
+    {"SUM", 6034, f->floats.shaderBufferFloat64AtomicAdd, "atomic additions of doubles (shaderBufferFloat64AtomicAdd)",
+     has_long_atomics ? "sums compare and exchange 64 bits" : refused},
+  };
+  _Static_assert(sizeof all == GKI_VULKAN_OPTIONALS * sizeof *found, "each has a place");
+  memcpy(found, all, sizeof all);
 }
 
 /* $GK_VULKAN_GATE chooses; conditional rendering needs an extension. */

@@ -30,7 +30,7 @@ enum { GKI_VULKAN_PUSHED = 128 /* bytes of push constants that every device has 
 typedef struct gki_vulkan_control {
   uint64_t points, state, slots, cancelled, gates; /* addresses */
   uint32_t run;   /* the point of the run before it; GKW_NONE: there is none */
-  uint32_t walks; /* 0: another run of those that were on the device together follows */
+  uint32_t walks; /* 1: the shader walks; 0: it notes that the run has ended, and other runs of the group follow */
 } gki_vulkan_control;
 
 /* How the tasks of a run that doesn't come are skipped. */
@@ -40,7 +40,7 @@ typedef enum gki_vulkan_gate {
   GKI_VULKAN_GUARD,     /* each workgroup looks at a word in memory */
 } gki_vulkan_gate;
 
-/* A chain by pNext: all, newer, then those whose extensions the device has. */
+/* Linked by pNext: `all`, `newer`, then the structs of extensions that the device has. */
 typedef struct gki_vulkan_features {
   VkPhysicalDeviceFeatures2 all;
   VkPhysicalDeviceVulkan12Features newer;
@@ -94,6 +94,16 @@ typedef struct gki_vulkan_device {
 } gki_vulkan_device;
 
 /* sharing: NULL, or the device of the program. */
+/* A feature that gk uses if the device has it. */
+typedef struct gki_vulkan_optional {
+  const char *construct; /* of the capability report */
+  uint32_t capability;   /* of SPIR-V, for shaders that need the feature; 0: none does */
+  bool is_there;
+  const char *name, *instead; /* instead: what gk does without it */
+} gki_vulkan_optional;
+enum { GKI_VULKAN_OPTIONALS = 9 };
+void gki_vulkan_find_optional(const gki_vulkan_device *device, gki_vulkan_optional found[GKI_VULKAN_OPTIONALS]);
+
 gk_result gki_vulkan_open(gki_vulkan_device *device, int ordinal, const gk_vulkan_sharing *sharing);
 
 /* Whether gk may open it unless a program asks for Vulkan: it is no CPU. */

@@ -15,8 +15,8 @@ typedef struct gki_vulkan_shared {
   int32_t cancelled; /* as gk_launch_args.cancel */
 } gki_vulkan_shared; /* a copy of the state behind each tape under way follows */
 
-/* The gates of runs by grids of no groups, as control.comp reads it. The grid's size of each node follows, then a range
- * of nodes per run. */
+/* The gates of runs by grids of no groups, as control.comp reads them. Behind this struct are the size of each node's
+ * grid, then each run's range of nodes. */
 typedef struct gki_vulkan_gates { uint32_t node_count, lane_count; uint64_t grids; } gki_vulkan_gates;
 
 /* Commands recorded for entries of a tape, or for a part of a run. */

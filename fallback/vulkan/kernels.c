@@ -17,21 +17,12 @@ _Static_assert(sizeof(gki_vulkan_control) <= GKI_VULKAN_PUSHED && sizeof(gki_tas
 
 /* ---- what a shader needs ----------------------------------------------------------------------------------------- */
 
-/* By the numbers of SPIR-V's capabilities. Those of the features that opening asks for aren't here. */
+/* Opening has asked for the features of all other capabilities. */
 static const char *missing_feature(const gki_vulkan_device *d, uint32_t capability) {
-  const gki_vulkan_features *f = &d->features;
-  const struct { uint32_t capability; VkBool32 is_there; const char *name; } known[] = {
-    {9, f->newer.shaderFloat16, "numbers of 16 bits (shaderFloat16)"},
-    {10, f->all.features.shaderFloat64, "doubles (shaderFloat64)"},
-    {12, f->newer.shaderBufferInt64Atomics, "atomics of 64 bits (shaderBufferInt64Atomics)"},
-    {22, f->all.features.shaderInt16, "numbers of 16 bits (shaderInt16)"},
-    {63, d->adds_in_subgroups, "sums of a subgroup (VK_SUBGROUP_FEATURE_ARITHMETIC_BIT)"},
-    {5346, f->newer.vulkanMemoryModelDeviceScope, "atomic loads (vulkanMemoryModelDeviceScope)"},
-    {6033, f->floats.shaderBufferFloat32AtomicAdd, "atomic additions of floats (shaderBufferFloat32AtomicAdd)"},
-    {6034, f->floats.shaderBufferFloat64AtomicAdd, "atomic additions of doubles (shaderBufferFloat64AtomicAdd)"},
-  };
-  for (size_t k = 0; k < GK_COUNT(known); ++k)
-    if (known[k].capability == capability && !known[k].is_there) return known[k].name;
+  gki_vulkan_optional optional[GKI_VULKAN_OPTIONALS];
+  gki_vulkan_find_optional(d, optional);
+  for (size_t k = 0; k < GK_COUNT(optional); ++k)
+    if (optional[k].capability == capability && !optional[k].is_there) return optional[k].name;
   return NULL;
 }
 
@@ -141,7 +132,7 @@ static void find_pipelines(gki_vulkan_device *d) {
   gk_host_free(bytes);
 }
 
-/* If there are new ones. */
+/* Writes the cache if it has grown since it was read. */
 static void keep_pipelines(gki_vulkan_device *d) {
   size_t size = 0;
   if (!d->pipelines) return;

@@ -159,9 +159,10 @@ static void put_control(recorder *r, const uint32_t *runs, uint32_t count) {
     .cancelled = g->shared_block->at + offsetof(gki_vulkan_shared, cancelled), .gates = address_of(g, g->gates_at)};
   put_barrier(g, r->commands, both(task_writes, gate_reads(g)), task_uses);
   if (count == 1) begin_gate(r, words_of(g, runs[0]) + GKW_CONTROL);
-  for (uint32_t k = 0; !control.walks; ++k) {
-    control.run = k < count ? g->points->runs[runs[k] & ~GK_AHEAD_BESIDE] : GKW_NONE;
-    control.walks = k + 1 >= count;
+  const uint32_t last = count ? count - 1 : 0;
+  for (uint32_t k = 0; k <= last; ++k) {
+    control.run = count ? g->points->runs[runs[k] & ~GK_AHEAD_BESIDE] : GKW_NONE;
+    control.walks = k == last;
     dispatch(r, g->control, &control);
     if (g->gate == GKI_VULKAN_GRID) {
       put_barrier(g, r->commands, task_writes, task_uses);
