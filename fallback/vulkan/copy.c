@@ -131,6 +131,7 @@ static gk_result put_zeros(gki_vulkan_device *d, const gki_vulkan_staging *s, pl
 
 static gk_result copy_far(gki_vulkan_device *d, gk_direction direction, place to, place from, size_t bytes) {
   const bool is_apart = to.buffer != from.buffer || (to.at > from.at ? to.at - from.at : from.at - to.at) >= bytes;
+  const bool is_direct = direction == GK_ON_DEVICE && is_apart && to.buffer && from.buffer;
   gki_vulkan_staging *s = exchange(d, NULL);
   gk_result result = GK_OK;
   if (!s) {
@@ -138,9 +139,9 @@ static gk_result copy_far(gki_vulkan_device *d, gk_direction direction, place to
     result = s ? make_staging(d, s) : GK_ERROR_MEMORY;
   }
   if (result == GK_OK)
-    result = direction == GK_ZERO                    ? put_zeros(d, s, to, bytes)
-             : direction == GK_ON_DEVICE && is_apart ? run(d, s, to, NULL, from, bytes)
-                                                     : put_pieces(d, s, to, from, bytes);
+    result = direction == GK_ZERO ? put_zeros(d, s, to, bytes)
+             : is_direct          ? run(d, s, to, NULL, from, bytes)
+                                  : put_pieces(d, s, to, from, bytes);
   if (result == GK_OK) s = exchange(d, s);
   else if (s && s->memory) (void)gki_vulkan_wait(d, UINT64_MAX); /* its commands may be under way */
   drop_staging(d, s);

@@ -262,7 +262,7 @@ void gki_vulkan_close(gki_vulkan_device *d) {
 
 gk_result gki_vulkan_check(gki_vulkan_device *d, VkResult code, const char *what) {
   const gk_result result = gki_vulkan_result(code, what);
-  if (code == VK_ERROR_DEVICE_LOST && !__atomic_load_n(&d->lost, __ATOMIC_ACQUIRE)) {
+  if (code == VK_ERROR_DEVICE_LOST && !__atomic_exchange_n(&d->is_noted, true, __ATOMIC_RELAXED)) {
     snprintf(d->why, sizeof d->why, "backend vulkan: %.150s: the device was lost; close it", what);
     __atomic_store_n(&d->lost, true, __ATOMIC_RELEASE);
   }

@@ -80,6 +80,7 @@ typedef struct gki_vulkan_device {
   struct gki_vulkan_block **blocks;  /* under the lock: by address; free ranges, too */
   size_t block_count, block_capacity;
   struct gki_vulkan_staging *staging;  /* under the lock: not in use; NULL: there is none */
+  bool is_noted; /* atomic: a thread writes, or has written, `why` */
   bool lost;                         /* atomic; `why` is written before */
   char why[256];
   VkPipelineLayout layout;

@@ -120,7 +120,8 @@ static void update_handwritten(gki_vulkan_graph *g, const gk_launch_args *launch
 
 /* Copies what the launch changed, bytes `begin` to `end` of the table among it, to the device's side of the block. */
 static gk_result upload(gki_vulkan_graph *g, size_t begin, size_t end) {
-  const bool is_first = !g->is_written, has_grids = begin < end || has_grid_gates(g) || g->params.count;
+  const bool is_first = !g->is_written || g->must_upload; /* a launch before may have submitted nothing */
+  const bool has_grids = begin < end || has_grid_gates(g) || g->params.count;
   g->is_written = true;
   if (!g->staging) return GK_OK;
   const struct { size_t begin, end; } parts[] = {

@@ -148,7 +148,7 @@ static gk_result record_runs(gki_vulkan_graph *g) {
     const bool is_whole = g->parts_at[run] == g->parts_at[run + 1];
     if (is_whole && !g->points) result = gki_vulkan_piece_of(g, &run, 1, GK_NONE, &commands);
     for (uint32_t k = g->parts_at[run]; k < g->parts_at[run + 1] && result == GK_OK; ++k)
-      if (g->plan->nodes[g->parts[k].begin].op != GK_OP_CALL || g->parts[k].begin == g->parts[k].end)
+      if (g->parts[k].begin == g->parts[k].end || g->plan->nodes[g->parts[k].begin].op != GK_OP_CALL)
         result = gki_vulkan_record_part(g, run, &g->parts[k]);
   }
   return result;

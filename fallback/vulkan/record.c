@@ -207,13 +207,21 @@ static gk_result end(const recorder *r) {
   return gki_vulkan_check(g->device, g->device->driver.EndCommandBuffer(r->commands), "vkEndCommandBuffer");
 }
 
+static void free_commands(const gki_vulkan_graph *g, VkCommandBuffer *commands) {
+  if (*commands) g->device->driver.FreeCommandBuffers(g->device->device, g->pool, 1, commands);
+  *commands = VK_NULL_HANDLE;
+}
+
 gk_result gki_vulkan_record_part(gki_vulkan_graph *g, uint32_t run, gki_vulkan_part *part) {
-  const gk_result result = begin(g, &part->commands);
-  if (result != GK_OK) return result;
+  gk_result result = begin(g, &part->commands);
   recorder r = {.graph = g, .commands = part->commands};
-  put_part(&r, run, part->begin, part->end);
-  if (g->points && part->end == g->plan->runs[run].end) put_control(&r, &run, 1);
-  return end(&r);
+  if (result == GK_OK) {
+    put_part(&r, run, part->begin, part->end);
+    if (g->points && part->end == g->plan->runs[run].end) put_control(&r, &run, 1);
+    result = end(&r);
+  }
+  if (result != GK_OK) free_commands(g, &part->commands); /* else it would be submitted as it is */
+  return result;
 }
 
 static gk_result record_piece(gki_vulkan_graph *g, gki_vulkan_piece *piece) {
@@ -234,18 +242,14 @@ static gk_result record_piece(gki_vulkan_graph *g, gki_vulkan_piece *piece) {
 }
 
 static void forget_piece(const gki_vulkan_graph *g, gki_vulkan_piece *piece) {
-  if (piece->commands) g->device->driver.FreeCommandBuffers(g->device->device, g->pool, 1, &piece->commands);
+  free_commands(g, &piece->commands);
   gk_host_free(piece->entries);
   *piece = (gki_vulkan_piece){0};
 }
 
 void gki_vulkan_forget(gki_vulkan_graph *g) {
   for (uint32_t k = 0; k < g->piece_count; ++k) forget_piece(g, &g->pieces[k]);
-  for (uint32_t k = 0; g->parts && k < g->parts_at[g->plan->run_count]; ++k) {
-    gki_vulkan_part *part = &g->parts[k];
-    if (part->commands) g->device->driver.FreeCommandBuffers(g->device->device, g->pool, 1, &part->commands);
-    part->commands = VK_NULL_HANDLE;
-  }
+  for (uint32_t k = 0; g->parts && k < g->parts_at[g->plan->run_count]; ++k) free_commands(g, &g->parts[k].commands);
 }
 
 static bool is_for(const gki_vulkan_piece *piece, const uint32_t *entries, uint32_t count, uint32_t copy) {

@@ -403,6 +403,25 @@ ON_BOTH(a_buffer_of_the_program) {
   real.FreeMemory(device.device, memory, NULL);
 }
 
+/* An address and where the host sees it are enough, since all copies go through the host then. */
+ON_BOTH(memory_of_the_program_without_a_buffer) {
+  static unsigned char mine[9000];
+  enum { BYTES = 8000 };
+  gki_vulkan_block *block, *a;
+  gki_begin();
+  assert_ok(gki_vulkan_adopt(&device, VK_NULL_HANDLE, (uint64_t)1 << 20, sizeof mine, mine, &block));
+  assert_ok(gki_vulkan_alloc(&device, BYTES, GK_DEVICE_MEMORY, &a));
+  copy(GK_TO_DEVICE, address(a, 0), program, BYTES);
+  copy(GK_ON_DEVICE, address(block, 1), address(a, 0), BYTES);
+  assert_memory_equal(mine + 1, program, BYTES);
+  copy(GK_ZERO, address(a, 0), NULL, BYTES);
+  copy(GK_ON_DEVICE, address(a, 0), address(block, 1), BYTES);
+  copy(GK_TO_HOST, found, address(a, 0), BYTES);
+  assert_memory_equal(found, program, BYTES);
+  gki_vulkan_free(&device, a);
+  gki_vulkan_free(&device, block);
+}
+
 /* ---- failures ---------------------------------------------------------------------------------------------------- */
 
 /* Allocates, copies in all ways, frees. Whether all of it went well. */
