@@ -201,18 +201,18 @@ PACKAGES = [
     ("doxygen", "more", lambda: shutil.which("doxygen")),
     ("graphviz", "more", lambda: shutil.which("dot")),
     ("valgrind", "more", lambda: shutil.which("valgrind")),
-    ("glslang-tools", "more", lambda: shutil.which("glslangValidator")),
+    ("glslang-tools", "more demo-vulkan", lambda: shutil.which("glslangValidator")),
     ("glslc", "more", lambda: shutil.which("glslc")),
     ("spirv-tools", "more", lambda: shutil.which("spirv-val")),
-    ("libvulkan-dev", "more", has_vulkan_headers),
+    ("libvulkan-dev", "more demo-vulkan", has_vulkan_headers),
     ("mesa-vulkan-drivers", "more", lambda: has_vulkan("icd.d/lvp_icd.*")),
+    ("mesa-vulkan-drivers", "demo-vulkan peers", has_vulkan),
     ("vulkan-validationlayers", "more", lambda: has_vulkan("explicit_layer.d/VkLayer_khronos_validation.json")),
     ("hipcc", "more", lambda: shutil.which("hipcc") or shutil.which("/opt/rocm/bin/hipcc")),
     ("qemu-user", "more", lambda: shutil.which("qemu-aarch64")),
     ("gcc-aarch64-linux-gnu", "more", lambda: shutil.which("aarch64-linux-gnu-gcc")),
     ("libc6-dev-arm64-cross", "more", lambda: Path("/usr/aarch64-linux-gnu/include/stdio.h").exists()),
     ("python3-venv", "peers", lambda: output(sys.executable, "-c", "import ensurepip") is not None),
-    ("mesa-vulkan-drivers", "peers", has_vulkan),
     ("python3-matplotlib", "plots more", lambda: output("/usr/bin/python3", "-c", "import matplotlib") is not None or
      output(sys.executable, "-c", "import matplotlib") is not None),
     ("clang-tidy", "full", lambda: shutil.which("clang-tidy")),
@@ -274,14 +274,20 @@ def run(*command):
 
 
 def demo(options):
-    ensure("demo")
+    """On OpenMP, whose sums have the same bits each time, it also falls again without a yield, for comparison. Other
+    backends put their picture beside OpenMP's, in a folder with their name."""
+    backend = options.backend or "openmp"
     if options.without_png:
         raise Missing("demo: --without-png leaves out what it would show")
+    if getattr(options, f"without_{backend}", False):
+        raise Missing(f"demo: --without-{backend} leaves out what --backend asks for")
+    ensure("demo", *(["demo-vulkan"] if backend == "vulkan" else []))
     write_config(options)
     if run("ninja", "build/softbody"):
         return 1
+    own = ["--verify", "--out", "build/demo"] if backend == "openmp" else ["--out", f"build/demo/{backend}"]
     # Programs read its last line, so nothing is printed after it.
-    return run("build/softbody", "docs/examples/softbody/spot.obj", "--verify", "--out", "build/demo")
+    return run("build/softbody", "docs/examples/softbody/spot.obj", "--backend", backend, *own)
 
 
 def tree_of_its_own(name, compiler, arguments, werror=True):
@@ -378,6 +384,8 @@ def parser():
     usage.add_argument("--werror", action="store_true", help="warnings are errors")
     usage.add_argument("--coverage", action="store_true",
                        help="tests, and the library under them, count what runs; in place of sanitizers")
+    usage.add_argument("--backend", choices=["cuda", "vulkan", "openmp"],
+                       help="with demo: where the soft body falls (openmp)")
     usage.add_argument("--quick", action="store_true", help="with bench: does all of it run, and is it right?")
     usage.add_argument("--full", action="store_true", help="with test: also what takes long")
     return usage
@@ -411,12 +419,15 @@ def main(arguments):
     os.chdir(ROOT)
     options = parser().parse_args(arguments)
     if options.command:
-        if all(argument in (options.command, "--full", "--quick") for argument in arguments):
+        if options.backend and options.command != "demo":
+            raise Missing("--backend goes with the command demo")
+        asked = (options.command, "--full", "--quick", "--backend", options.backend, f"--backend={options.backend}")
+        if all(argument in asked for argument in arguments):  # nothing about the configuration
             options = parser().parse_args(arguments + recorded())
         commands = {"demo": demo, "test": test, "coverage": coverage, "bench": bench}
         return commands[options.command](options)
-    if options.full or options.quick:
-        raise Missing("--full goes with the command test, --quick with bench")
+    if options.full or options.quick or options.backend:
+        raise Missing("--full goes with the command test, --quick with bench, --backend with demo")
     print_summary(options, *write_config(options))
     return 0
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """A build/config.ninja of an older configure.py, which lacks settings that build.ninja has come to use: ninja has it
-written anew with the arguments that it names, whichever the settings are."""
+written anew with the arguments that it names, whichever the settings are. An option that doesn't fit its command is
+refused."""
 import sys
 import os
 import re
@@ -47,6 +48,17 @@ def ask(folder, *command):
     return subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True).stdout
 
 
+def check_refusals(folder):
+    """Wrong uses of --backend, which are found before anything is installed or built."""
+    for words, said in ((["demo", "--backend", "abacus"], "invalid choice: 'abacus'"),
+                        (["demo", "--backend", "vulkan", "--without-vulkan"], "--without-vulkan leaves out"),
+                        (["test", "--backend=vulkan"], "--backend goes with the command demo"),
+                        (["--backend", "vulkan"], "--backend with demo")):
+        done = subprocess.run(["./configure.py", *words], cwd=folder, capture_output=True, text=True)
+        tap.case(f"refused: {' '.join(words)}",
+                 None if done.returncode and said in done.stderr and not done.stdout else done.stdout + done.stderr)
+
+
 def check_without(folder):
     tap.case("without CUDA and Vulkan: it builds",
              tap.run("./configure.py", "--without-cuda", "--without-vulkan", "--without-png", "--debug", cwd=folder) or
@@ -81,6 +93,7 @@ def main():
         found = settings((folder / "build/config.ninja").read_text())
         tap.case("what an older one lacks is added, as it was asked for", problem or
                  (None if found == settings(whole) else f"wanted {settings(whole)}, found {found}"))
+        check_refusals(folder)
         asked = tap.run("./configure.py", "--ready-gates", cwd=folder)
         image = settings((folder / "build/config.ninja").read_text())["gates_fatbin"]
         tap.case("kernels as they are checked in", asked or (None if image == "cuda/image/gates.fatbin" else image))
