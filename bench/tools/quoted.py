@@ -56,6 +56,7 @@ EXEMPT = {
     ("docs/measuring.md", "0.4 ms"): "how long a call is made",
     ("CHANGELOG.md", "1.0"): "gk's version",
     ("README.md", "2.0"): "the licence's version",
+    ("docs/vulkan.md", "1.2"): "Vulkan's version",
     ("bench/peers/README.md", "9.0"): "which GPUs",
     ("docs/examples/softbody/README.md", "1.4"): "memory that a mesh took",
     ("docs/examples/softbody/README.md", "1 %"): "what a check allows",
