@@ -48,7 +48,7 @@ static void count(const char *of, const gk_list *list) {
            dispatches[1] - dispatches[0], barriers[1] - barriers[0]);
 }
 
-TEST(barriers_where_data_flows) {
+static void open_behind_standin(void) {
   /* gk finds it as what is loaded already. */
   if (dlopen("build/vulkan_standin/libvulkan.so.1", RTLD_NOW | RTLD_LOCAL)) standin = vulkan_standin_find();
   if (!standin) skip();
@@ -56,16 +56,54 @@ TEST(barriers_where_data_flows) {
   const gk_result result = gk_device_open(&(gk_device_desc){.backend = "vulkan"}, &device);
   if (result == GK_ERROR_NO_DEVICE) skip();
   assert_ok(result);
+}
+
+static void close_behind_standin(void) {
+  gk_device_close(device);
+  assert_int_equal(standin->alive(), 0);
+  assert_string_equal(standin->broken(), "");
+}
+
+TEST(barriers_where_data_flows) {
+  open_behind_standin();
   for (size_t k = 0; k < GK_COUNT(lists); ++k) count("", &lists[k]);
   count("conjugate gradients, ", &bench_solver_begin);
   count("conjugate gradients, ", &bench_solver_pass);
   count("search, ", &bench_bfs_begin);
   for (int k = 0; k < BFS_STRETCHES; ++k) count("search, ", &bench_bfs_stretches[k]);
   for (int k = 0; k < PARTICLES_STRETCHES; ++k) count("particles, ", &bench_particles_stretches[k]);
-  gk_device_close(device);
-  assert_int_equal(standin->alive(), 0);
-  assert_string_equal(standin->broken(), "");
+  close_behind_standin();
   compare_golden("vulkan_barriers.txt", text);
+}
+
+/* Barriers recorded by a launch with X3 bound to memory. */
+static unsigned barriers_with(gk_graph *graph, void *memory) {
+  unsigned dispatches, barriers[2];
+  assert_ok(gk_bind(graph, X3, memory));
+  standin->recorded(&dispatches, &barriers[0]);
+  assert_ok(gk_launch(graph, 0));
+  assert_ok(gk_wait(graph, NULL));
+  standin->recorded(&dispatches, &barriers[1]);
+  return barriers[1] - barriers[0];
+}
+
+/* Independent tasks follow one another while two of their slots are bound to memory of one block. */
+TEST(slots_in_one_block) {
+  float *x[3], *beside;
+  gk_graph *graph;
+  open_behind_standin();
+  assert_ok(gk_graph_create(device, &lists[0], 0, &graph));
+  for (int k = 0; k < 3; ++k) assert_non_null(x[k] = gk_alloc(device, 2 * sizeof *x[k], GK_DEVICE_MEMORY));
+  beside = x[0] + 1;
+  assert_ok(gk_bind(graph, X1, x[0]));
+  assert_ok(gk_bind(graph, X2, x[1]));
+  assert_int_equal(barriers_with(graph, x[2]), 0);
+  const unsigned in_series = barriers_with(graph, beside), together = barriers_with(graph, x[2]);
+  assert_int_equal(in_series, together + 2);
+  assert_int_equal(barriers_with(graph, x[2]), 0);
+  gk_graph_destroy(graph);
+  for (int k = 0; k < 3; ++k) gk_free(device, x[k]);
+  close_behind_standin();
 }
 
 int main(int count_of_words, char **words) {

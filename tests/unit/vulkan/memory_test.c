@@ -488,17 +488,28 @@ GK_SOURCE(vulkan_memory)
 GK_KERNEL(add_one, (inout(float, y))) { y[i] += 1.0f; }
 GK_SOURCE_END
 
-enum { Y = 1 };
-static const gk_slot_desc slots[] = {GK_BUFFER(Y, float)};
-LIST(adds, GK_RUN(add_one, GK_ONE, Y));
+static gk_result add_first(const gk_value *args, UNUSED void *native) {
+  *(float *)args[1].ptr += *(float *)args[0].ptr;
+  return GK_OK;
+}
 
-TEST_ON_EACH("near far", kernels_use_it, NULL, NULL) {
-  const bool is_far = strcmp(*state, "far") == 0;
+enum { Y = 1, Z };
+static const gk_slot_desc slots[] = {GK_BUFFER(Y, float), GK_BUFFER(Z, float)};
+LIST(adds, GK_RUN(add_one, GK_ONE, Y));
+LIST(calls_it, GK_RUN(add_one, GK_ONE, Y), GK_CALL(add_first, Y, Z), GK_RUN(add_one, GK_ONE, Z));
+
+static gk_device *open_near_or_far(bool is_far) {
   setenv("GK_VULKAN_FAR", is_far ? "1" : "0", 1);
   gk_device *opened;
   const gk_result result = gk_device_open(&(gk_device_desc){.backend = "vulkan"}, &opened);
   if (result == GK_ERROR_NO_DEVICE) skip();
   assert_ok(result);
+  return opened;
+}
+
+TEST_ON_EACH("near far", kernels_use_it, NULL, NULL) {
+  const bool is_far = strcmp(*state, "far") == 0;
+  gk_device *opened = open_near_or_far(is_far);
   float *y = gk_alloc(opened, sizeof *y, GK_DEVICE_MEMORY), value = 41.0f;
   assert_non_null(y);
   assert_true((gk_host_address(opened, y) == NULL) == is_far);
@@ -510,6 +521,26 @@ TEST_ON_EACH("near far", kernels_use_it, NULL, NULL) {
   assert_ok(gk_wait(graph, NULL));
   assert_ok(gk_download(opened, &value, y, sizeof value));
   assert_true(value == 42.0f);
+  gk_graph_destroy(graph);
+  gk_free(opened, y);
+  gk_device_close(opened);
+}
+
+/* Both arguments are in one block, of which the call changes one number. */
+TEST_ON_EACH("near far", library_calls_use_it, NULL, NULL) {
+  gk_device *opened = open_near_or_far(strcmp(*state, "far") == 0);
+  float values[] = {1.0f, 10.0f, 100.0f};
+  float *y = gk_alloc(opened, sizeof values, GK_DEVICE_MEMORY);
+  gk_graph *graph;
+  assert_non_null(y);
+  assert_ok(gk_graph_create(opened, &calls_it, 0, &graph));
+  assert_ok(gk_upload(opened, y, values, sizeof values));
+  assert_ok(gk_bind(graph, Y, y));
+  assert_ok(gk_bind(graph, Z, y + 2));
+  assert_ok(gk_launch(graph, 0));
+  assert_ok(gk_wait(graph, NULL));
+  assert_ok(gk_download(opened, values, y, sizeof values));
+  assert_true(values[0] == 2.0f && values[1] == 10.0f && values[2] == 103.0f);
   gk_graph_destroy(graph);
   gk_free(opened, y);
   gk_device_close(opened);
