@@ -15,12 +15,14 @@ GK_KERNEL(calls_the_host, (inout(float, y))) {
 GK_KERNEL(add_doubles, (atomic(double, y))) { gk_atomic_add(&y[0], 1.0); }
 GK_SOURCE_END
 
-enum { Y = 1, Z };
-static const gk_slot_desc slots[] = {GK_BUFFER(Y, float), GK_BUFFER(Z, double)};
+enum { Y = 1, Z, N, OWN, LENGTH = 4 };
+static const gk_slot_desc slots[] = {GK_BUFFER(Y, float), GK_BUFFER(Z, double), GK_SCALAR(N, int),
+                                     GK_OWN(OWN, float, LENGTH)};
 static const gk_task one[] = {GK_RUN(add_one, GK_ONE, Y)}, host[] = {GK_RUN(calls_the_host, GK_ONE, Y)},
-                     doubles[] = {GK_RUN(add_doubles, GK_ONE, Z)};
+                     doubles[] = {GK_RUN(add_doubles, GK_ONE, Z)},
+                     counted[] = {GK_FILL(OWN, N, 0)};
 static const gk_list is_fine = GK_LIST(is_fine, one, slots), calls = GK_LIST(calls, host, slots),
-                     adds = GK_LIST(adds, doubles, slots);
+                     adds = GK_LIST(adds, doubles, slots), counts = GK_LIST(counts, counted, slots);
 
 static gk_device *open_vulkan(void) {
   gk_device *device;
@@ -77,6 +79,23 @@ TEST(features_that_there_are_not) {
   if (result != GK_OK) {
     assert_int_equal(result, GK_ERROR_UNSUPPORTED);
     assert_says("kernel add_doubles: it needs atomic additions of doubles (shaderBufferFloat64AtomicAdd), and ");
+  }
+  gk_graph_destroy(graph);
+  gk_device_close(device);
+}
+
+/* The host knows the counts, so the device checks none until a launch has a bad one. */
+TEST(counts_beyond_memory) {
+  gk_device *device = open_vulkan();
+  gk_graph *graph;
+  assert_ok(gk_graph_create(device, &counts, 0, &graph));
+  for (int k = 0; k < 2; ++k) {
+    assert_ok(gk_bind_int(graph, N, LENGTH));
+    assert_ok(gk_launch(graph, 0));
+    assert_ok(gk_wait(graph, NULL));
+    assert_ok(gk_bind_int(graph, N, LENGTH + 1));
+    assert_ok(gk_launch(graph, 0));
+    assert_fails(GK_ERROR_INVALID, "task 0 (OWN = 0): 5 elements of 4 bytes", gk_wait(graph, NULL));
   }
   gk_graph_destroy(graph);
   gk_device_close(device);
