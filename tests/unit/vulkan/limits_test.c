@@ -1,5 +1,5 @@
-/* Work that Mesa 22.3's lavapipe does only if each invocation has few enough passes of its loops. Skipped where there is
- * no Vulkan device. */
+/* Work that Mesa 22.3's lavapipe does only if each invocation has few enough passes of its loops. Skipped where there
+ * is no Vulkan device. */
 #include "unit/support/test.h"
 #include "gk_kernel.h"
 

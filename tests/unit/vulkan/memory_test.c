@@ -406,18 +406,18 @@ ON_BOTH(a_buffer_of_the_program) {
 /* An address and where the host sees it are enough, since all copies go through the host then. */
 ON_BOTH(memory_of_the_program_without_a_buffer) {
   static unsigned char mine[9000];
-  enum { BYTES = 8000 };
+  enum { COPIED = 8000 };
   gki_vulkan_block *block, *a;
   gki_begin();
   assert_ok(gki_vulkan_adopt(&device, VK_NULL_HANDLE, (uint64_t)1 << 20, sizeof mine, mine, &block));
-  assert_ok(gki_vulkan_alloc(&device, BYTES, GK_DEVICE_MEMORY, &a));
-  copy(GK_TO_DEVICE, address(a, 0), program, BYTES);
-  copy(GK_ON_DEVICE, address(block, 1), address(a, 0), BYTES);
-  assert_memory_equal(mine + 1, program, BYTES);
-  copy(GK_ZERO, address(a, 0), NULL, BYTES);
-  copy(GK_ON_DEVICE, address(a, 0), address(block, 1), BYTES);
-  copy(GK_TO_HOST, found, address(a, 0), BYTES);
-  assert_memory_equal(found, program, BYTES);
+  assert_ok(gki_vulkan_alloc(&device, COPIED, GK_DEVICE_MEMORY, &a));
+  copy(GK_TO_DEVICE, address(a, 0), program, COPIED);
+  copy(GK_ON_DEVICE, address(block, 1), address(a, 0), COPIED);
+  assert_memory_equal(mine + 1, program, COPIED);
+  copy(GK_ZERO, address(a, 0), NULL, COPIED);
+  copy(GK_ON_DEVICE, address(a, 0), address(block, 1), COPIED);
+  copy(GK_TO_HOST, found, address(a, 0), COPIED);
+  assert_memory_equal(found, program, COPIED);
   gki_vulkan_free(&device, a);
   gki_vulkan_free(&device, block);
 }
@@ -480,70 +480,6 @@ ON_BOTH(each_allocation_fails_once) {
     forget_memory();
   } while (has_failed);
   assert_in_range(k, 6, 99);
-}
-
-/* ---- all of gk --------------------------------------------------------------------------------------------------- */
-
-GK_SOURCE(vulkan_memory)
-GK_KERNEL(add_one, (inout(float, y))) { y[i] += 1.0f; }
-GK_SOURCE_END
-
-static gk_result add_first(const gk_value *args, UNUSED void *native) {
-  *(float *)args[1].ptr += *(float *)args[0].ptr;
-  return GK_OK;
-}
-
-enum { Y = 1, Z };
-static const gk_slot_desc slots[] = {GK_BUFFER(Y, float), GK_BUFFER(Z, float)};
-LIST(adds, GK_RUN(add_one, GK_ONE, Y));
-LIST(calls_it, GK_RUN(add_one, GK_ONE, Y), GK_CALL(add_first, Y, Z), GK_RUN(add_one, GK_ONE, Z));
-
-static gk_device *open_near_or_far(bool is_far) {
-  setenv("GK_VULKAN_FAR", is_far ? "1" : "0", 1);
-  gk_device *opened;
-  const gk_result result = gk_device_open(&(gk_device_desc){.backend = "vulkan"}, &opened);
-  if (result == GK_ERROR_NO_DEVICE) skip();
-  assert_ok(result);
-  return opened;
-}
-
-TEST_ON_EACH("near far", kernels_use_it, NULL, NULL) {
-  const bool is_far = strcmp(*state, "far") == 0;
-  gk_device *opened = open_near_or_far(is_far);
-  float *y = gk_alloc(opened, sizeof *y, GK_DEVICE_MEMORY), value = 41.0f;
-  assert_non_null(y);
-  assert_true((gk_host_address(opened, y) == NULL) == is_far);
-  gk_graph *graph;
-  assert_ok(gk_graph_create(opened, &adds, 0, &graph));
-  assert_ok(gk_upload(opened, y, &value, sizeof value));
-  assert_ok(gk_bind(graph, Y, y));
-  assert_ok(gk_launch(graph, 0));
-  assert_ok(gk_wait(graph, NULL));
-  assert_ok(gk_download(opened, &value, y, sizeof value));
-  assert_true(value == 42.0f);
-  gk_graph_destroy(graph);
-  gk_free(opened, y);
-  gk_device_close(opened);
-}
-
-/* Both arguments are in one block, of which the call changes one number. */
-TEST_ON_EACH("near far", library_calls_use_it, NULL, NULL) {
-  gk_device *opened = open_near_or_far(strcmp(*state, "far") == 0);
-  float values[] = {1.0f, 10.0f, 100.0f};
-  float *y = gk_alloc(opened, sizeof values, GK_DEVICE_MEMORY);
-  gk_graph *graph;
-  assert_non_null(y);
-  assert_ok(gk_graph_create(opened, &calls_it, 0, &graph));
-  assert_ok(gk_upload(opened, y, values, sizeof values));
-  assert_ok(gk_bind(graph, Y, y));
-  assert_ok(gk_bind(graph, Z, y + 2));
-  assert_ok(gk_launch(graph, 0));
-  assert_ok(gk_wait(graph, NULL));
-  assert_ok(gk_download(opened, values, y, sizeof values));
-  assert_true(values[0] == 2.0f && values[1] == 10.0f && values[2] == 103.0f);
-  gk_graph_destroy(graph);
-  gk_free(opened, y);
-  gk_device_close(opened);
 }
 
 int main(void) { return run_all_tests(); }
