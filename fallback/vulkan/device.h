@@ -94,7 +94,6 @@ typedef struct gki_vulkan_device {
   char missing[2500]; /* what the capabilities say of features that aren't there */
 } gki_vulkan_device;
 
-/* sharing: NULL, or the device of the program. */
 /* A feature that gk uses if the device has it. */
 typedef struct gki_vulkan_optional {
   const char *construct; /* of the capability report */
@@ -105,9 +104,10 @@ typedef struct gki_vulkan_optional {
 enum { GKI_VULKAN_OPTIONALS = 9 };
 void gki_vulkan_find_optional(const gki_vulkan_device *device, gki_vulkan_optional found[GKI_VULKAN_OPTIONALS]);
 
+/* sharing: NULL, or the device of the program. */
 gk_result gki_vulkan_open(gki_vulkan_device *device, int ordinal, const gk_vulkan_sharing *sharing);
 
-/* Whether gk may open it unless a program asks for Vulkan: it is no CPU. */
+/* gk_backend.by_default: GK_ERROR_NO_DEVICE for a device of the CPU. */
 gk_result gki_vulkan_by_default(const gk_device_desc *desc);
 void gki_vulkan_close(gki_vulkan_device *device); /* also after a failed open */
 
