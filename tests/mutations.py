@@ -46,7 +46,8 @@ import run  # noqa: E402
 TREE = ROOT / "build/mutations"
 TABLES = ROOT / "tests/mutations"
 CAUGHT = TABLES / "caught.json"  # the test that caught each mutation, by its name
-SOURCES = ["bench/harness", "build.ninja", "configure.py", "common", "cuda", "docs", "fallback", "include", "tests"]
+SOURCES = ["bench/apps", "bench/cuda", "bench/harness", "build.ninja", "configure.py", "common", "cuda", "docs",
+           "fallback", "include", "tests"]
 # Of a program, and of a case of the conformance suite: mutations make loops that never end, and memory that ever grows.
 SECONDS, CASE_SECONDS, GIBIBYTES = 120, 40, 8
 LISTS = 1000  # random ones
@@ -78,16 +79,18 @@ FIRST = {
     "runtime": ["runtime/launch_test", "runtime/bind_test", "runtime/reach_test", "runtime/status_test",
                 "runtime/device_test", "runtime/graph_test", "base/registry_test", "runtime/lying_backend_test",
                 "base/error_test", "runtime/threads_test", "runtime/fork_test", "runtime/thread_cancel_test"],
-    "vulkan": ["vulkan/memory_test"],
-    "barriers": ["vulkan/counts_test"],
+    "vulkan": ["vulkan/memory_test", "vulkan/calls_test", "vulkan/handwritten_test", "vulkan/embedded_test",
+               "vulkan/sharing_test", "vulkan/refusals_test", "vulkan/device_test"],
+    "barriers": ["vulkan/counts_test", "plan/levels_test"],
     "simgpu": ["simgpu/memory_test", "simgpu/capture_test", "simgpu/driver_test"],
 }
 # Where conformance and random lists ought to be enough: what these do is the contract's affair.
 CONTRACT = ["plan", "gated", "openmp"]
 
 
-# Of Vulkan: where commands come in any order that their barriers allow.
-SHUFFLED = ["barriers"]
+# Areas of Vulkan: what the names of the suites on lavapipe contain that come first. Shuffled, commands come in any
+# order that their barriers allow.
+ON_LAVAPIPE = {"barriers": "shuffled", "vulkan": "random lists on lavapipe"}
 
 
 def name_of(target):
@@ -277,8 +280,9 @@ class Programs:
         names += [name for name in self.unit if name not in names]
         units = [(name, [self.unit[name]], False) for name in names]
         first, others = units[:len(FIRST.get(area, []))], units[len(FIRST.get(area, [])):]
-        if area in SHUFFLED:
-            return [(name, command, True) for name, command, *_ in run.SUITES if "shuffled" in name] + first + suites
+        if area in ON_LAVAPIPE:
+            return [(name, command, True) for name, command, *_ in run.SUITES
+                    if ON_LAVAPIPE[area] in name] + first + suites
         if area in CONTRACT:
             return suites + first + others
         return suites[:1] + first + suites[1:] + others
