@@ -74,8 +74,8 @@ def on_lavapipe(*command, standin=False, gate="condition", far=False, manifest=N
     validation layer ends a process with its first message.
 
     standin: with tests/vulkan/standin.c between gk and libvulkan. The layer isn't there then, since it would see the
-    stand-in's commands. gate: how tasks of runs that don't come are skipped. far: as if the host didn't see the device's
-    memory."""
+    stand-in's commands. gate: how tasks of runs that don't come are skipped. far: as if the host didn't see the
+    device's memory."""
     found = sorted(str(path) for folder in ("/usr/share", "/etc")
                    for path in Path(folder, "vulkan/icd.d").glob("lvp_icd.*")) or ["/nowhere"]
     manifest = manifest or found[0]
@@ -83,7 +83,8 @@ def on_lavapipe(*command, standin=False, gate="condition", far=False, manifest=N
             *(["LD_LIBRARY_PATH=build/vulkan_standin"] if standin else
               ["VK_INSTANCE_LAYERS=VK_LAYER_KHRONOS_validation", "VK_LAYER_SETTINGS_PATH=tests/vulkan"]),
             "MESA_SHADER_CACHE_DIR=build/tests/mesa_cache", "GK_CACHE=build/tests/vulkan_cache",
-            f"GK_VULKAN_GATE={gate}", f"GK_VULKAN_FAR={int(far)}", "taskset", "-c", str(next(CORES)), *command, "--backend", "vulkan"]
+            f"GK_VULKAN_GATE={gate}", f"GK_VULKAN_FAR={int(far)}", "taskset", "-c", str(next(CORES)), *command,
+            "--backend", "vulkan"]
 
 
 SUITES = [
