@@ -68,13 +68,13 @@ def simulated(version, *command, no="", probes=True):
 CORES = itertools.cycle(sorted(os.sched_getaffinity(0)))
 
 
-def on_lavapipe(*command, standin=False, gate="condition", far=False, manifest=None):
+def on_lavapipe(*command, standin=False, gate="condition", unmapped=False, manifest=None):
     """On Mesa's lavapipe, a Vulkan device of the CPU. It has one core, by turns: on several, it wakes threads for each
     dispatch, which takes longer than the dispatch. It keeps what it compiled, which is most of the time otherwise. The
     validation layer ends a process with its first message.
 
     standin: with tests/vulkan/standin.c between gk and libvulkan. The layer isn't there then, since it would see the
-    stand-in's commands. gate: how tasks of runs that don't come are skipped. far: as if the host didn't see the
+    stand-in's commands. gate: how tasks of runs that don't come are skipped. unmapped: as if the host didn't see the
     device's memory."""
     found = sorted(str(path) for folder in ("/usr/share", "/etc")
                    for path in Path(folder, "vulkan/icd.d").glob("lvp_icd.*")) or ["/nowhere"]
@@ -83,8 +83,8 @@ def on_lavapipe(*command, standin=False, gate="condition", far=False, manifest=N
             *(["LD_LIBRARY_PATH=build/vulkan_standin"] if standin else
               ["VK_INSTANCE_LAYERS=VK_LAYER_KHRONOS_validation", "VK_LAYER_SETTINGS_PATH=tests/vulkan"]),
             "MESA_SHADER_CACHE_DIR=build/tests/mesa_cache", "GK_CACHE=build/tests/vulkan_cache",
-            f"GK_VULKAN_GATE={gate}", f"GK_VULKAN_FAR={int(far)}", "taskset", "-c", str(next(CORES)), *command,
-            "--backend", "vulkan"]
+            f"GK_VULKAN_GATE={gate}", f"GK_VULKAN_UNMAPPED={int(unmapped)}", "taskset", "-c", str(next(CORES)),
+            *command, "--backend", "vulkan"]
 
 
 SUITES = [
@@ -101,9 +101,9 @@ SUITES += [("conformance on lavapipe", on_lavapipe(CONFORMANCE), [], False),
            ("random lists on lavapipe", on_lavapipe(RANDOM_LISTS, "--random", "100"), ["--random", "2000"], False),
            ("random lists on lavapipe, host-gated", on_lavapipe(RANDOM_LISTS, "--host-gated", "--random", "50"),
             ["--random", "1000"], False),
-           ("random lists on lavapipe, gated by guards, far memory",
-            on_lavapipe(RANDOM_LISTS, "--random", "50", gate="guard", far=True), ["--random", "2000"], False)]
-FULL_SUITES += [("conformance on lavapipe, far memory", on_lavapipe(CONFORMANCE, far=True), [], False)]
+           ("random lists on lavapipe, gated by guards, unmapped memory",
+            on_lavapipe(RANDOM_LISTS, "--random", "50", gate="guard", unmapped=True), ["--random", "2000"], False)]
+FULL_SUITES += [("conformance on lavapipe, unmapped memory", on_lavapipe(CONFORMANCE, unmapped=True), [], False)]
 # Behind the stand-in, which hands on commands in any order that their barriers allow: by a seed for each list.
 SUITES += [("random lists on lavapipe, shuffled", on_lavapipe(RANDOM_LISTS, "--random", "100", standin=True),
             ["--random", "10000"], False),

@@ -143,7 +143,7 @@ static void free_memory(void *at, void *memory) { gki_vulkan_free(at, gki_vulkan
 static void *host_address(void *at, void *memory) { return gki_vulkan_here(at, memory, 1); }
 
 static gk_result reaches(void *at, const void *memory) {
-  return gki_vulkan_block_of(at, memory, 1) ? GK_OK : gki_vulkan_nowhere(memory);
+  return gki_vulkan_block_of(at, memory, 1) ? GK_OK : gki_vulkan_refuse_address(memory);
 }
 
 /* ---- what gk-info prints ----------------------------------------------------------------------------------------- */
@@ -153,7 +153,7 @@ static void of_environment(gk_fact_visit visit, void *user) {
                          "where glslangValidator and glslc may be, which compile kernels for Vulkan"});
   visit(user, &(gk_fact){"environment", "GK_VULKAN_GATE", secure_getenv("GK_VULKAN_GATE"),
                          "how Vulkan skips tasks that don't come: condition, grid or guard"});
-  visit(user, &(gk_fact){"environment", "GK_VULKAN_FAR", secure_getenv("GK_VULKAN_FAR"),
+  visit(user, &(gk_fact){"environment", "GK_VULKAN_UNMAPPED", secure_getenv("GK_VULKAN_UNMAPPED"),
                          "1: the host copies memory of a Vulkan device as if it didn't see it"});
 }
 

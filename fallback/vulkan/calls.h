@@ -7,5 +7,5 @@
 gk_result gki_vulkan_call(gki_vulkan_graph *graph, const gk_node *node);
 
 /* Says that a task's slot holds memory that isn't the device's. */
-gk_result gki_vulkan_refuse(const gki_vulkan_graph *graph, const gk_node *node, uint32_t slot);
+gk_result gki_vulkan_refuse_slot(const gki_vulkan_graph *graph, const gk_node *node, uint32_t slot);
 #endif

@@ -129,7 +129,7 @@ static gk_result put_zeros(gki_vulkan_device *d, const gki_vulkan_staging *s, pl
   return run(d, s, further(to, first), NULL, zeros, bytes - first - last);
 }
 
-static gk_result copy_far(gki_vulkan_device *d, gk_direction direction, place to, place from, size_t bytes) {
+static gk_result copy_unmapped(gki_vulkan_device *d, gk_direction direction, place to, place from, size_t bytes) {
   const bool is_apart = to.buffer != from.buffer || (to.at > from.at ? to.at - from.at : from.at - to.at) >= bytes;
   const bool is_direct = direction == GK_ON_DEVICE && is_apart && to.buffer && from.buffer;
   gki_vulkan_staging *s = exchange(d, NULL);
@@ -150,13 +150,13 @@ static gk_result copy_far(gki_vulkan_device *d, gk_direction direction, place to
 
 /* ---- copies ------------------------------------------------------------------------------------------------------ */
 
-gk_result gki_vulkan_nowhere(const void *memory) {
+gk_result gki_vulkan_refuse_address(const void *memory) {
   return gk_fail(GK_ERROR_INVALID, "backend vulkan: %p isn't memory of this device; use memory of gk_alloc", memory);
 }
 
 static gk_result find(gki_vulkan_device *d, const void *memory, size_t bytes, bool is_read, place *found) {
   const gki_vulkan_block *block = gki_vulkan_block_of(d, memory, 1);
-  if (!block) return gki_vulkan_nowhere(memory);
+  if (!block) return gki_vulkan_refuse_address(memory);
   const size_t at = (size_t)((uintptr_t)memory - block->at);
   if (bytes > block->bytes - at)
     return gk_fail(GK_ERROR_INVALID, "backend vulkan: %zu bytes from %p on leave their block, which has %zu there; "
@@ -179,7 +179,7 @@ gk_result gki_vulkan_copy_memory(void *device, gk_direction direction, void *to,
   if (result == GK_OK && (direction == GK_TO_HOST || direction == GK_ON_DEVICE))
     result = find(d, from, bytes, true, &source);
   if (result != GK_OK) return result;
-  if (!target.here || (direction != GK_ZERO && !source.here)) return copy_far(d, direction, target, source, bytes);
+  if (!target.here || (direction != GK_ZERO && !source.here)) return copy_unmapped(d, direction, target, source, bytes);
   result = gki_vulkan_check(d, gki_vulkan_wait(d, UINT64_MAX), "waiting for a copy");
   if (result != GK_OK) return result;
   if (direction == GK_ZERO) memset(target.here, 0, bytes);

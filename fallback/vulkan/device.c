@@ -226,8 +226,8 @@ gk_result gki_vulkan_open(gki_vulkan_device *d, int ordinal, const gk_vulkan_sha
   if (result != GK_OK) return result;
   describe(d);
   d->driver.GetPhysicalDeviceMemoryProperties(d->physical, &d->kinds);
-  const char *far = secure_getenv("GK_VULKAN_FAR");
-  d->far = far && strcmp(far, "1") == 0;
+  const char *unmapped = secure_getenv("GK_VULKAN_UNMAPPED");
+  d->unmapped = unmapped && strcmp(unmapped, "1") == 0;
   result = find_features(d);
   if (result == GK_OK) result = find_queue(d);
   if (result == GK_OK && pthread_mutex_init(&d->lock, NULL) != 0)

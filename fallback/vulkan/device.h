@@ -75,7 +75,7 @@ typedef struct gki_vulkan_device {
   pthread_mutex_t lock;
   bool has_lock;
   uint64_t submitted;                /* under the lock: number of submits */
-  bool far;                          /* the host doesn't see GK_DEVICE_MEMORY ($GK_VULKAN_FAR) */
+  bool unmapped;                          /* the host doesn't see GK_DEVICE_MEMORY ($GK_VULKAN_UNMAPPED) */
   gki_vulkan_pool pools[2];          /* under the lock: by gk_memory */
   struct gki_vulkan_block **blocks;  /* under the lock: by address; free ranges, too */
   size_t block_count, block_capacity;

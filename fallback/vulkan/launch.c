@@ -296,6 +296,7 @@ gk_result gki_vulkan_read_flag(void *graph, uint32_t at, int32_t *flag) {
   if (at == 0) return gki_vulkan_end_order(g, result);
   if (result != GK_OK) return result;
   const char *from = g->launch.values[node->flag].ptr;
-  if (!gki_vulkan_block_of(g->device, from + node->offset, sizeof *flag)) return gki_vulkan_refuse(g, node, node->flag);
+  if (!gki_vulkan_block_of(g->device, from + node->offset, sizeof *flag))
+    return gki_vulkan_refuse_slot(g, node, node->flag);
   return gki_vulkan_copy_memory(g->device, GK_TO_HOST, flag, from + node->offset, sizeof *flag);
 }

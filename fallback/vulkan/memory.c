@@ -167,8 +167,8 @@ static uint32_t type_for(const gki_vulkan_device *d, uint32_t allowed, gk_memory
     return cached != UNKNOWN ? cached : type_with(d, allowed, seen);
   }
   const uint32_t own = type_with(d, allowed, VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT),
-                 near = type_with(d, allowed, VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT | seen);
-  return d->far || near == UNKNOWN || heap_of(d, near) < heap_of(d, own) / 2 ? own : near;
+                 mapped = type_with(d, allowed, VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT | seen);
+  return d->unmapped || mapped == UNKNOWN || heap_of(d, mapped) < heap_of(d, own) / 2 ? own : mapped;
 }
 
 static VkResult make_buffer(const gki_vulkan_device *d, size_t bytes, VkBuffer *buffer) {
@@ -223,7 +223,7 @@ static size_t size_chunk(gki_vulkan_device *d, size_t bytes, gk_memory kind, VkD
 }
 
 /* call: receives the name of the one that failed. */
-static VkResult fill_chunk(const gki_vulkan_device *d, gki_vulkan_chunk *chunk, uint32_t type, bool is_far,
+static VkResult fill_chunk(const gki_vulkan_device *d, gki_vulkan_chunk *chunk, uint32_t type, bool is_unmapped,
                            const char **call) {
   const gki_vulkan_driver *driver = &d->driver;
   *call = "vkCreateBuffer";
@@ -242,7 +242,7 @@ static VkResult fill_chunk(const gki_vulkan_device *d, gki_vulkan_chunk *chunk, 
   result = driver->BindBufferMemory(d->device, chunk->buffer, chunk->memory, 0);
   const VkFlags properties = d->kinds.memoryTypes[type].propertyFlags;
   chunk->is_cached = properties & VK_MEMORY_PROPERTY_HOST_CACHED_BIT;
-  if (result != VK_SUCCESS || is_far || (properties & seen) != seen) return result;
+  if (result != VK_SUCCESS || is_unmapped || (properties & seen) != seen) return result;
   *call = "vkMapMemory";
   return driver->MapMemory(d->device, chunk->memory, 0, VK_WHOLE_SIZE, 0, &chunk->here);
 }
@@ -286,13 +286,13 @@ static gk_result make_chunk(gki_vulkan_device *d, size_t bytes, gk_memory kind, 
   }
   *chunk = (gki_vulkan_chunk){.pool = &d->pools[kind], .bytes = size};
   range->chunk = chunk;
-  const bool is_far = kind == GK_DEVICE_MEMORY && d->far;
+  const bool is_unmapped = kind == GK_DEVICE_MEMORY && d->unmapped;
   const char *call;
-  VkResult answer = fill_chunk(d, chunk, type, is_far, &call);
+  VkResult answer = fill_chunk(d, chunk, type, is_unmapped, &call);
   if (answer != VK_SUCCESS && answer != VK_ERROR_DEVICE_LOST && size > align(bytes)) {
     empty_chunk(d, chunk);
     chunk->bytes = align(bytes);
-    answer = fill_chunk(d, chunk, type, is_far, &call);
+    answer = fill_chunk(d, chunk, type, is_unmapped, &call);
   }
   if (answer == VK_SUCCESS) {
     *range = whole_range(d, chunk);

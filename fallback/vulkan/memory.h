@@ -6,7 +6,7 @@
 typedef struct gki_vulkan_block {
   VkBuffer buffer;
   uint64_t at;                    /* address on the device; a multiple of 256, unless it is adopted */
-  unsigned char *here;            /* the same place for the host; NULL: the block is far */
+  unsigned char *here;            /* the same place for the host; NULL: the block is unmapped */
   size_t bytes;
   size_t offset;                  /* of `at` in the buffer */
   struct gki_vulkan_chunk *chunk; /* NULL: it is adopted */
@@ -28,7 +28,7 @@ static inline bool gki_vulkan_is_adopted(const gki_vulkan_block *block) { return
 /* The block that has all of these bytes; NULL: none. */
 gki_vulkan_block *gki_vulkan_block_of(gki_vulkan_device *device, const void *memory, size_t bytes);
 
-/* The host's address of memory of a block; NULL: it's no memory of the device, or the block is far. */
+/* The host's address of memory of a block; NULL: it's no memory of the device, or the block is unmapped. */
 void *gki_vulkan_here(gki_vulkan_device *device, const void *memory, size_t bytes);
 
 /* Whether the host reads the block as fast as memory of its own. Else a copy by the device is faster. */

@@ -27,8 +27,8 @@ static const gk_list adds = GK_LIST(adds, add_tasks, slots), calls_it = GK_LIST(
                      branches = GK_LIST(branches, branch_tasks, slots),
                      around_call = GK_LIST(around_call, around_call_tasks, slots);
 
-static gk_device *open_near_or_far(bool is_far) {
-  setenv("GK_VULKAN_FAR", is_far ? "1" : "0", 1);
+static gk_device *open_mapped_or_not(bool is_unmapped) {
+  setenv("GK_VULKAN_UNMAPPED", is_unmapped ? "1" : "0", 1);
   gk_device *opened;
   const gk_result result = gk_device_open(&(gk_device_desc){.backend = "vulkan"}, &opened);
   if (result == GK_ERROR_NO_DEVICE) skip();
@@ -47,7 +47,7 @@ TEST(recordings_that_fail) {
   const vulkan_standin *standin = NULL;
   if (dlopen("build/vulkan_standin/libvulkan.so.1", RTLD_NOW | RTLD_LOCAL)) standin = vulkan_standin_find();
   if (!standin) skip();
-  gk_device *opened = open_near_or_far(false);
+  gk_device *opened = open_mapped_or_not(false);
   float *y = gk_alloc(opened, sizeof *y, GK_DEVICE_MEMORY), value;
   assert_non_null(y);
   unsigned long calls = 1;
@@ -77,12 +77,12 @@ TEST(recordings_that_fail) {
   assert_int_equal(standin->alive(), 0);
 }
 
-TEST_ON_EACH("near far", kernels_use_memory, NULL, NULL) {
-  const bool is_far = strcmp(*state, "far") == 0;
-  gk_device *opened = open_near_or_far(is_far);
+TEST_ON_EACH("mapped unmapped", kernels_use_memory, NULL, NULL) {
+  const bool is_unmapped = strcmp(*state, "unmapped") == 0;
+  gk_device *opened = open_mapped_or_not(is_unmapped);
   float *y = gk_alloc(opened, sizeof *y, GK_DEVICE_MEMORY), value = 41.0f;
   assert_non_null(y);
-  assert_true((gk_host_address(opened, y) == NULL) == is_far);
+  assert_true((gk_host_address(opened, y) == NULL) == is_unmapped);
   gk_graph *graph;
   assert_ok(gk_graph_create(opened, &adds, 0, &graph));
   assert_ok(gk_upload(opened, y, &value, sizeof value));
@@ -97,8 +97,8 @@ TEST_ON_EACH("near far", kernels_use_memory, NULL, NULL) {
 }
 
 /* Both arguments are in one block, of which the call changes one number. */
-TEST_ON_EACH("near far", library_calls_use_memory, NULL, NULL) {
-  gk_device *opened = open_near_or_far(strcmp(*state, "far") == 0);
+TEST_ON_EACH("mapped unmapped", library_calls_use_memory, NULL, NULL) {
+  gk_device *opened = open_mapped_or_not(strcmp(*state, "unmapped") == 0);
   float values[] = {1.0f, 10.0f, 100.0f};
   float *y = gk_alloc(opened, sizeof values, GK_DEVICE_MEMORY);
   gk_graph *graph;
@@ -117,8 +117,8 @@ TEST_ON_EACH("near far", library_calls_use_memory, NULL, NULL) {
 }
 
 /* A first launch that submits nothing leaves the graph's memory to the next one. */
-TEST_ON_EACH("near far", launches_that_submit_nothing, NULL, NULL) {
-  gk_device *opened = open_near_or_far(strcmp(*state, "far") == 0);
+TEST_ON_EACH("mapped unmapped", launches_that_submit_nothing, NULL, NULL) {
+  gk_device *opened = open_mapped_or_not(strcmp(*state, "unmapped") == 0);
   float *y = gk_alloc(opened, sizeof *y, GK_DEVICE_MEMORY), value = 0.0f;
   gk_graph *graph;
   assert_non_null(y);

@@ -1,4 +1,4 @@
-/* Memory of the Vulkan backend, seen by the host or far: blocks, copies, which memory of a device is taken, failures.
+/* Memory of the Vulkan backend, mapped for the host or not: blocks, copies, which memory of a device is taken, failures.
  * The tests have the driver's functions in their hands. Skipped where there is no Vulkan device. */
 #include "unit/support/test.h"
 #include "base/error.h"
@@ -67,10 +67,10 @@ static void watched_requirements(VkDevice a, VkBuffer b, VkMemoryRequirements *c
   if (has_other_types) c->memoryTypeBits = UINT32_MAX;
 }
 
-/* word: "near" or "far" */
+/* word: "mapped" or "unmapped" */
 static int begin_device(void **state) {
   if (begin_counted(state) != 0) return -1;
-  setenv("GK_VULKAN_FAR", strcmp(*state, "far") == 0 ? "1" : "0", 1);
+  setenv("GK_VULKAN_UNMAPPED", strcmp(*state, "unmapped") == 0 ? "1" : "0", 1);
   memset(&device, 0, sizeof device);
   has_other_types = false;
   most_bytes = 0;
@@ -98,7 +98,7 @@ static int end_device(void **state) {
 
 #define ON_BOTH(name) \
   static void name##_here(void); \
-  TEST_ON_EACH("near far", name, begin_device, end_device) { \
+  TEST_ON_EACH("mapped unmapped", name, begin_device, end_device) { \
     if (!device.device) skip(); \
     name##_here(); \
   } \
@@ -109,7 +109,7 @@ static gki_vulkan_block *block_of(size_t bytes, gk_memory kind) {
   gki_begin();
   assert_ok(gki_vulkan_alloc(&device, bytes, kind, &block));
   assert_true(block->at % 256 == 0);
-  assert_true(kind == GK_HOST_MEMORY ? block->here != NULL : (block->here == NULL) == device.far);
+  assert_true(kind == GK_HOST_MEMORY ? block->here != NULL : (block->here == NULL) == device.unmapped);
   return block;
 }
 
@@ -323,7 +323,7 @@ ON_BOTH(a_small_window_is_not_used) {
 /* Such memory isn't cached when the host reads it: the device copies large parts. */
 ON_BOTH(a_window_on_all_memory_is_used) {
   be_discrete(8192, 8192);
-  if (device.far) return;
+  if (device.unmapped) return;
   gki_vulkan_block *block = block_of_type(4, BYTES, GK_DEVICE_MEMORY);
   assert_non_null(block->here);
   copy(GK_TO_DEVICE, address(block, 0), program, BYTES);
@@ -465,7 +465,7 @@ ON_BOTH(each_call_of_the_driver_fails_once) {
     if (!was_reached) break;
     forget_memory();
   } while (k < 1000);
-  assert_in_range(k, device.far ? 40 : 8, 999);
+  assert_in_range(k, device.unmapped ? 40 : 8, 999);
 }
 
 ON_BOTH(each_allocation_fails_once) {

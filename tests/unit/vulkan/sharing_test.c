@@ -415,7 +415,7 @@ PROGRAM_TEST(what_is_not_enabled_is_reported) {
   for (size_t k = 0; k < info->capability_count; ++k)
     if (strcmp(info->capabilities[k].construct, "DO_WHILE") == 0) why = info->capabilities[k].why;
   assert_non_null(why);
-  assert_non_null(strstr(why, "no conditional rendering (VK_EXT_conditional_rendering): tasks that don't come get "));
+  assert_non_null(strstr(why, "no conditional rendering (VK_EXT_conditional_rendering): tasks that are skipped get "));
   gk_device_close(shared);
 }
 
