@@ -1,4 +1,4 @@
-/* Memory of the Vulkan backend, mapped for the host or not: blocks, copies, which memory of a device is taken, failures.
+/* Memory of the Vulkan backend, mapped for the host or not: blocks, copies, the choice among kinds of memory, failures.
  * The tests have the driver's functions in their hands. Skipped where there is no Vulkan device. */
 #include "unit/support/test.h"
 #include "base/error.h"
