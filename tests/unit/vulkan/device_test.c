@@ -1,5 +1,5 @@
 /* Which Vulkan device is opened, what it reports, threads and forks. Skipped where there is no Vulkan device. */
-#include "unit/support/test.h"
+#include "unit/support/vulkan_device.h"
 #include "gk_backend.h"
 #include "gk_kernel.h"
 #include <pthread.h>
@@ -25,14 +25,6 @@ enum { Y = 1 };
 static const gk_slot_desc sums[] = {GK_OWN(Y, double, 1)};
 static const gk_task adding[] = {GK_RUN(add_doubles, GK_ONE, Y)};
 static const gk_list adds = GK_LIST(adds, adding, sums);
-
-static gk_device *open_vulkan(void) {
-  gk_device *device;
-  const gk_result result = gk_device_open(&(gk_device_desc){.backend = "vulkan"}, &device);
-  if (result == GK_ERROR_NO_DEVICE) skip();
-  assert_ok(result);
-  return device;
-}
 
 static const gk_backend *vulkan(void) {
   const gk_backend *backend;

@@ -1,6 +1,6 @@
 /* What the program contains as SPIR-V needs no compiler: here there is none in PATH, and no cache. Skipped where there
  * is no Vulkan device, or where there was no compiler when the test was built. */
-#include "unit/support/test.h"
+#include "unit/support/vulkan_device.h"
 #include "unit/vulkan/embedded_kernels.h"
 #include "gk_info.h"
 #include <stdlib.h>
@@ -21,14 +21,6 @@ static char heard[1 << 16];
 static void hear(UNUSED void *user, UNUSED gk_log_level level, const char *line) {
   const size_t used = strlen(heard);
   snprintf(heard + used, sizeof heard - used, "%s\n", line);
-}
-
-static gk_device *open_vulkan(void) {
-  gk_device *device;
-  const gk_result result = gk_device_open(&(gk_device_desc){.backend = "vulkan"}, &device);
-  if (result == GK_ERROR_NO_DEVICE) skip();
-  assert_ok(result);
-  return device;
 }
 
 TEST(gk_itself_needs_no_compiler) {

@@ -1,6 +1,6 @@
 /* Work that Mesa 22.3's lavapipe does only if each invocation has few enough passes of its loops. Skipped where there
  * is no Vulkan device. */
-#include "unit/support/test.h"
+#include "unit/support/vulkan_device.h"
 #include "gk_kernel.h"
 
 GK_SOURCE(limits)
@@ -18,14 +18,6 @@ static const gk_task spins[] = {GK_FILL(PASSES, GK_ONE, EACH), GK_FILL(COUNT, GK
                                 GK_RUN(spin, COUNT, PASSES, X)},
                      moves[] = {GK_COPY(TO, X, N)};
 static const gk_list counts_there = GK_LIST(counts_there, spins, slots), moves_one = GK_LIST(moves_one, moves, slots);
-
-static gk_device *open_vulkan(void) {
-  gk_device *device;
-  const gk_result result = gk_device_open(&(gk_device_desc){.backend = "vulkan"}, &device);
-  if (result == GK_ERROR_NO_DEVICE) skip();
-  assert_ok(result);
-  return device;
-}
 
 static void launch(gk_graph *graph) {
   assert_ok(gk_launch(graph, 0));

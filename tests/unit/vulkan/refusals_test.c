@@ -1,5 +1,5 @@
 /* What the Vulkan backend refuses, with which words. Skipped where there is no Vulkan device. */
-#include "unit/support/test.h"
+#include "unit/support/vulkan_device.h"
 #include "gk_kernel.h"
 
 static float host_only(float x) { return x; }
@@ -23,14 +23,6 @@ static const gk_task one[] = {GK_RUN(add_one, GK_ONE, Y)}, host[] = {GK_RUN(call
                      counted[] = {GK_FILL(OWN, N, 0)};
 static const gk_list is_fine = GK_LIST(is_fine, one, slots), calls = GK_LIST(calls, host, slots),
                      adds = GK_LIST(adds, doubles, slots), counts = GK_LIST(counts, counted, slots);
-
-static gk_device *open_vulkan(void) {
-  gk_device *device;
-  const gk_result result = gk_device_open(&(gk_device_desc){.backend = "vulkan"}, &device);
-  if (result == GK_ERROR_NO_DEVICE) skip();
-  assert_ok(result);
-  return device;
-}
 
 TEST(devices_that_there_are_not) {
   gk_device_close(open_vulkan());
