@@ -1,4 +1,5 @@
 #include "vulkan/device.h"
+#include "base/memory.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,23 +64,29 @@ static void describe(gki_vulkan_device *d) {
 
 /* ---- what it has ------------------------------------------------------------------------------------------------- */
 
-static bool has_extension(const gki_vulkan_device *d, const char *name) {
-  uint32_t count = MOST_EXTENSIONS;
-  VkExtensionProperties *all = gk_host_alloc(count * sizeof *all);
-  bool is_there = false;
-  if (!all || d->driver.EnumerateDeviceExtensionProperties(d->physical, NULL, &count, all) < VK_SUCCESS) count = 0;
-  for (uint32_t k = 0; k < count; ++k) is_there = is_there || strcmp(all[k].extensionName, name) == 0;
-  gk_host_free(all);
-  return is_there;
-}
+typedef struct extensions { VkExtensionProperties *all; uint32_t count; } extensions;
 
 /* Enables an extension that the device has, with the struct of its features. */
-static void add_extension(gki_vulkan_device *d, const char *name, void *features) {
-  if (!has_extension(d, name)) return;
+static void add_extension(gki_vulkan_device *d, const extensions *there, const char *name, void *features) {
+  bool is_there = false;
+  for (uint32_t k = 0; k < there->count; ++k)
+    is_there = is_there || strcmp(there->all[k].extensionName, name) == 0;
+  if (!is_there) return;
   VkBaseOutStructure *added = features;
   added->pNext = d->features.newer.pNext;
   d->features.newer.pNext = added;
   d->extensions[d->extension_count++] = name;
+}
+
+static gk_result add_extensions(gki_vulkan_device *d) {
+  extensions there = {gki_array(MOST_EXTENSIONS, sizeof *there.all, "the extensions of a device"), MOST_EXTENSIONS};
+  if (!there.all) return GK_ERROR_MEMORY;
+  if (d->driver.EnumerateDeviceExtensionProperties(d->physical, NULL, &there.count, there.all) < VK_SUCCESS)
+    there.count = 0;
+  add_extension(d, &there, VK_EXT_SHADER_ATOMIC_FLOAT_EXTENSION_NAME, &d->features.floats);
+  add_extension(d, &there, VK_EXT_CONDITIONAL_RENDERING_EXTENSION_NAME, &d->features.conditions);
+  gk_host_free(there.all);
+  return GK_OK;
 }
 
 /* Vulkan can't be asked what is enabled. So the struct that a device was made from tells it, by these structs in its
@@ -124,8 +131,7 @@ static gk_result find_features(gki_vulkan_device *d) {
   if (d->sharing.device) {
     read_features(f, d->sharing.created);
   } else {
-    add_extension(d, VK_EXT_SHADER_ATOMIC_FLOAT_EXTENSION_NAME, &f->floats);
-    add_extension(d, VK_EXT_CONDITIONAL_RENDERING_EXTENSION_NAME, &f->conditions);
+    if (add_extensions(d) != GK_OK) return GK_ERROR_MEMORY;
     d->driver.GetPhysicalDeviceFeatures2(d->physical, &f->all);
     f->all.features.robustBufferAccess = VK_FALSE;
   }

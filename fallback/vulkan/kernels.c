@@ -120,7 +120,14 @@ static gki_cache_key pipelines_key(const gki_vulkan_device *d) {
                                              {p->pipelineCacheUUID, sizeof p->pipelineCacheUUID}}, 3);
 }
 
+static bool has_cache(void) {
+  char folder[2], why[2]; /* whether there is a folder is enough */
+  gki_cache_describe(folder, sizeof folder, why, sizeof why);
+  return folder[0] != 0;
+}
+
 static void find_pipelines(gki_vulkan_device *d) {
+  if (!has_cache()) return;
   const gki_cache_key key = pipelines_key(d);
   void *bytes = NULL;
   size_t size = 0;
