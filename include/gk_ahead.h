@@ -53,6 +53,12 @@ void gk_points_free(const gk_points *points);
  * @return GK_OK; GK_ERROR_MEMORY. */
 gk_result gk_plan_points(const gk_plan *plan, const gk_points **points);
 
+/** Makes the words from which the walk's gkw_step decides behind a run, without the table.
+ * @param run    Of the plan.
+ * @param words  Takes GKW_STEP_WORDS words.
+ * @return false: it takes more than one decision to the next run, so a control kernel has to walk. */
+bool gk_points_step(const gk_points *points, uint32_t run, uint32_t *words);
+
 /** The text of the walk, common/plan/walk.inc, without comments. Define its macros in front of it. Constant. */
 const char *gk_walk_text(void);
 

@@ -274,6 +274,26 @@ gk_result gk_plan_points(const gk_plan *plan, const gk_points **points) {
   return result;
 }
 
+/* @return whether a point is a RUN or an END, whose run's words are `words` then, else 0 */
+static bool is_stop(const uint32_t *point, uint32_t *words) {
+  *words = point[GKW_KIND] == GKW_RUN ? point[GKW_RECORD] : 0;
+  return point[GKW_KIND] <= GKW_END;
+}
+
+bool gk_points_step(const gk_points *points, uint32_t run, uint32_t *words) {
+  const uint32_t *before = &points->table[points->runs[run]], *point = &points->table[before[GKW_NEXT]];
+  const uint32_t kind = point[GKW_KIND];
+  memcpy(words, point, GKW_WORDS * sizeof *words);
+  words[GKW_STEP_AT] = before[GKW_NEXT];
+  words[GKW_STEP_RUN] = before[GKW_RECORD];
+  words[GKW_STEP_STOP] = before[GKW_STOP];
+  words[GKW_STEP_PAST] = 0;
+  const bool has_past = kind == GKW_HEAD || kind == GKW_PASS_END || kind == GKW_IF;
+  if (!has_past && kind != GKW_ENTER && kind != GKW_MARK && kind != GKW_YIELD) return false;
+  return is_stop(&points->table[point[GKW_NEXT]], &words[GKW_STEP_NEXT]) &&
+         (!has_past || is_stop(&points->table[point[GKW_PAST]], &words[GKW_STEP_PAST]));
+}
+
 const char *gk_walk_text(void) {
   extern const char gki_text_walk[];
   return gki_text_walk;
@@ -282,8 +302,7 @@ const char *gk_walk_text(void) {
 /* ---- the state --------------------------------------------------------------------------------------------------- */
 
 static void set_run(const gk_points *points, uint32_t at, uint32_t *state, uint32_t value) {
-  uint32_t *run = &state[points->table[at + GKW_RECORD]];
-  run[GKW_TASKS] = run[GKW_CONTROL] = value;
+  state[points->table[at + GKW_RECORD] + GKW_TASKS] = value;
 }
 
 /* The point at which a launch begins. If an always-task comes before the target, the target waits in the state. */

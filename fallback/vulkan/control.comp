@@ -1,7 +1,8 @@
-/* The control shader behind runs that are enqueued ahead of the decisions. With GKI_SETS_GRIDS, the shader behind it,
- * which opens and closes runs by their grids. In front are gk_kernel.h's part for GLSL and the constants of the walk
- * (common/plan/walk.inc); the functions of the walk follow. There are two shaders because one with a barrier takes
- * Mesa's lavapipe several times as long to compile and to run. */
+/* The control shader behind runs that are enqueued ahead of the decisions. With GKI_STEPS, the one that takes a single
+ * decision, from push constants alone. With GKI_SETS_GRIDS, the shader behind the first, which opens and closes runs by
+ * their grids; these are two because one shader with a barrier takes Mesa's lavapipe several times as long to compile
+ * and to run. In front are gk_kernel.h's part for GLSL and the constants of the walk (common/plan/walk.inc); the
+ * functions of the walk follow. */
 layout(buffer_reference, scalar, buffer_reference_align = 4) readonly buffer gki_points { uint at[]; };
 layout(buffer_reference, scalar, buffer_reference_align = 4) buffer gki_cells { uint at[]; };
 layout(buffer_reference, scalar, buffer_reference_align = 8) readonly buffer gki_address { uvec2 at; };
@@ -11,14 +12,20 @@ layout(buffer_reference, scalar, buffer_reference_align = 8) readonly buffer gki
   uint at[];       /* by node: its grid's size along x; then by run: its first node and the one behind its last */
 };
 
-/* gki_vulkan_control */
 layout(push_constant, scalar) uniform gki_push {
+#ifdef GKI_STEPS /* gki_vulkan_step */
+  layout(offset = 24) gki_cells state;
+  uvec2 slots;
+  gki_int cancelled;
+  uint words[17];
+#else /* gki_vulkan_control */
   gki_points points;
   gki_cells state;
   uvec2 slots;
   gki_int cancelled;
   gki_gates gates;
   uint run, walks;
+#endif
 } gki;
 
 uvec2 gki_add(uvec2 address, uint bytes) {
@@ -36,18 +43,26 @@ layout(constant_id = 2) const uint gki_kinds = 0xffffffffu; /* as in gki_vulkan_
 
 #define GKW_FN
 #define gkw_uint uint
+#ifdef GKI_STEPS
+#define GKW_STEP(k) gki.words[k]
+#else
 #define GKW_POINT(i) gki.points.at[i]
+#endif
 #define GKW_STATE(i) gki.state.at[i]
 #define GKW_FLAG(slot, at) gki_flag(slot, at)
 #define GKW_HAS(kind) ((gki_kinds >> kind & 1u) != 0u)
-#define GKW_HAS_BOUNDS GKW_HAS(30)                                /* GKI_VULKAN_BOUNDS */
+#define GKW_HAS_ALWAYS GKW_HAS(29)                             /* GKI_VULKAN_ALWAYS */
+#define GKW_HAS_BOUNDS GKW_HAS(30)                             /* GKI_VULKAN_BOUNDS */
 #define GKW_CANCELLED() (GKW_HAS(31) && gki.cancelled.at != 0) /* GKI_VULKAN_CANCELS */
 
 uint gkw_end_run(uint run);
 void gkw_ran(uint run);
 void gkw_walk_from(uint at, uint budget);
+void gkw_step();
 
-#ifdef GKI_SETS_GRIDS
+#ifdef GKI_STEPS
+void main() { gkw_step(); }
+#elif defined(GKI_SETS_GRIDS)
 /* Gives the tasks of a run their grids if it is open, else grids of no groups. */
 void gki_set_grids(uint point) {
   const bool is_open = GKW_STATE(GKW_POINT(point + GKW_RECORD) + GKW_TASKS) == GKW_OPEN;
@@ -66,7 +81,6 @@ void main() {
 }
 #else
 void main() {
-  if (gl_LocalInvocationID.x != 0u) return;
   if (gki.walks == 0u) gkw_ran(gki.run);
   else gkw_walk_from(gki.run == GKW_NONE ? GKW_NONE : gkw_end_run(gki.run), 1000u);
 }

@@ -15,12 +15,13 @@ typedef struct gki_vulkan_kernel {
   unsigned per_block[3]; /* handwritten: the items that a workgroup covers */
 } gki_vulkan_kernel;
 
-/* The control shader for tables of points with some kinds of points. */
-enum { GKI_VULKAN_BOUNDS = 1u << 30 };
+/* The control shader for tables of points with some kinds of points, or for one step behind a run. */
+enum { GKI_VULKAN_STEPS = 1u << 28, GKI_VULKAN_ALWAYS = 1u << 29, GKI_VULKAN_BOUNDS = 1u << 30 };
 #define GKI_VULKAN_CANCELS (1u << 31)
 typedef struct gki_vulkan_controller {
   struct gki_vulkan_controller *next;
-  uint32_t kinds; /* bit k: points of kind k; the bits above: loops with bounds, and lists that can be cancelled */
+  uint32_t kinds; /* bit k: points of kind k; the bits above: one step alone; lists with always-tasks, with bounds of
+                   * loops, and that can be cancelled */
   VkPipeline pipeline;
 } gki_vulkan_controller;
 
@@ -32,6 +33,14 @@ typedef struct gki_vulkan_control {
   uint32_t run;   /* the point of the run before it; GKW_NONE: there is none */
   uint32_t walks; /* 1: the shader walks; 0: it notes that the run has ended, and other runs of the group follow */
 } gki_vulkan_control;
+
+/* The push constants of the control shader for one step. They stand behind those of a task, so one push does for the
+ * run and its step. */
+typedef struct gki_vulkan_step {
+  uint64_t state, slots, cancelled; /* addresses */
+  uint32_t words[17];               /* of gk_points_step */
+  uint32_t reserved;
+} gki_vulkan_step;
 
 /* How the tasks of a run that doesn't come are skipped. */
 typedef enum gki_vulkan_gate {
@@ -85,7 +94,7 @@ typedef struct gki_vulkan_device {
   char why[256];
   VkPipelineLayout layout;
   gki_vulkan_kernel copy, fill, grids;
-  VkShaderModule walk;
+  VkShaderModule walk, step;
   VkPipelineCache pipelines; /* NULL: there is none */
   size_t pipelines_bytes;    /* of its data as it was found on disk */
   gki_vulkan_controller *controllers; /* under the lock */

@@ -40,6 +40,7 @@ typedef struct gki_vulkan_graph {
   const gki_vulkan_kernel **kernels; /* by node; NULL: no task */
   bool *is_plain;                    /* by node: recorded with the plain pipeline */
   VkPipeline control;
+  VkPipeline *steps;                 /* by run: the control shader for one step; NULL: `control` walks */
   gki_arena arena;
   gki_levels levels;
   gki_slot_table slots; /* its ring is the table on the device: at a launch, no earlier one is under way */

@@ -10,10 +10,13 @@
 
 enum { NAME_BYTES = 300, WHY_BYTES = 900, SPIRV_HEADER = 5, SPIRV_CAPABILITY = 17 };
 /* SPIR-V, or text where the build had no compiler (build.ninja). */
-extern const unsigned char gki_vulkan_copy[], gki_vulkan_fill[], gki_vulkan_walk[], gki_vulkan_grids[];
-extern const size_t gki_vulkan_copy_bytes, gki_vulkan_fill_bytes, gki_vulkan_walk_bytes, gki_vulkan_grids_bytes;
-_Static_assert(sizeof(gki_vulkan_control) <= GKI_VULKAN_PUSHED && sizeof(gki_task) <= GKI_VULKAN_PUSHED,
-               "both are push constants");
+extern const unsigned char gki_vulkan_copy[], gki_vulkan_fill[], gki_vulkan_walk[], gki_vulkan_step_of[],
+    gki_vulkan_grids[];
+extern const size_t gki_vulkan_copy_bytes, gki_vulkan_fill_bytes, gki_vulkan_walk_bytes, gki_vulkan_step_of_bytes,
+    gki_vulkan_grids_bytes;
+_Static_assert(sizeof(gki_vulkan_control) <= GKI_VULKAN_PUSHED &&
+               sizeof(gki_task) + sizeof(gki_vulkan_step) <= GKI_VULKAN_PUSHED && sizeof(gki_task) == 24,
+               "these are push constants, as control.comp has them");
 
 /* ---- what a shader needs ----------------------------------------------------------------------------------------- */
 
@@ -158,7 +161,8 @@ gk_result gki_vulkan_load_builtin(gki_vulkan_device *d) {
   const VkPushConstantRange task = {.stageFlags = VK_SHADER_STAGE_COMPUTE_BIT, .size = GKI_VULKAN_PUSHED};
   const VkPipelineLayoutCreateInfo info = {.sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO,
                                            .pushConstantRangeCount = 1, .pPushConstantRanges = &task};
-  const builtin walk = {"gk's control shader", gki_vulkan_walk, gki_vulkan_walk_bytes};
+  const builtin walk = {"gk's control shader", gki_vulkan_walk, gki_vulkan_walk_bytes},
+                step = {"gk's shader for a step", gki_vulkan_step_of, gki_vulkan_step_of_bytes};
   gk_result result = gki_vulkan_check(d, d->driver.CreatePipelineLayout(d->device, &info, NULL, &d->layout),
                                       "vkCreatePipelineLayout");
   if (result == GK_OK) find_pipelines(d);
@@ -168,7 +172,8 @@ gk_result gki_vulkan_load_builtin(gki_vulkan_device *d) {
     result = make_builtin(d, (builtin){"gk's shader for FILL", gki_vulkan_fill, gki_vulkan_fill_bytes}, &d->fill);
   if (result == GK_OK && d->gate == GKI_VULKAN_GRID)
     result = make_builtin(d, (builtin){"gk's shader for grids", gki_vulkan_grids, gki_vulkan_grids_bytes}, &d->grids);
-  return result == GK_OK ? make_builtin_module(d, &walk, &d->walk) : result;
+  if (result == GK_OK) result = make_builtin_module(d, &walk, &d->walk);
+  return result == GK_OK ? make_builtin_module(d, &step, &d->step) : result;
 }
 
 void gki_vulkan_drop_builtin(gki_vulkan_device *d) {
@@ -182,6 +187,7 @@ void gki_vulkan_drop_builtin(gki_vulkan_device *d) {
     gk_host_free(at);
   }
   if (d->walk) d->driver.DestroyShaderModule(d->device, d->walk, NULL);
+  if (d->step) d->driver.DestroyShaderModule(d->device, d->step, NULL);
   if (d->layout) d->driver.DestroyPipelineLayout(d->device, d->layout, NULL);
 }
 
@@ -191,7 +197,8 @@ static gk_result add_controller(gki_vulkan_device *d, uint32_t kinds, gki_vulkan
   if (!*made) return gki_fail_memory("a control shader", sizeof **made);
   (*made)->kinds = kinds;
   const constants values = {1, 0, kinds};
-  const gk_result result = make(d, "gk's control shader", d->walk, "main", &values, &(*made)->pipeline);
+  const gk_result result = make(d, "gk's control shader", kinds & GKI_VULKAN_STEPS ? d->step : d->walk, "main",
+                                &values, &(*made)->pipeline);
   if (result != GK_OK) {
     gk_host_free(*made);
     return result;

@@ -101,16 +101,37 @@ static void choose_kernels(gki_vulkan_graph *g, void *const *code) {
   }
 }
 
-static gk_result find_control(gki_vulkan_graph *g) {
-  const gk_points *points = g->points;
-  uint32_t kinds = g->plan->bits & GK_CANCELLABLE ? GKI_VULKAN_CANCELS : 0;
-  if (!points) return GK_OK;
-  for (uint32_t at = 0; at <= points->end; at += GKW_WORDS) {
-    const uint32_t *point = points->table + at;
-    kinds |= 1u << point[GKW_KIND];
-    if (point[GKW_KIND] == GKW_PASS_END && point[GKW_BOUND]) kinds |= GKI_VULKAN_BOUNDS;
+static bool has_handwritten(const gk_plan *plan, const gk_plan_run *run) {
+  for (uint32_t at = run->begin; at < run->end; ++at)
+    if (plan->nodes[at].handwritten) return true;
+  return false;
+}
+
+/* Shaders for one step, behind the runs for which that is enough and whose tasks leave room in the push constants. */
+static gk_result find_steps(gki_vulkan_graph *g) {
+  const gk_plan *plan = g->plan;
+  gk_result result = GK_OK;
+  for (uint32_t run = 0; run < plan->run_count && result == GK_OK; ++run) {
+    uint32_t words[GKW_STEP_WORDS];
+    if (!gk_points_step(g->points, run, words) || has_handwritten(plan, &plan->runs[run])) continue;
+    uint32_t kinds = GKI_VULKAN_STEPS | 1u << words[GKW_KIND];
+    if (g->points->lane_count > 1) kinds |= 1u << GKW_FORK;
+    if (plan->always_count) kinds |= GKI_VULKAN_ALWAYS;
+    if (words[GKW_KIND] == GKW_PASS_END && words[GKW_BOUND]) kinds |= GKI_VULKAN_BOUNDS;
+    if (plan->bits & GK_CANCELLABLE) kinds |= GKI_VULKAN_CANCELS;
+    result = gki_vulkan_control_for(g->device, kinds, &g->steps[run]);
   }
-  return gki_vulkan_control_for(g->device, kinds, &g->control);
+  return result;
+}
+
+/* The shader that walks has a form for lists with one lane, since lavapipe runs all that stands in a shader. */
+static gk_result find_control(gki_vulkan_graph *g) {
+  const uint32_t forks = 1u << GKW_FORK | 1u << GKW_SECTION_END | 1u << GKW_JOIN;
+  const uint32_t all = ~(uint32_t)GKI_VULKAN_STEPS;
+  if (!g->points) return GK_OK;
+  const gk_result result = gki_vulkan_control_for(g->device, g->points->lane_count > 1 ? all : all & ~forks,
+                                                  &g->control);
+  return result == GK_OK && g->gate != GKI_VULKAN_GRID ? find_steps(g) : result;
 }
 
 static gk_result make_arrays(gki_vulkan_graph *g, void *const *code) {
@@ -123,9 +144,10 @@ static gk_result make_arrays(gki_vulkan_graph *g, void *const *code) {
   g->by_block = gki_arena_alloc(&g->arena, plan->slot_count, sizeof *g->by_block);
   g->kernels = gki_arena_alloc(&g->arena, plan->node_count, sizeof *g->kernels);
   g->is_plain = gki_arena_alloc(&g->arena, plan->node_count, sizeof *g->is_plain);
+  g->steps = gki_arena_alloc(&g->arena, plan->run_count, sizeof *g->steps);
   if (gki_param_make(&g->params, &g->slots, most_groups, &g->arena) != GK_OK) return GK_ERROR_MEMORY;
-  if (!g->pieces || !g->parts || !g->parts_at || !g->blocks || !g->by_block || !g->kernels ||
-      !g->is_plain)
+  if (!g->pieces || !g->parts || !g->parts_at || !g->blocks || !g->by_block || !g->kernels || !g->is_plain ||
+      !g->steps)
     return gki_fail_memory("a graph's commands", plan->node_count * sizeof *g->parts);
   choose_kernels(g, code);
   for (uint32_t n = 0; n < g->params.count; ++n)

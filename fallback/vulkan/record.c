@@ -135,13 +135,6 @@ static void put_runs_beside(recorder *r, const uint32_t *runs, uint32_t count) {
   }
 }
 
-static void put_run(recorder *r, uint32_t run) {
-  const gki_vulkan_graph *g = r->graph;
-  if (g->points) begin_gate(r, words_of(g, run) + GKW_TASKS);
-  put_part(r, run, g->plan->runs[run].begin, g->plan->runs[run].end);
-  end_gate(r);
-}
-
 /* ---- the control shader ------------------------------------------------------------------------------------------ */
 
 static void dispatch(const recorder *r, VkPipeline shader, const gki_vulkan_control *control) {
@@ -151,14 +144,30 @@ static void dispatch(const recorder *r, VkPipeline shader, const gki_vulkan_cont
   d->driver.CmdDispatch(r->commands, 1, 1, 1);
 }
 
+static void push_step(const recorder *r, uint32_t run) {
+  const gki_vulkan_graph *g = r->graph;
+  gki_vulkan_step step = {.state = address_of(g, g->state_at), .slots = g->slots.at,
+                          .cancelled = g->shared_block->at + offsetof(gki_vulkan_shared, cancelled)};
+  _Static_assert(sizeof step.words == GKW_STEP_WORDS * sizeof(uint32_t), "as gk_points_step makes them");
+  (void)gk_points_step(g->points, run, step.words);
+  g->device->driver.CmdPushConstants(r->commands, g->device->layout, VK_SHADER_STAGE_COMPUTE_BIT, sizeof(gki_task),
+                                     sizeof step, &step);
+}
+
+static void put_step_behind(const recorder *r, VkPipeline shader) {
+  const gki_vulkan_device *d = r->graph->device;
+  put_barrier(r->graph, r->commands, task_writes, task_uses);
+  d->driver.CmdBindPipeline(r->commands, VK_PIPELINE_BIND_POINT_COMPUTE, shader);
+  d->driver.CmdDispatch(r->commands, 1, 1, 1);
+}
+
 /* Behind runs that were on the device together; count 0: behind none. */
-static void put_control(recorder *r, const uint32_t *runs, uint32_t count) {
+static void put_walk(const recorder *r, const uint32_t *runs, uint32_t count) {
   const gki_vulkan_graph *g = r->graph;
   gki_vulkan_control control = {
     .points = address_of(g, g->points_at), .state = address_of(g, g->state_at), .slots = g->slots.at,
     .cancelled = g->shared_block->at + offsetof(gki_vulkan_shared, cancelled), .gates = address_of(g, g->gates_at)};
   put_barrier(g, r->commands, both(task_writes, gate_reads(g)), task_uses);
-  if (count == 1) begin_gate(r, words_of(g, runs[0]) + GKW_CONTROL);
   const uint32_t last = count ? count - 1 : 0;
   for (uint32_t k = 0; k <= last; ++k) {
     control.run = count ? g->points->runs[runs[k] & ~GK_AHEAD_BESIDE] : GKW_NONE;
@@ -170,9 +179,27 @@ static void put_control(recorder *r, const uint32_t *runs, uint32_t count) {
     }
     if (!control.walks) put_barrier(g, r->commands, task_writes, task_uses);
   }
-  if (count == 1) end_gate(r);
+}
+
+/* Lets all that follows see what the control shader wrote. */
+static void end_control(recorder *r) {
+  const gki_vulkan_graph *g = r->graph;
   put_barrier(g, r->commands, task_writes, both(both(task_uses, gate_reads(g)), copy_reads));
   r->has_tasks = false;
+}
+
+/* The nodes from `begin` to `end` of a run. Its word gates them and, behind the last, its control shader, which does
+ * nothing if the run isn't open. */
+static void put_run(recorder *r, uint32_t run, uint32_t begin, uint32_t end) {
+  const gki_vulkan_graph *g = r->graph;
+  const bool has_control = g->points && end == g->plan->runs[run].end;
+  if (g->points) begin_gate(r, words_of(g, run) + GKW_TASKS);
+  if (has_control && g->steps[run]) push_step(r, run);
+  put_part(r, run, begin, end);
+  if (has_control && g->steps[run]) put_step_behind(r, g->steps[run]);
+  else if (has_control) put_walk(r, &run, 1);
+  end_gate(r);
+  if (has_control) end_control(r);
 }
 
 static void put_copy(const recorder *r, uint32_t copy) {
@@ -216,8 +243,7 @@ gk_result gki_vulkan_record_part(gki_vulkan_graph *g, uint32_t run, gki_vulkan_p
   gk_result result = begin(g, &part->commands);
   recorder r = {.graph = g, .commands = part->commands};
   if (result == GK_OK) {
-    put_part(&r, run, part->begin, part->end);
-    if (g->points && part->end == g->plan->runs[run].end) put_control(&r, &run, 1);
+    put_run(&r, run, part->begin, part->end);
     result = end(&r);
   }
   if (result != GK_OK) free_commands(g, &part->commands); /* else it would be submitted as it is */
@@ -233,9 +259,14 @@ static gk_result record_piece(gki_vulkan_graph *g, gki_vulkan_piece *piece) {
     for (next = at + 1; next < piece->count && (piece->entries[next] & GK_AHEAD_BESIDE) &&
                         piece->entries[next] != GK_NONE;) ++next;
     const uint32_t count = runs[0] == GK_NONE ? 0 : next - at;
-    if (count == 1) put_run(&r, runs[0] & ~GK_AHEAD_BESIDE);
-    else put_runs_beside(&r, runs, count);
-    if (g->points) put_control(&r, runs, count);
+    if (count == 1) {
+      const uint32_t run = runs[0] & ~GK_AHEAD_BESIDE;
+      put_run(&r, run, g->plan->runs[run].begin, g->plan->runs[run].end);
+      continue;
+    }
+    put_runs_beside(&r, runs, count);
+    put_walk(&r, runs, count);
+    end_control(&r);
   }
   if (piece->copy != GK_NONE) put_copy(&r, piece->copy);
   return end(&r);

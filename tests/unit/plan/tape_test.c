@@ -47,6 +47,21 @@ TEST(test_no_more_passes_than_the_bound) {
   world_end(&t.w);
 }
 
+/* Whether the walk or a step ended the loop: a resume in it has all of its passes. */
+TEST(test_a_loop_that_ended_has_no_passes) {
+  begin(TASKS(GK_DO_WHILE(N, .max_iterations = 3), GK_CHECKPOINT(1, F), DO(tick, A), GK_END, DO(drop, N), GK_END,
+              GK_CHECKPOINT(2, G), DO(tick, B), GK_END), BY_TAPES);
+  while (t.w.steps_taken < 20) {
+    SET({N, 2}, {G, 1}, {A, 0});
+    launch(0);
+    EXPECT({A, 2});
+    SET({N, 9}, {G, 0}, {A, 0});
+    launch(1);
+    EXPECT({A, 3});
+  }
+  world_end(&t.w);
+}
+
 /* A library call can't look at a gate, so its run is enqueued only as the first one of a tape, when it surely comes. */
 TEST(test_calls_begin_tapes) {
   begin(TASKS(DO(tick, A), GK_CALL(do_nothing, B), DO(tick, A), GK_IF(N), GK_CALL(do_nothing, B), GK_END, DO(tick, C)),

@@ -30,7 +30,8 @@ typedef struct world {
   gki_tape tape;
   uint32_t *state, *before;
   bool whole;                                      /* tapes of any length, and no small budgets */
-  long tapes, enqueued, executed;                  /* in all */
+  uint32_t *held;                                  /* by node: 1 + the value that a step left for the walk; 0: none */
+  long tapes, enqueued, executed, steps_taken;     /* in all */
   void (*execute)(struct world *, uint32_t node);
   int64_t (*flag)(struct world *, uint32_t node);
   void *user;
@@ -50,6 +51,7 @@ static void world_begin(world *w, const gk_list *list, uint32_t bits) {
   assert_true(gki_tape_make(&w->tape, w->points, &w->arena));
   w->state = calloc(w->points->state_count, sizeof *w->state);
   w->before = calloc(plan->loop_count + 1, sizeof *w->before);
+  w->held = calloc(plan->node_count, sizeof *w->held);
 }
 
 static void world_end(world *w) {
@@ -63,6 +65,7 @@ static void world_end(world *w) {
   gki_arena_free(&w->arena);
   free(w->state);
   free(w->before);
+  free(w->held);
 }
 
 static bool device_blocks(world *w, uint32_t at, uint32_t end);
@@ -205,10 +208,14 @@ static int64_t do_step(world *w, gk_walk *walk, gk_step step) {
 /* ---- tapes ------------------------------------------------------------------------------------------------------- */
 
 static world *tapes_of; /* the world whose state walk.inc walks */
+static uint32_t step_words[GKW_STEP_WORDS];
+static uint32_t last_flag;
+
 static uint32_t tape_flag(uint32_t slot, uint32_t offset, uint32_t at) {
-  const gk_node *node = &tapes_of->plan->nodes[tapes_of->points->table[at + GKW_NODE]];
-  assert_true(node->flag == slot && node->offset == offset);
-  return (uint32_t)tapes_of->flag(tapes_of, tapes_of->points->table[at + GKW_NODE]);
+  const uint32_t node = tapes_of->points->table[at + GKW_NODE], held = tapes_of->held[node];
+  assert_true(tapes_of->plan->nodes[node].flag == slot && tapes_of->plan->nodes[node].offset == offset);
+  tapes_of->held[node] = 0;
+  return last_flag = held ? held - 1 : (uint32_t)tapes_of->flag(tapes_of, node);
 }
 
 #define GKW_FN static
@@ -217,6 +224,7 @@ static uint32_t tape_flag(uint32_t slot, uint32_t offset, uint32_t at) {
 #define GKW_STATE(i) tapes_of->state[i]
 #define GKW_FLAG(slot, offset) tape_flag(slot, offset, at)
 #define GKW_CANCELLED() (tapes_of->cancel != 0)
+#define GKW_STEP(k) step_words[k]
 #include "plan/walk.inc"
 
 /* The control kernel, sometimes with a small budget. */
@@ -225,26 +233,38 @@ static void walk_points(world *w) {
   gkw_walk(w->whole || pick(&w->random, 8) ? 1000 : 1 + pick(&w->random, 3));
 }
 
-/* As a device does: the tasks of a level whose words are open, in any order, then their control kernels. The control
- * kernel behind a single run may be gated, too. */
+/* The walk that goes on reads the flag once more. Here it counts once. */
+static void take_step(world *w) {
+  last_flag = 0;
+  gkw_step();
+  if (w->state[GKW_DUE] == step_words[GKW_LANE] && last_flag) w->held[step_words[GKW_NODE]] = 1 + last_flag;
+  ++w->steps_taken;
+}
+
+/* As a device does: the tasks of a level whose words are open, in any order, then their control kernels. That behind a
+ * single run may be gated, too, or take one step where that is enough. */
 static void play_tape(world *w, const gki_tape *tape) {
   const gk_points *points = w->points;
-  const bool gates_control = w->random >> 20 & 1;
+  const bool gates_control = w->random >> 20 & 1, takes_steps = w->random >> 21 & 1;
   ++w->tapes;
   for (uint32_t k = 0, end; k < tape->count; k = end) {
     for (end = k + 1; end < tape->count && tape->runs[end] != GK_NONE && tape->runs[end] & GK_AHEAD_BESIDE;) ++end;
+    const bool is_single = end == k + 1 && tape->runs[k] != GK_NONE;
+    const bool is_gated = is_single && gates_control &&
+                          w->state[points->table[points->runs[tape->runs[k]] + GKW_RECORD] + GKW_TASKS] != GKW_OPEN;
     for (uint32_t at = k; at < end && tape->runs[k] != GK_NONE; ++at) {
       const uint32_t run = tape->runs[at] & ~GK_AHEAD_BESIDE, point = points->runs[run];
       ++w->enqueued;
       if (w->state[points->table[point + GKW_RECORD] + GKW_TASKS] == GKW_OPEN) do_run(w, run), ++w->executed;
     }
-    const bool is_single = end == k + 1 && tape->runs[k] != GK_NONE;
-    const uint32_t *words = &w->state[is_single ? points->table[points->runs[tape->runs[k]] + GKW_RECORD] : 0];
-    if (is_single && gates_control && words[GKW_CONTROL] != GKW_OPEN) continue;
+    if (is_gated) continue;
+    if (is_single && takes_steps && gk_points_step(points, tape->runs[k], step_words)) {
+      take_step(w);
+      continue;
+    }
     for (uint32_t at = k; at < end && tape->runs[k] != GK_NONE; ++at)
       gkw_ran(points->runs[tape->runs[at] & ~GK_AHEAD_BESIDE]);
     walk_points(w);
-    if (is_single && gates_control) assert_int_equal(words[GKW_CONTROL], GKW_OPEN); /* it doesn't close its own gate */
   }
 }
 
