@@ -3,8 +3,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
-enum { MOST_DEVICES = 16, MOST_FAMILIES = 16, MOST_EXTENSIONS = 512 };
+enum { MOST_DEVICES = 16, MOST_FAMILIES = 16, MOST_EXTENSIONS = 512, MOST_TRIES = 100 /* of a wait without memory */,
+       WAIT_NS = 1000000000, PAUSE_NS = 1000000 };
 
 /* ---- which device ------------------------------------------------------------------------------------------------ */
 
@@ -313,11 +315,19 @@ VkResult gki_vulkan_order(gki_vulkan_device *d, const gk_vulkan_point *wait, con
   return result;
 }
 
+/* After a wait that was out of memory, the work goes on in memory that mustn't be freed. So it is tried again. */
 VkResult gki_vulkan_wait(gki_vulkan_device *d, uint64_t number) {
   pthread_mutex_lock(&d->lock);
   if (number > d->submitted) number = d->submitted;
   pthread_mutex_unlock(&d->lock);
   const VkSemaphoreWaitInfo wait = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO, .semaphoreCount = 1,
                                     .pSemaphores = &d->ends, .pValues = &number};
-  return d->driver.WaitSemaphores(d->device, &wait, UINT64_MAX);
+  int failed = 0;
+  do {
+    const VkResult answer = d->driver.WaitSemaphores(d->device, &wait, WAIT_NS);
+    const bool has_no_memory = answer == VK_ERROR_OUT_OF_HOST_MEMORY || answer == VK_ERROR_OUT_OF_DEVICE_MEMORY;
+    if (answer != VK_TIMEOUT && !has_no_memory) return answer;
+    if (has_no_memory && ++failed) nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
+  } while (failed < MOST_TRIES && !__atomic_load_n(&d->lost, __ATOMIC_ACQUIRE));
+  return VK_ERROR_DEVICE_LOST;
 }

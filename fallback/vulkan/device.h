@@ -130,6 +130,7 @@ VkResult gki_vulkan_submit(gki_vulkan_device *device, const VkCommandBuffer *com
 /* Lets all later submits wait for `wait`, and signals `signal` behind all earlier ones. Either may be NULL. */
 VkResult gki_vulkan_order(gki_vulkan_device *device, const gk_vulkan_point *wait, const gk_vulkan_point *signal);
 
-/* Waits for a submit and all before it; UINT64_MAX: for all that was submitted. */
+/* Waits for a submit and all before it; UINT64_MAX: for all that was submitted. There is no limit of time but the
+ * driver's own. VK_ERROR_DEVICE_LOST: also if another thread has noted it meanwhile, or no wait has enough memory. */
 VkResult gki_vulkan_wait(gki_vulkan_device *device, uint64_t number);
 #endif

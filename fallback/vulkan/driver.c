@@ -80,8 +80,9 @@ gk_result gki_vulkan_result(VkResult result, const char *what) {
   case VK_ERROR_TOO_MANY_OBJECTS:
     return gk_fail(GK_ERROR_MEMORY, "backend vulkan: %s: out of device memory; free some and call again", what);
   case VK_ERROR_DEVICE_LOST:
-    return gk_fail(GK_ERROR_DEVICE, "backend vulkan: %s: the device is lost, perhaps because a task took longer than "
-                   "the driver allows; close it", what);
+    return gk_fail(GK_ERROR_DEVICE, "backend vulkan: %s: the device is lost; a task may have run longer than the "
+                   "driver's watchdog allows, often some seconds, or have used memory that isn't its own: close the "
+                   "device, and divide such a task into several", what);
   default: return gk_fail(GK_ERROR_DEVICE, "backend vulkan: %s failed with VkResult %d; close the device", what,
                           (int)result);
   }

@@ -16,7 +16,8 @@ typedef enum vulkan_standin_how {
 typedef struct vulkan_standin {
   void (*set_seed)(uint64_t seed); /* 0: commands are handed on as they are recorded */
   /* The k-th call from now on, from 1, fails; 0: none does. Only calls that answer a VkResult count. code: one of
-   * VK_ERROR_OUT_OF_DEVICE_MEMORY, VK_ERROR_DEVICE_LOST; calls that can't answer that answer VK_ERROR_UNKNOWN. */
+   * VK_ERROR_OUT_OF_DEVICE_MEMORY, VK_ERROR_DEVICE_LOST; calls that can't answer that answer VK_ERROR_UNKNOWN. Of a
+   * wait also VK_TIMEOUT. */
   void (*fail)(unsigned long k, int code, vulkan_standin_how how);
   unsigned long (*calls)(void);  /* since fail() */
   unsigned (*alive)(void);       /* objects that aren't destroyed, but for instances */

@@ -2,8 +2,8 @@
  * there is no Vulkan device. */
 #include "unit/support/test.h"
 #include "gk_kernel.h"
+#include "vulkan/device.h"
 #include "vulkan/standin.h"
-#include <vulkan/vulkan.h>
 
 GK_SOURCE(vulkan_launch)
 GK_KERNEL(add_one, (inout(float, y))) { y[i] += 1.0f; }
@@ -41,16 +41,41 @@ static void launch(gk_graph *graph) {
   assert_ok(gk_wait(graph, NULL));
 }
 
-/* A bad count makes gk record the list anew, of which each call fails in turn. Behind the stand-in for libvulkan, which
- * gk finds as what is loaded already; so this test comes first. */
-TEST(recordings_that_fail) {
-  const vulkan_standin *standin = NULL;
+/* ---- failures ---------------------------------------------------------------------------------------------------- */
+
+/* Behind a stand-in for libvulkan, which gk finds as what is loaded already; so these tests come first. */
+static const vulkan_standin *standin;
+static unsigned long calls; /* of libvulkan, by the last launch_failing */
+
+static gk_device *open_behind_standin(uint64_t seed) {
   if (dlopen("build/vulkan_standin/libvulkan.so.1", RTLD_NOW | RTLD_LOCAL)) standin = vulkan_standin_find();
   if (!standin) skip();
-  gk_device *opened = open_mapped_or_not(false);
+  standin->set_seed(seed);
+  return open_mapped_or_not(false);
+}
+
+static void close_behind_standin(gk_device *opened) {
+  gk_device_close(opened);
+  assert_int_equal(standin->alive(), 0);
+  standin->set_seed(0);
+}
+
+/* Call k of a launch fails. */
+static gk_result launch_failing(gk_graph *graph, unsigned long k, VkResult code, vulkan_standin_how how) {
+  (standin->fail)(k, code, how);
+  gk_result result = gk_launch(graph, 0);
+  if (result == GK_OK) result = gk_wait(graph, NULL);
+  calls = standin->calls();
+  (standin->fail)(0, 0, VULKAN_STANDIN_NOW);
+  return result;
+}
+
+/* A bad count makes gk record the list anew, of which each call fails in turn. */
+TEST(recordings_that_fail) {
+  gk_device *opened = open_behind_standin(0);
   float *y = gk_alloc(opened, sizeof *y, GK_DEVICE_MEMORY), value;
   assert_non_null(y);
-  unsigned long calls = 1;
+  calls = 1;
   for (unsigned long k = 1; calls >= k; ++k) {
     gk_graph *graph;
     assert_ok(gk_graph_create(opened, &around_call, 0, &graph));
@@ -58,12 +83,7 @@ TEST(recordings_that_fail) {
     assert_ok(gk_bind_int(graph, COUNT, 1));
     launch(graph);
     assert_ok(gk_bind_int(graph, COUNT, (int64_t)3 << 30));
-    (standin->fail)(k, VK_ERROR_OUT_OF_DEVICE_MEMORY, VULKAN_STANDIN_NOW);
-    gk_result result = gk_launch(graph, 0);
-    if (result == GK_OK) result = gk_wait(graph, NULL);
-    calls = standin->calls();
-    (standin->fail)(0, 0, VULKAN_STANDIN_NOW);
-    assert_true(result != GK_OK);
+    assert_true(launch_failing(graph, k, VK_ERROR_OUT_OF_DEVICE_MEMORY, VULKAN_STANDIN_NOW) != GK_OK);
     assert_ok(gk_bind_int(graph, COUNT, 1));
     value = 0.0f;
     assert_ok(gk_upload(opened, y, &value, sizeof value));
@@ -73,9 +93,61 @@ TEST(recordings_that_fail) {
     gk_graph_destroy(graph);
   }
   gk_free(opened, y);
-  gk_device_close(opened);
-  assert_int_equal(standin->alive(), 0);
+  close_behind_standin(opened);
 }
+
+static gk_graph *graph_adding(gk_device *opened, float **y) {
+  const float zero = 0.0f;
+  gk_graph *graph;
+  assert_non_null(*y = gk_alloc(opened, sizeof **y, GK_DEVICE_MEMORY));
+  assert_ok(gk_upload(opened, *y, &zero, sizeof zero));
+  assert_ok(gk_graph_create(opened, &adds, 0, &graph));
+  assert_ok(gk_bind(graph, Y, *y));
+  return graph;
+}
+
+/* The last call of a launch waits. A launch whose work goes on isn't over. */
+TEST(waits_that_are_tried_again) {
+  gk_device *opened = open_behind_standin(0);
+  float *y, value;
+  gk_graph *graph = graph_adding(opened, &y);
+  assert_ok(launch_failing(graph, 0, VK_SUCCESS, VULKAN_STANDIN_NOW));
+  assert_ok(launch_failing(graph, calls, VK_TIMEOUT, VULKAN_STANDIN_NOW));
+  assert_ok(launch_failing(graph, calls - 1, VK_ERROR_OUT_OF_DEVICE_MEMORY, VULKAN_STANDIN_NOW));
+  assert_ok(gk_download(opened, &value, y, sizeof value));
+  assert_true(value == 3.0f);
+  gk_graph_destroy(graph);
+  gk_free(opened, y);
+  close_behind_standin(opened);
+}
+
+/* A wait of each kind that ends with the loss of the device: by the driver's answer, by that to a call of another
+ * thread, and as no wait has enough memory. */
+TEST(waits_that_find_the_device_lost) {
+  static const struct { VkResult code; vulkan_standin_how how; } ways[] = {
+    {VK_ERROR_DEVICE_LOST, VULKAN_STANDIN_NOW}, {VK_TIMEOUT, VULKAN_STANDIN_LATE},
+    {VK_ERROR_OUT_OF_DEVICE_MEMORY, VULKAN_STANDIN_LATE}};
+  for (size_t k = 0; k < GK_COUNT(ways); ++k) {
+    gk_device *opened = open_behind_standin(0);
+    float *y;
+    void *device;
+    gk_graph *graph = graph_adding(opened, &y);
+    assert_ok(launch_failing(graph, 0, VK_SUCCESS, VULKAN_STANDIN_NOW));
+    (standin->fail)(calls - (ways[k].how == VULKAN_STANDIN_LATE), ways[k].code, ways[k].how);
+    assert_ok(gk_launch(graph, 0));
+    assert_ok(gk_device_state(opened, "vulkan", "this test", &device));
+    if (ways[k].code == VK_TIMEOUT) (void)gki_vulkan_check(device, VK_ERROR_DEVICE_LOST, "a call of another thread");
+    assert_fails(GK_ERROR_DEVICE, "waiting for graph adds: the device is lost; a task may have run longer than the "
+                 "driver's watchdog allows", gk_wait(graph, NULL));
+    assert_fails(GK_ERROR_DEVICE, "the device was lost; close it", gk_launch(graph, 0));
+    (standin->fail)(0, 0, VULKAN_STANDIN_NOW);
+    gk_graph_destroy(graph);
+    gk_free(opened, y);
+    close_behind_standin(opened);
+  }
+}
+
+/* ---- memory ------------------------------------------------------------------------------------------------------ */
 
 TEST_ON_EACH("mapped unmapped", kernels_use_memory, NULL, NULL) {
   const bool is_unmapped = strcmp(*state, "unmapped") == 0;
