@@ -38,7 +38,7 @@ typedef struct gki_vulkan_graph {
   gki_vulkan_device *device;
   const gk_plan *plan;
   const gki_vulkan_kernel **kernels; /* by node; NULL: no task */
-  bool *is_plain;                    /* by node: recorded with the plain pipeline */
+  bool *is_plain;                    /* by node: recorded with the plain pipeline, if no count is bad */
   VkPipeline control;
   VkPipeline *steps;                 /* by run: the control shader for one step; NULL: `control` walks */
   gki_arena arena;
@@ -64,7 +64,7 @@ typedef struct gki_vulkan_graph {
   uint32_t piece_count;
   uint64_t uses;             /* of pieces */
   bool shares_memory;        /* two slots may be bound to overlapping memory, of which a task changes some */
-  bool has_bad_count;        /* a launch had one that the host knew; the first task with one is to post it */
+  bool has_bad_count;        /* the launch has one that the host knows; the first task with one is to post it */
   bool in_series;            /* for one of these reasons, what is recorded has a barrier behind each task */
   gki_vulkan_block **blocks; /* by slot: what it is bound to */
   uint32_t *by_block;        /* slots in the order of their blocks */

@@ -61,15 +61,12 @@ static void look_at_memory(gki_vulkan_graph *g, const gk_launch_args *launch) {
 /* Grids are the gates of runs: those of a run that isn't open have no groups. */
 static bool has_grid_gates(const gki_vulkan_graph *g) { return g->points && g->gate == GKI_VULKAN_GRID; }
 
-/* A plain kernel doesn't post a bad count. */
 static void note_count(gki_vulkan_graph *g, uint32_t node) {
   uint32_t count;
   memcpy(&count, g->slots.image + g->slots.records[node], sizeof count);
-  if (count != GKI_UNCOUNTED) return;
-  if (g->is_plain[node]) gki_vulkan_forget(g);
-  g->is_plain[node] = false;
-  g->has_bad_count = g->has_bad_count || !g->plan->nodes[node].handwritten ||
+  const bool posts = !g->plan->nodes[node].handwritten ||
                      !gki_param_has_items(&g->params, gki_param_number(&g->params, node));
+  if (count == GKI_UNCOUNTED && posts) g->has_bad_count = true;
 }
 
 /* Without items, FILL stands in for handwritten code. */
@@ -102,9 +99,12 @@ static void begin_grid_gates(gki_vulkan_graph *g, const uint32_t *state) {
   }
 }
 
+/* After a bad count all tasks are looked at again, since another one may have a bad count, too. */
 static void set_grids(gki_vulkan_graph *g, const gk_launch_args *launch) {
-  for (uint32_t k = 0; k < g->plan->node_count && !g->is_written; ++k) set_grid(g, k);
-  for (uint32_t k = 0; k < launch->changed_count && g->is_written; ++k) {
+  const bool sets_all = !g->is_written || g->has_bad_count;
+  g->has_bad_count = false;
+  for (uint32_t k = 0; k < g->plan->node_count && sets_all; ++k) set_grid(g, k);
+  for (uint32_t k = 0; k < launch->changed_count && !sets_all; ++k) {
     const uint32_t slot = launch->changed[k];
     for (uint32_t at = g->slots.users_at[slot]; at < g->slots.users_at[slot + 1]; ++at) set_grid(g, g->slots.users[at]);
   }
@@ -153,9 +153,11 @@ gk_result gki_vulkan_launch(void *graph, const gk_launch_args *launch) {
   (void)gki_slot_table_changed(&g->slots, launch, 0, &begin, &end);
   look_at_memory(g, launch);
   update_handwritten(g, launch);
+  const bool had_bad_count = g->has_bad_count;
   set_grids(g, launch);
-  if (g->in_series != (g->shares_memory || g->has_bad_count)) gki_vulkan_forget(g);
-  g->in_series = g->shares_memory || g->has_bad_count;
+  const bool in_series = g->shares_memory || g->has_bad_count;
+  if (g->in_series != in_series || g->has_bad_count != had_bad_count) gki_vulkan_forget(g);
+  g->in_series = in_series;
   if (g->points) memcpy(g->image + g->state_at, launch->state, g->points->state_count * sizeof(uint32_t));
   __atomic_store_n(&g->shared->cancelled, 0, __ATOMIC_SEQ_CST);
   if (__atomic_load_n(launch->cancel, __ATOMIC_SEQ_CST)) (void)gki_vulkan_cancel(g);

@@ -22,9 +22,10 @@ static const gk_slot_desc slots[] = {GK_BUFFER(Y, float), GK_BUFFER(Z, float), G
 static const gk_task add_tasks[] = {GK_RUN(add_one, GK_ONE, Y)},
                      call_tasks[] = {GK_RUN(add_one, GK_ONE, Y), GK_CALL(add_first, Y, Z), GK_RUN(add_one, GK_ONE, Z)},
                      branch_tasks[] = {GK_IF(FLAG), GK_RUN(add_one, GK_ONE, Y), GK_END},
+                     two_tasks[] = {GK_RUN(add_one, COUNT, Y), GK_RUN(add_one, COUNT, Z)},
                      around_call_tasks[] = {GK_RUN(add_one, COUNT, Y), GK_CALL(nothing, Y), GK_RUN(add_one, COUNT, Y)};
 static const gk_list adds = GK_LIST(adds, add_tasks, slots), calls_it = GK_LIST(calls_it, call_tasks, slots),
-                     branches = GK_LIST(branches, branch_tasks, slots),
+                     branches = GK_LIST(branches, branch_tasks, slots), apart = GK_LIST(apart, two_tasks, slots),
                      around_call = GK_LIST(around_call, around_call_tasks, slots);
 
 static gk_device *open_mapped_or_not(bool is_unmapped) {
@@ -145,6 +146,41 @@ TEST(waits_that_find_the_device_lost) {
     gk_free(opened, y);
     close_behind_standin(opened);
   }
+}
+
+/* Barriers that a launch records. */
+static unsigned barriers_with(gk_graph *graph, int64_t count, gk_result expected) {
+  unsigned dispatches, barriers[2];
+  assert_ok(gk_bind_int(graph, COUNT, count));
+  standin->recorded(&dispatches, &barriers[0]);
+  assert_ok(gk_launch(graph, 0));
+  assert_int_equal(gk_wait(graph, NULL), expected);
+  standin->recorded(&dispatches, &barriers[1]);
+  return barriers[1] - barriers[0];
+}
+
+/* Of independent tasks, one follows the other only in launches with a bad count. */
+TEST(counts_that_are_good_again) {
+  gk_device *opened = open_behind_standin(1); /* with a seed, it counts barriers */
+  const int64_t bad = (int64_t)3 << 30;
+  gk_graph *graph;
+  float *y = gk_alloc(opened, 2 * sizeof *y, GK_DEVICE_MEMORY), *z = gk_alloc(opened, sizeof *z, GK_DEVICE_MEMORY);
+  assert_ok(gk_graph_create(opened, &apart, 0, &graph));
+  assert_ok(gk_bind(graph, Y, y));
+  assert_ok(gk_bind(graph, Z, z));
+  for (int k = 0; k < 2; ++k) {
+    assert_int_equal(barriers_with(graph, 1, GK_OK), k == 0 ? 0 : 1);
+    assert_int_equal(barriers_with(graph, 1, GK_OK), 0);
+    assert_int_equal(barriers_with(graph, bad, GK_ERROR_INVALID), 2);
+    assert_int_equal(barriers_with(graph, bad, GK_ERROR_INVALID), 0);
+  }
+  assert_ok(gk_bind(graph, Z, y + 1)); /* in the block of Y, so one still follows the other */
+  assert_int_equal(barriers_with(graph, bad, GK_ERROR_INVALID), 0);
+  assert_int_equal(barriers_with(graph, 1, GK_OK), 2);
+  gk_graph_destroy(graph);
+  gk_free(opened, y);
+  gk_free(opened, z);
+  close_behind_standin(opened);
 }
 
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
