@@ -31,8 +31,8 @@ typedef struct VkDeviceCreateInfo VkDeviceCreateInfo;
 
 enum { GK_VULKAN_SHARING = 0x564b0001 /**< gk_extension.id of gk_vulkan_sharing. */ };
 
-/** For gk_device_desc.next: the device works with a VkDevice and a VkQueue of yours. gk_device_desc.ordinal doesn't
- * count. The instance and the device must be of Vulkan 1.2 or newer. The device needs the features bufferDeviceAddress,
+/** For gk_device_desc.next: the device works with a VkDevice and a VkQueue of yours. gk_device_desc.ordinal is
+ * ignored. The instance and the device must be of Vulkan 1.2 or newer. The device needs the features bufferDeviceAddress,
  * scalarBlockLayout, timelineSemaphore, storageBuffer8BitAccess, shaderInt8 and shaderInt64. gk uses further ones if
  * they are enabled: see docs/vulkan.md. */
 typedef struct gk_vulkan_sharing {
@@ -68,10 +68,10 @@ typedef struct gk_vulkan_memory {
 } gk_vulkan_memory;
 
 /** Makes memory of yours memory of the device, for gk_bind, gk_upload, gk_download and so on. The buffer has the usages
- * VK_BUFFER_USAGE_STORAGE_BUFFER_BIT, _SHADER_DEVICE_ADDRESS_BIT, _TRANSFER_SRC_BIT and _TRANSFER_DST_BIT, and is
- * concurrent or belongs to the queue's family. Without a buffer, only kernels, COPY and FILL reach the memory, unless
- * `host` isn't NULL. Order its uses by the queue and gk_vulkan_launch: gk doesn't know of yours. Thread-safe.
- * @param memory  Of it, `address` counts only without a buffer.
+ * VK_BUFFER_USAGE_STORAGE_BUFFER_BIT, _SHADER_DEVICE_ADDRESS_BIT, _TRANSFER_SRC_BIT and _TRANSFER_DST_BIT, and is of
+ * VK_SHARING_MODE_CONCURRENT or used by gk's queue family alone. If `buffer` and `host` are NULL, only kernels, COPY and
+ * FILL reach the memory. gk doesn't know of your own uses of it: order them by gk_vulkan_launch or gk_wait. Thread-safe.
+ * @param memory  gk reads `address` only if `buffer` is NULL, and `offset` only if it isn't.
  * @param at      Receives the address for gk_bind.
  * @return GK_ERROR_INVALID: there is no address or no byte, or some of them are known to gk already. */
 gk_result gk_vulkan_add_memory(gk_device *device, const gk_vulkan_memory *memory, void **at);
@@ -81,8 +81,8 @@ gk_result gk_vulkan_add_memory(gk_device *device, const gk_vulkan_memory *memory
  * @param at  From gk_vulkan_add_memory. */
 gk_result gk_vulkan_remove_memory(gk_device *device, void *at);
 
-/** The buffer behind memory of gk_alloc, gk_bound or gk_vulkan_add_memory, from that address on. It may be a vertex,
- * index, indirect, storage or uniform buffer, and be copied. It is concurrent with no other queue family. It lives as
+/** The buffer behind memory of gk_alloc, gk_bound or gk_vulkan_add_memory, from that address on. One of gk may be a
+ * vertex, index, indirect, storage or uniform buffer, and be copied; it is of VK_SHARING_MODE_EXCLUSIVE. It lives as
  * long as the memory. Thread-safe.
  * @param at      Any address of the memory.
  * @param memory  Receives the buffer and the rest. */
@@ -96,8 +96,8 @@ typedef struct gk_vulkan_point {
   uint64_t value;        /**< To wait for, or to signal. */
 } gk_vulkan_point;
 
-/** gk_launch, between two points of time of the device. It copies the points and returns at once. The launch runs as
- * with gk_launch; call gk_wait as usual.
+/** gk_launch that waits for a timeline semaphore of yours and signals one, both on the device. It copies the points and
+ * returns at once. The launch runs as with gk_launch; call gk_wait as usual. Threads are as in gk_launch.
  *
  * - Once the launch begins, all work that gk submits to the queue waits for `wait`, on the device. Your own later
  *   submits to this queue come behind that.
