@@ -113,8 +113,13 @@ static int read_option(job *work, char **words) {
   }
   int taken = 0;
   for (size_t k = 0; k < work->maker_count && taken == 0; ++k)
-    taken = work->makers[k].embedder->read_option(work->makers[k].options, words);
+    if (work->makers[k].embedder->read_option)
+      taken = work->makers[k].embedder->read_option(work->makers[k].options, words);
   return taken;
+}
+
+static const gki_unit *own_of(const maker *with) {
+  return with->embedder->own ? with->embedder->own(with->options) : NULL;
 }
 
 /* Moves the names of files to the beginning of `words`. */
@@ -131,8 +136,7 @@ static bool read_words(job *work, int count, char **words) {
   }
   if (!work->name || !is_name(work->name)) return complain("--name NAME is missing, or no name in C");
   bool has_own = false;
-  for (size_t k = 0; k < work->maker_count; ++k)
-    if (work->makers[k].embedder->own(work->makers[k].options)) has_own = true;
+  for (size_t k = 0; k < work->maker_count; ++k) has_own = has_own || own_of(&work->makers[k]);
   return work->file_count || has_own || complain("no file is named");
 }
 
@@ -312,7 +316,7 @@ static bool compile_part(job *work, const maker *with, const source_part *part) 
 }
 
 static bool compile_all(job *work, const maker *with) {
-  const gki_unit *own = with->embedder->own(with->options);
+  const gki_unit *own = own_of(with);
   size_t sources = 0;
   for (size_t k = 0; k < work->part_count; ++k) {
     if (work->parts[k].is_shared) continue;

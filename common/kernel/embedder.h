@@ -16,9 +16,9 @@ typedef struct gki_embedder {
   const char *help;     /* a line per option */
   size_t option_bytes;  /* of what the options say; zero at first */
   /* Reads an option, and its value if it takes one, from the NULL-terminated words. Returns how many words it took; 0:
-   * it is no option of this backend, or lacks its value; -1: a wrong value. */
+   * it is no option of this backend, or lacks its value; -1: a wrong value. NULL: there are no options. */
   int (*read_option)(void *options, char **words);
-  const gki_unit *(*own)(const void *options); /* a text of gk's that is compiled, too; NULL: none */
+  const gki_unit *(*own)(const void *options); /* a text of gk's that is compiled, too; NULL, both: none */
   gk_result (*compile)(const void *options, const gki_unit *text, gki_embed_take *take, void *user);
 } gki_embedder;
 #endif

@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 enum { LOG_BYTES = 3000, PATH_BYTES = 300, RESULT = 3, BEHIND = 10 /* files in front of it are the child's own */ };
-static const uint32_t magic = 0x07230203;
 extern char **environ;
 
 /* Both read standard input and write file RESULT; what they say of errors is on standard output or error. */
@@ -102,9 +101,10 @@ static int spawn(const tool *with, const char *define, const files *f, pid_t *ch
 /* The exit code doesn't count: a program that ignores SIGCHLD can't learn it. A result that is no SPIR-V does. */
 static gk_result take(const files *f, const char *with, const char *name, uint32_t **words, size_t *bytes) {
   *bytes = size_of(f->result);
-  *words = gk_host_alloc(*bytes + sizeof magic);
+  *words = gk_host_alloc(*bytes + sizeof **words);
   if (!*words) return gki_fail_memory("a shader", *bytes);
-  if (pread(f->result, *words, *bytes, 0) == (ssize_t)*bytes && *bytes > sizeof magic && **words == magic) return GK_OK;
+  if (pread(f->result, *words, *bytes, 0) == (ssize_t)*bytes && *bytes > sizeof **words && **words == GKI_SPIRV_MAGIC)
+    return GK_OK;
   gk_host_free(*words);
   *words = NULL;
   char log[LOG_BYTES];

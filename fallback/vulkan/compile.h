@@ -3,6 +3,17 @@
 #define GKI_VULKAN_COMPILE_H
 #include "gk_backend.h"
 
+/* Words of a module: its header, of which one names what made it, then its instructions. */
+enum { GKI_SPIRV_MAGIC = 0x07230203, GKI_SPIRV_GENERATOR = 2, GKI_SPIRV_HEADER = 5 };
+
+/* A module's first instructions are its capabilities. False: there are no more than k. */
+static inline bool gki_spirv_capability(const uint32_t *words, size_t bytes, size_t k, uint32_t *capability) {
+  const size_t at = GKI_SPIRV_HEADER + 2 * k;
+  if (at + 1 >= bytes / sizeof *words || words[at] != (2u << 16 | 17)) return false;
+  *capability = words[at + 1];
+  return true;
+}
+
 /* Whether gk_kernel.h may use atomic additions of doubles. */
 #define GKI_VULKAN_WITH_DOUBLES "-DGKI_ATOMIC_DOUBLES"
 #define GKI_VULKAN_WITHOUT_DOUBLES "-DGKI_NO_ATOMIC_DOUBLES"

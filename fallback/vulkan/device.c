@@ -21,16 +21,33 @@ static int rank(VkPhysicalDeviceType type) {
   }
 }
 
-static VkPhysicalDeviceType type_of(const gki_vulkan_driver *driver, VkPhysicalDevice physical) {
-  VkPhysicalDeviceProperties2 properties = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2};
-  driver->GetPhysicalDeviceProperties2(physical, &properties);
-  return properties.properties.deviceType;
+static void describe(gki_vulkan_device *d) {
+  VkPhysicalDeviceSubgroupProperties subgroups = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES};
+  VkPhysicalDeviceDriverProperties driver = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES,
+                                             .pNext = &subgroups};
+  VkPhysicalDeviceMaintenance3Properties memory = {
+      .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_3_PROPERTIES, .pNext = &driver};
+  VkPhysicalDeviceProperties2 all = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, .pNext = &memory};
+  d->driver.GetPhysicalDeviceProperties2(d->physical, &all);
+  d->properties = all.properties;
+  d->most_bytes = memory.maxMemoryAllocationSize;
+  d->is_cpu = d->properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
+  d->group = d->is_cpu && subgroups.subgroupSize ? subgroups.subgroupSize : GKI_VULKAN_GROUP;
+  d->adds_in_subgroups = (subgroups.supportedStages & VK_SHADER_STAGE_COMPUTE_BIT) &&
+                         (subgroups.supportedOperations & VK_SUBGROUP_FEATURE_ARITHMETIC_BIT);
+  snprintf(d->name, sizeof d->name, "%s%s", d->properties.deviceName, d->is_cpu ? " (this machine's CPU)" : "");
+  snprintf(d->driver_text, sizeof d->driver_text, "%.60s %.100s, Vulkan %u.%u", driver.driverName, driver.driverInfo,
+           (unsigned)VK_API_VERSION_MAJOR(d->properties.apiVersion),
+           (unsigned)VK_API_VERSION_MINOR(d->properties.apiVersion));
 }
 
 /* The program's own, or by the ordinal. */
 static gk_result choose(gki_vulkan_device *d, int ordinal) {
   d->physical = d->sharing.physical_device;
-  if (d->physical) return GK_OK;
+  if (d->physical) {
+    describe(d);
+    return GK_OK;
+  }
   VkPhysicalDevice found[MOST_DEVICES];
   uint32_t count = MOST_DEVICES;
   const VkResult result = d->driver.EnumeratePhysicalDevices(d->instance, &count, found);
@@ -40,28 +57,12 @@ static gk_result choose(gki_vulkan_device *d, int ordinal) {
                    (unsigned)count, ordinal);
   uint32_t left = (uint32_t)ordinal;
   for (int r = 0; r <= 4; ++r)
-    for (uint32_t k = 0; k < count; ++k)
-      if (rank(type_of(&d->driver, found[k])) == r && left-- == 0) {
-        d->physical = found[k];
-        return GK_OK;
-      }
+    for (uint32_t k = 0; k < count; ++k) {
+      d->physical = found[k];
+      describe(d);
+      if (rank(d->properties.deviceType) == r && left-- == 0) return GK_OK;
+    }
   return gk_fail(GK_ERROR_NO_DEVICE, "backend vulkan: the device with ordinal %d is gone", ordinal);
-}
-
-static void describe(gki_vulkan_device *d) {
-  VkPhysicalDeviceSubgroupProperties subgroups = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES};
-  VkPhysicalDeviceDriverProperties driver = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES,
-                                             .pNext = &subgroups};
-  VkPhysicalDeviceProperties2 all = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, .pNext = &driver};
-  d->driver.GetPhysicalDeviceProperties2(d->physical, &all);
-  d->is_cpu = all.properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
-  d->group = d->is_cpu && subgroups.subgroupSize ? subgroups.subgroupSize : GKI_VULKAN_GROUP;
-  d->adds_in_subgroups = (subgroups.supportedStages & VK_SHADER_STAGE_COMPUTE_BIT) &&
-                         (subgroups.supportedOperations & VK_SUBGROUP_FEATURE_ARITHMETIC_BIT);
-  snprintf(d->name, sizeof d->name, "%s%s", all.properties.deviceName, d->is_cpu ? " (this machine's CPU)" : "");
-  snprintf(d->driver_text, sizeof d->driver_text, "%.60s %.100s, Vulkan %u.%u", driver.driverName, driver.driverInfo,
-           (unsigned)VK_API_VERSION_MAJOR(all.properties.apiVersion),
-           (unsigned)VK_API_VERSION_MINOR(all.properties.apiVersion));
 }
 
 /* ---- what it has ------------------------------------------------------------------------------------------------- */
@@ -232,7 +233,6 @@ gk_result gki_vulkan_open(gki_vulkan_device *d, int ordinal, const gk_vulkan_sha
   gk_result result = gki_vulkan_driver_open(&d->driver, d->sharing.get_instance_proc_addr, &d->instance);
   if (result == GK_OK) result = choose(d, ordinal);
   if (result != GK_OK) return result;
-  describe(d);
   d->driver.GetPhysicalDeviceMemoryProperties(d->physical, &d->kinds);
   const char *unmapped = secure_getenv("GK_VULKAN_UNMAPPED");
   d->unmapped = unmapped && strcmp(unmapped, "1") == 0;
@@ -251,7 +251,6 @@ gk_result gki_vulkan_by_default(const gk_device_desc *desc) {
   gk_result result = gki_vulkan_driver_open(&d.driver, NULL, &d.instance);
   if (result == GK_OK) result = choose(&d, desc->ordinal);
   if (result != GK_OK) return result;
-  describe(&d);
   if (!d.is_cpu) return GK_OK;
   return gk_fail(GK_ERROR_NO_DEVICE, "backend vulkan: %s is no GPU; to use it nevertheless, ask for \"vulkan\" by "
                  "gk_device_desc.backend or $GK_BACKEND", d.name);

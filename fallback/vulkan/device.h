@@ -68,6 +68,8 @@ typedef struct gki_vulkan_device {
   gki_vulkan_driver driver;
   VkInstance instance;
   VkPhysicalDevice physical;
+  VkPhysicalDeviceProperties properties;
+  VkDeviceSize most_bytes; /* of an allocation */
   VkDevice device;
   gki_vulkan_features features;
   gk_vulkan_sharing sharing; /* zeroed: the device is gk's own */

@@ -4,13 +4,12 @@
 #include "vulkan/compile.h"
 
 enum { ANY, WITHOUT, WITH /* atomic additions of doubles: gk_image.target */ };
-enum { SPIRV_GENERATOR = 2, SPIRV_HEADER = 5, SPIRV_CAPABILITY = 17, SPIRV_INT64_ATOMICS = 12 };
+enum { INT64_ATOMICS = 12 /* a capability */ };
 
-/* Capabilities are the first instructions of a module. */
-static bool needs(const uint32_t *words, size_t bytes, uint32_t capability) {
-  for (size_t k = SPIRV_HEADER; k + 1 < bytes / sizeof *words && words[k] == (2u << 16 | SPIRV_CAPABILITY); k += 2)
-    if (words[k + 1] == capability) return true;
-  return false;
+static bool needs(const uint32_t *words, size_t bytes, uint32_t wanted) {
+  uint32_t found = ~wanted;
+  for (size_t k = 0; found != wanted && gki_spirv_capability(words, bytes, k, &found);) ++k;
+  return found == wanted;
 }
 
 /* Only sums of doubles differ between devices (GKI_ADD_DOUBLE in gk_kernel.h), and need atomics of 64 bits. */
@@ -22,9 +21,9 @@ static gk_result compile(const void *options, const gki_unit *text, gki_embed_ta
   gki_unit_name(text, name);
   gk_result result = gki_vulkan_compile(name, text->text, GKI_VULKAN_WITHOUT_DOUBLES, &words, &image.size);
   if (result != GK_OK) return result;
-  const bool differs = needs(words, image.size, SPIRV_INT64_ATOMICS);
+  const bool differs = needs(words, image.size, INT64_ATOMICS);
   image.target = differs ? WITHOUT : ANY;
-  image.made_by = words[SPIRV_GENERATOR];
+  image.made_by = words[GKI_SPIRV_GENERATOR];
   result = take(user, &image, words);
   if (result != GK_OK || !differs) return result;
   result = gki_vulkan_compile(name, text->text, GKI_VULKAN_WITH_DOUBLES, &words, &image.size);
@@ -32,18 +31,8 @@ static gk_result compile(const void *options, const gki_unit *text, gki_embed_ta
   return result == GK_OK ? take(user, &image, words) : result;
 }
 
-static int no_option(void *options, char **words) {
-  (void)options, (void)words;
-  return 0;
-}
-
-static const gki_unit *nothing(const void *options) {
-  (void)options;
-  return NULL;
-}
-
 const gki_embedder gki_vulkan_embedder = {.language = "glsl", .is_per_kernel = true, .help = "",
-                                          .read_option = no_option, .own = nothing, .compile = compile};
+                                          .compile = compile};
 
 /* ---- when the program runs --------------------------------------------------------------------------------------- */
 

@@ -3,8 +3,7 @@
 #include "vulkan/compile.h"
 #include <string.h>
 
-enum { MAGIC = 0x07230203, HEADER = 5, ENTRY_POINT = 15, EXECUTION_MODE = 16, GL_COMPUTE = 5, LOCAL_SIZE = 17,
-       FUNCTION_END = 56 };
+enum { ENTRY_POINT = 15, EXECUTION_MODE = 16, GL_COMPUTE = 5, LOCAL_SIZE = 17, FUNCTION_END = 56 };
 
 const char *gki_vulkan_entry(const gk_code *code) { return code->entry ? code->entry : "main"; }
 
@@ -43,8 +42,8 @@ static bool read_shape(shape *s, const uint32_t *words, size_t bytes, const char
   const size_t count = bytes / sizeof *words;
   uint32_t last = 0;
   *s = (shape){0};
-  if (bytes % sizeof *words || count < HEADER || words[0] != MAGIC) return false;
-  for (size_t at = HEADER, length; at < count; at += length) {
+  if (bytes % sizeof *words || count < GKI_SPIRV_HEADER || words[0] != GKI_SPIRV_MAGIC) return false;
+  for (size_t at = GKI_SPIRV_HEADER, length; at < count; at += length) {
     length = words[at] >> 16;
     last = words[at] & 0xffff;
     if (length == 0 || length > count - at) return false;
@@ -55,9 +54,7 @@ static bool read_shape(shape *s, const uint32_t *words, size_t bytes, const char
 
 static gk_result check_group(const gki_vulkan_device *d, const gk_kernel *kernel, const uint32_t group[3]) {
   const uint32_t *block = kernel->vulkan->block;
-  VkPhysicalDeviceProperties2 all = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2};
-  d->driver.GetPhysicalDeviceProperties2(d->physical, &all);
-  const VkPhysicalDeviceLimits *most = &all.properties.limits;
+  const VkPhysicalDeviceLimits *most = &d->properties.limits;
   uint64_t items = 1;
   bool is_large = false;
   for (int axis = 0; axis < 3; ++axis) {

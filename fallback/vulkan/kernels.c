@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { NAME_BYTES = 300, WHY_BYTES = 900, SPIRV_HEADER = 5, SPIRV_CAPABILITY = 17 };
+enum { NAME_BYTES = 300, WHY_BYTES = 900 };
 /* SPIR-V, or text where the build had no compiler (build.ninja). */
 extern const unsigned char gki_vulkan_copy[], gki_vulkan_fill[], gki_vulkan_walk[], gki_vulkan_step_of[],
     gki_vulkan_grids[];
@@ -29,10 +29,10 @@ static const char *missing_feature(const gki_vulkan_device *d, uint32_t capabili
   return NULL;
 }
 
-/* Capabilities are the first instructions of a module. */
 static gk_result check(const gki_vulkan_device *d, const char *name, const uint32_t *words, size_t bytes) {
-  for (size_t k = SPIRV_HEADER; k + 1 < bytes / sizeof *words && words[k] == (2u << 16 | SPIRV_CAPABILITY); k += 2) {
-    const char *missing = missing_feature(d, words[k + 1]);
+  uint32_t capability;
+  for (size_t k = 0; gki_spirv_capability(words, bytes, k, &capability); ++k) {
+    const char *missing = missing_feature(d, capability);
     if (missing)
       return gk_fail(GK_ERROR_UNSUPPORTED, "backend vulkan: %s: it needs %s, and %s has none", name, missing, d->name);
   }
@@ -114,9 +114,7 @@ static gk_result make_builtin(gki_vulkan_device *d, builtin one, gki_vulkan_kern
 /* What the driver makes of shaders, for the next process. The driver refuses data of another driver; the cache refuses
  * folders of other users. */
 static gki_cache_key pipelines_key(const gki_vulkan_device *d) {
-  VkPhysicalDeviceProperties2 all = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2};
-  d->driver.GetPhysicalDeviceProperties2(d->physical, &all);
-  const VkPhysicalDeviceProperties *p = &all.properties;
+  const VkPhysicalDeviceProperties *p = &d->properties;
   const uint32_t numbers[] = {p->vendorID, p->deviceID, p->driverVersion, p->apiVersion};
   const char what[] = "pipelines of Vulkan";
   return gki_cache_key_of((gki_cache_part[]){{what, sizeof what}, {numbers, sizeof numbers},

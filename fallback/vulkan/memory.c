@@ -200,11 +200,7 @@ static gk_result choose_type(gki_vulkan_device *d, gk_memory kind, uint32_t *typ
 /* Bytes of a chunk for a block; 0, with a message: there is no such chunk. A buffer's address may be less aligned than
  * blocks are, so there are ALIGNMENT bytes more in it. */
 static size_t size_chunk(gki_vulkan_device *d, size_t bytes, gk_memory kind, VkDeviceSize heap) {
-  VkPhysicalDeviceMaintenance3Properties limits = {
-      .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_3_PROPERTIES};
-  VkPhysicalDeviceProperties2 all = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, .pNext = &limits};
-  d->driver.GetPhysicalDeviceProperties2(d->physical, &all);
-  const VkDeviceSize most = limits.maxMemoryAllocationSize;
+  const VkDeviceSize most = d->most_bytes;
   if (bytes > heap || heap - bytes < 2 * (VkDeviceSize)ALIGNMENT)
     gk_fail(GK_ERROR_MEMORY, "out of device memory: %zu bytes; %s has %llu in all, so use less", bytes, d->name,
             (unsigned long long)heap);
