@@ -32,9 +32,9 @@ typedef struct VkDeviceCreateInfo VkDeviceCreateInfo;
 enum { GK_VULKAN_SHARING = 0x564b0001 /**< gk_extension.id of gk_vulkan_sharing. */ };
 
 /** For gk_device_desc.next: the device works with a VkDevice and a VkQueue of yours. gk_device_desc.ordinal is
- * ignored. The instance and the device must be of Vulkan 1.2 or newer. The device needs the features bufferDeviceAddress,
- * scalarBlockLayout, timelineSemaphore, storageBuffer8BitAccess, shaderInt8 and shaderInt64. gk uses further ones if
- * they are enabled: see docs/vulkan.md. */
+ * ignored. The instance and the device must be of Vulkan 1.2 or newer. The device needs the features
+ * bufferDeviceAddress, scalarBlockLayout, timelineSemaphore, storageBuffer8BitAccess, shaderInt8 and shaderInt64. gk
+ * uses further ones if they are enabled: see docs/vulkan.md. */
 typedef struct gk_vulkan_sharing {
   gk_extension base;                 /**< Of GK_VULKAN_SHARE. */
   VkInstance instance;               /**< Of the device. */
@@ -69,8 +69,8 @@ typedef struct gk_vulkan_memory {
 
 /** Makes memory of yours memory of the device, for gk_bind, gk_upload, gk_download and so on. The buffer has the usages
  * VK_BUFFER_USAGE_STORAGE_BUFFER_BIT, _SHADER_DEVICE_ADDRESS_BIT, _TRANSFER_SRC_BIT and _TRANSFER_DST_BIT, and is of
- * VK_SHARING_MODE_CONCURRENT or used by gk's queue family alone. If `buffer` and `host` are NULL, only kernels, COPY and
- * FILL reach the memory. gk doesn't know of your own uses of it: order them by gk_vulkan_launch or gk_wait. Thread-safe.
+ * VK_SHARING_MODE_CONCURRENT or used by gk's queue family alone. If `buffer` and `host` are NULL, only kernels, COPY
+ * and FILL reach the memory. gk doesn't know of your own uses of it: order them by gk_vulkan_launch. Thread-safe.
  * @param memory  gk reads `address` only if `buffer` is NULL, and `offset` only if it isn't.
  * @param at      Receives the address for gk_bind.
  * @return GK_ERROR_INVALID: there is no address or no byte, or some of them are known to gk already. */

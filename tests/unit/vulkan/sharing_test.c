@@ -128,6 +128,7 @@ static int end_program(UNUSED void **state) {
 
 static unsigned locked, locks, submits;
 static VkResult submit_result;
+static uint64_t last_signal; /* the last value of the program's semaphore that a submit signals */
 
 static void lock(void *user) {
   assert_ptr_equal(user, &locks);
@@ -142,6 +143,9 @@ static void unlock(void *user) {
 static VKAPI_ATTR VkResult VKAPI_CALL submit(VkQueue to, uint32_t count, const VkSubmitInfo *what, VkFence fence) {
   assert_int_equal(locked, 1);
   ++submits;
+  const VkTimelineSemaphoreSubmitInfo *numbers = what->pNext;
+  if (what->signalSemaphoreCount && what->pSignalSemaphores[0] == semaphore)
+    last_signal = numbers->pSignalSemaphoreValues[0];
   return submit_result != VK_SUCCESS ? submit_result : QueueSubmit(to, count, what, fence);
 }
 
@@ -155,6 +159,7 @@ static PFN_vkVoidFunction find_for_gk(VkInstance of, const char *name) {
 
 static gk_vulkan_sharing sharing_of_program(void) {
   locked = locks = submits = 0;
+  last_signal = 0;
   submit_result = VK_SUCCESS;
   return (gk_vulkan_sharing){GK_VULKAN_SHARE, instance, physical, device, &created, queue, 0, find_for_gk, lock, unlock,
                              &locks};
@@ -302,8 +307,10 @@ PROGRAM_TEST(a_launch_waits_and_signals) {
   gk_device_close(shared);
 }
 
+/* Behind gk_wait. */
 static void expect_signalled(uint64_t expected) {
   uint64_t value;
+  assert_int_equal(last_signal, expected);
   must(WaitSemaphores(device, &(VkSemaphoreWaitInfo){.sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO,
                                                      .semaphoreCount = 1, .pSemaphores = &semaphore,
                                                      .pValues = &expected}, UINT64_MAX));
