@@ -16,16 +16,18 @@ static gk_result add_first(const gk_value *args, UNUSED void *native) {
 
 static gk_result nothing(UNUSED const gk_value *args, UNUSED void *native) { return GK_OK; }
 
-enum { Y = 1, Z, FLAG, COUNT };
+enum { Y = 1, Z, FLAG, COUNT, OTHER };
 static const gk_slot_desc slots[] = {GK_BUFFER(Y, float), GK_BUFFER(Z, float), GK_OWN(FLAG, int, 1),
-                                     GK_SCALAR(COUNT, int64_t)};
+                                     GK_SCALAR(COUNT, int64_t), GK_SCALAR(OTHER, int64_t)};
 static const gk_task add_tasks[] = {GK_RUN(add_one, GK_ONE, Y)},
                      call_tasks[] = {GK_RUN(add_one, GK_ONE, Y), GK_CALL(add_first, Y, Z), GK_RUN(add_one, GK_ONE, Z)},
+                     skip_tasks[] = {GK_RUN(add_one, OTHER, Z), GK_IF(FLAG), GK_RUN(add_one, COUNT, Y), GK_END},
                      branch_tasks[] = {GK_IF(FLAG), GK_RUN(add_one, GK_ONE, Y), GK_END},
                      two_tasks[] = {GK_RUN(add_one, COUNT, Y), GK_RUN(add_one, COUNT, Z)},
                      around_call_tasks[] = {GK_RUN(add_one, COUNT, Y), GK_CALL(nothing, Y), GK_RUN(add_one, COUNT, Y)};
 static const gk_list adds = GK_LIST(adds, add_tasks, slots), calls_it = GK_LIST(calls_it, call_tasks, slots),
-                     branches = GK_LIST(branches, branch_tasks, slots), apart = GK_LIST(apart, two_tasks, slots),
+                     skips = GK_LIST(skips, skip_tasks, slots), branches = GK_LIST(branches, branch_tasks, slots),
+                     apart = GK_LIST(apart, two_tasks, slots),
                      around_call = GK_LIST(around_call, around_call_tasks, slots);
 
 static gk_device *open_mapped_or_not(bool is_unmapped) {
@@ -180,6 +182,27 @@ TEST(counts_that_are_good_again) {
   gk_graph_destroy(graph);
   gk_free(opened, y);
   gk_free(opened, z);
+  close_behind_standin(opened);
+}
+
+/* A launch that skips a task with a bad count succeeds. The next one, with another slot bound anew, reaches the task. */
+TEST(bad_counts_that_are_skipped) {
+  gk_device *opened = open_behind_standin(0);
+  float *y = gk_alloc(opened, 2 * sizeof *y, GK_DEVICE_MEMORY);
+  gk_graph *graph;
+  assert_non_null(y);
+  assert_ok(gk_graph_create(opened, &skips, 0, &graph));
+  assert_ok(gk_bind(graph, Y, y));
+  assert_ok(gk_bind(graph, Z, y + 1));
+  assert_ok(gk_bind_int(graph, COUNT, (int64_t)3 << 30));
+  for (int flag = 0; flag < 2; ++flag) {
+    assert_ok(gk_upload(opened, gk_bound(graph, FLAG), &flag, sizeof flag));
+    assert_ok(gk_bind_int(graph, OTHER, flag));
+    assert_ok(gk_launch(graph, 0));
+    assert_int_equal(gk_wait(graph, NULL), flag ? GK_ERROR_INVALID : GK_OK);
+  }
+  gk_graph_destroy(graph);
+  gk_free(opened, y);
   close_behind_standin(opened);
 }
 
