@@ -7,8 +7,6 @@ static const char *const words[] = {
     [GK_ACCESS_VALUE] = "value", [GK_ACCESS_IN] = "in",   [GK_ACCESS_OUT] = "out",
     [GK_ACCESS_INOUT] = "inout", [GK_ACCESS_SUM] = "sum", [GK_ACCESS_ATOMIC] = "atomic"};
 
-bool is_kernel_word(gki_token word) { return gki_token_in(word, " GK_KERNEL GK_KERNEL_2D GK_KERNEL_3D "); }
-
 /* A token of the text at `s` as a string in the copy of that text. The sign or blank behind it is lost there. */
 static const char *take_name(char *copy, const char *s, gki_token token) {
   copy[token.end - s] = 0;
@@ -43,13 +41,13 @@ static const char *read_param(gk_param *p, char *copy, const char *s, gki_token 
   return close.end;
 }
 
-bool read_kernel(kernel_text *made, const gk_source *source, gki_token word, const char *end,
-                 const gki_structs *structs) {
+bool gki_read_kernel(gki_kernel_text *made, const gk_source *source, gki_token word, const char *end,
+                     const gki_structs *structs) {
   const gki_token open = gki_next_token(word.end, end), name = gki_next_token(open.end, end),
                   comma = gki_next_token(name.end, end), list = gki_next_token(comma.end, end);
   end = gki_group_end(open.at, end);
   const size_t bytes = (size_t)(end - word.at);
-  *made = (kernel_text){.names = gk_host_alloc(bytes + 1)};
+  *made = (gki_kernel_text){.names = gk_host_alloc(bytes + 1)};
   if (!made->names) {
     gki_fail_memory("a kernel's parameters", bytes);
     return false;

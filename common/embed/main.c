@@ -260,10 +260,10 @@ static gk_result read_structs(gki_structs *structs, const gk_source *source) {
 /* A kernel within #if may be one that this language can't express. */
 static gk_result compile_read_kernel(job *work, const maker *with, const gk_source *source, gki_token word,
                                      const gki_structs *structs, bool is_optional) {
-  kernel_text read;
+  gki_kernel_text read;
   gk_result done = GK_ERROR_COMPILE;
   gki_begin();
-  if (read_kernel(&read, source, word, source->text + strlen(source->text), structs)) {
+  if (gki_read_kernel(&read, source, word, source->text + strlen(source->text), structs)) {
     done = compile_kernel(work, with, &read.kernel);
     gk_host_free(read.names);
   }
@@ -285,7 +285,7 @@ static gk_result compile_each_kernel(job *work, const maker *with, const gk_sour
       const gki_token word = gki_next_token(s, end);
       conditions += gki_token_in(word, " if ifdef ifndef ") - gki_token_is(word, "endif");
       s = gki_directive_end(token.at, end);
-    } else if (is_kernel_word(token))
+    } else if (gki_is_kernel_word(token))
       done = compile_read_kernel(work, with, source, token, &structs, conditions > 0);
   }
   gk_host_free(structs.at);

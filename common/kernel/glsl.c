@@ -262,8 +262,6 @@ static bool write_word(pass *p, gki_token word) {
   return !gki_token_is(word, "GK_STRUCT") || p->line_end || gki_read_struct(p->structs, word.end, p->end);
 }
 
-static bool is_kernel_word(gki_token word) { return gki_token_in(word, " GK_KERNEL GK_KERNEL_2D GK_KERNEL_3D "); }
-
 /* Translates the token at p->s, where no blanks are left, and moves behind it. */
 static bool translate(pass *p, gki_token token, bool *found) {
   gki_token type;
@@ -272,7 +270,7 @@ static bool translate(pass *p, gki_token token, bool *found) {
   if (!p->line_end && gki_token_is(token, "#") && !begin_directive(p, token)) return false;
   if (p->skip_end && !p->line_end) return true;
   if (!fits(p, token)) return false;
-  if (!p->line_end && !p->body_end && is_kernel_word(token)) {
+  if (!p->line_end && !p->body_end && gki_is_kernel_word(token)) {
     p->before = (gki_token){GKI_SIGN, token.at, token.end};
     return begin_kernel(p, token, found);
   }

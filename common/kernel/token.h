@@ -19,6 +19,11 @@ bool gki_token_is(gki_token token, const char *text);
 /* Whether `words`, a list with a blank before and behind each word, holds this token. */
 bool gki_token_in(gki_token token, const char *words);
 
+/* Whether the token begins a kernel. */
+static inline bool gki_is_kernel_word(gki_token token) {
+  return gki_token_in(token, " GK_KERNEL GK_KERNEL_2D GK_KERNEL_3D ");
+}
+
 /* From an opening bracket to behind its closing bracket; `end` if there is none. */
 const char *gki_group_end(const char *s, const char *end);
 

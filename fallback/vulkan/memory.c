@@ -32,7 +32,7 @@ static size_t class_of(size_t bytes) {
   return class < GKI_VULKAN_CLASSES ? class : GKI_VULKAN_CLASSES - 1;
 }
 
-static void list(gki_vulkan_block *range) {
+static void add_to_free_list(gki_vulkan_block *range) {
   gki_vulkan_block **first = &range->chunk->pool->free[class_of(range->bytes)];
   range->is_free = true;
   range->next = *first;
@@ -41,7 +41,7 @@ static void list(gki_vulkan_block *range) {
   *first = range;
 }
 
-static void unlist(gki_vulkan_block *range) {
+static void remove_from_free_list(gki_vulkan_block *range) {
   *range->link = range->next;
   if (range->next) range->next->link = range->link;
   range->is_free = false;
@@ -70,7 +70,7 @@ static void insert(gki_vulkan_device *d, gki_vulkan_block *block) {
   d->blocks[at] = block;
 }
 
-static void take_out(gki_vulkan_device *d, size_t at) {
+static void remove_at(gki_vulkan_device *d, size_t at) {
   memmove(&d->blocks[at], &d->blocks[at + 1], (--d->block_count - at) * sizeof *d->blocks);
 }
 
@@ -89,13 +89,13 @@ static void split(gki_vulkan_device *d, const gki_vulkan_block *range, size_t by
   if (rest->here) rest->here += bytes;
   rest->bytes -= bytes;
   insert(d, rest);
-  list(rest);
+  add_to_free_list(rest);
 }
 
 /* Takes a block: of `added`, which is a new chunk, or else of a free range that is large enough; NULL: there is none.
  * *rest: for what is left of the range; NULL: it is used. */
-static gk_result take(gki_vulkan_device *d, gki_vulkan_pool *pool, size_t bytes, gki_vulkan_block *added,
-                      gki_vulkan_block **rest, gki_vulkan_block **made) {
+static gk_result take_block(gki_vulkan_device *d, gki_vulkan_pool *pool, size_t bytes, gki_vulkan_block *added,
+                            gki_vulkan_block **rest, gki_vulkan_block **made) {
   pthread_mutex_lock(&d->lock);
   const gk_result result = make_room(d, 2) ? GK_OK : GK_ERROR_MEMORY;
   gki_vulkan_block *block = result != GK_OK ? NULL : added ? added : find_free(pool, align(bytes));
@@ -103,7 +103,7 @@ static gk_result take(gki_vulkan_device *d, gki_vulkan_pool *pool, size_t bytes,
     pool->bytes += block->bytes;
     insert(d, block);
   } else if (block) {
-    unlist(block);
+    remove_from_free_list(block);
   }
   if (block && block->bytes > align(bytes)) {
     split(d, block, align(bytes), *rest);
@@ -119,27 +119,27 @@ static gk_result take(gki_vulkan_device *d, gki_vulkan_pool *pool, size_t bytes,
 static void merge(gki_vulkan_device *d, size_t at) {
   gki_vulkan_block *range = d->blocks[at], *next = at + 1 < d->block_count ? d->blocks[at + 1] : NULL;
   if (!next || !range->is_free || !next->is_free || range->chunk != next->chunk) return;
-  unlist(range);
-  unlist(next);
+  remove_from_free_list(range);
+  remove_from_free_list(next);
   range->bytes += next->bytes;
-  list(range);
-  take_out(d, at + 1);
+  add_to_free_list(range);
+  remove_at(d, at + 1);
   gk_host_free(next);
 }
 
 /* Returns the range of a chunk that has no block any more; NULL: it has some. */
-static gki_vulkan_block *give_back(gki_vulkan_device *d, gki_vulkan_block *block) {
+static gki_vulkan_block *return_block(gki_vulkan_device *d, gki_vulkan_block *block) {
   const uint64_t address = block->at;
   const size_t at = count_up_to(d, address) - 1;
   block->bytes = align(block->bytes);
-  list(block);
+  add_to_free_list(block);
   merge(d, at);
   if (at > 0) merge(d, at - 1);
   const size_t merged = count_up_to(d, address) - 1;
   gki_vulkan_block *range = d->blocks[merged];
   if (range->bytes < range->chunk->bytes) return NULL;
-  unlist(range);
-  take_out(d, merged);
+  remove_from_free_list(range);
+  remove_at(d, merged);
   range->chunk->pool->bytes -= range->bytes;
   return range;
 }
@@ -308,10 +308,10 @@ gk_result gki_vulkan_alloc(gki_vulkan_device *d, size_t bytes, gk_memory kind, g
   if (!rest) return GK_ERROR_MEMORY;
   gk_result result = GK_OK;
   *made = NULL;
-  if (bytes <= SIZE_MAX / 2) result = take(d, &d->pools[kind], bytes, NULL, &rest, made);
+  if (bytes <= SIZE_MAX / 2) result = take_block(d, &d->pools[kind], bytes, NULL, &rest, made);
   if (result == GK_OK && !*made) {
     result = make_chunk(d, bytes, kind, &added);
-    if (result == GK_OK) result = take(d, &d->pools[kind], bytes, added, &rest, made);
+    if (result == GK_OK) result = take_block(d, &d->pools[kind], bytes, added, &rest, made);
     if (result != GK_OK && added) drop_chunk(d, added);
   }
   gk_host_free(rest);
@@ -322,8 +322,8 @@ void gki_vulkan_free(gki_vulkan_device *d, gki_vulkan_block *block) {
   if (!block) return;
   const bool is_adopted = !block->chunk;
   pthread_mutex_lock(&d->lock);
-  if (is_adopted) take_out(d, count_up_to(d, block->at) - 1);
-  else block = give_back(d, block);
+  if (is_adopted) remove_at(d, count_up_to(d, block->at) - 1);
+  else block = return_block(d, block);
   pthread_mutex_unlock(&d->lock);
   if (is_adopted) gk_host_free(block);
   else if (block) drop_chunk(d, block);
