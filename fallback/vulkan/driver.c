@@ -82,7 +82,7 @@ gk_result gki_vulkan_result(VkResult result, const char *what) {
   case VK_ERROR_DEVICE_LOST:
     return gk_fail(GK_ERROR_DEVICE, "backend vulkan: %s: the device is lost; a task may have run longer than the "
                    "driver's watchdog allows, often some seconds, or have used memory that isn't its own: close the "
-                   "device, and divide such a task into several", what);
+                   "device, and divide such a task into passes of a loop", what);
   default: return gk_fail(GK_ERROR_DEVICE, "backend vulkan: %s failed with VkResult %d; close the device", what,
                           (int)result);
   }

@@ -21,21 +21,15 @@ _Static_assert(sizeof(gki_vulkan_control) <= GKI_VULKAN_PUSHED &&
 /* ---- what a shader needs ----------------------------------------------------------------------------------------- */
 
 /* Opening has asked for the features of all other capabilities. */
-static const char *missing_feature(const gki_vulkan_device *d, uint32_t capability) {
-  gki_vulkan_optional optional[GKI_VULKAN_OPTIONALS];
-  gki_vulkan_find_optional(d, optional);
-  for (size_t k = 0; k < GK_COUNT(optional); ++k)
-    if (optional[k].capability == capability && !optional[k].is_there) return optional[k].name;
-  return NULL;
-}
-
 static gk_result check(const gki_vulkan_device *d, const char *name, const uint32_t *words, size_t bytes) {
+  gki_vulkan_optional optional[GKI_VULKAN_OPTIONALS];
   uint32_t capability;
-  for (size_t k = 0; gki_spirv_capability(words, bytes, k, &capability); ++k) {
-    const char *missing = missing_feature(d, capability);
-    if (missing)
-      return gk_fail(GK_ERROR_UNSUPPORTED, "backend vulkan: %s: it needs %s, and %s has none", name, missing, d->name);
-  }
+  gki_vulkan_find_optional(d, optional);
+  for (size_t k = 0; gki_spirv_capability(words, bytes, k, &capability); ++k)
+    for (size_t n = 0; n < GK_COUNT(optional); ++n)
+      if (optional[n].capability == capability && !optional[n].is_there)
+        return gk_fail(GK_ERROR_UNSUPPORTED, "backend vulkan: %s: it needs %s, and %s has none", name,
+                       optional[n].name, d->name);
   return GK_OK;
 }
 

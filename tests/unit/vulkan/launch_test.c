@@ -185,7 +185,7 @@ TEST(counts_that_are_good_again) {
   close_behind_standin(opened);
 }
 
-/* A launch that skips a task with a bad count succeeds. The next one, with another slot bound anew, reaches the task. */
+/* A launch that skips a task with a bad count succeeds. The next one, with another slot bound anew, comes to it. */
 TEST(bad_counts_that_are_skipped) {
   gk_device *opened = open_behind_standin(0);
   float *y = gk_alloc(opened, 2 * sizeof *y, GK_DEVICE_MEMORY);
