@@ -286,27 +286,6 @@ PROGRAM_TEST(an_address_without_a_buffer) {
   gk_device_close(shared);
 }
 
-/* The numbers are there only when the semaphore is signalled, behind the launch. */
-PROGRAM_TEST(a_launch_waits_and_signals) {
-  gk_device *shared = open_shared();
-  gk_graph *graph = graph_of(shared, &loop, add_program_memory(shared));
-  const gk_vulkan_point wait = {semaphore, 1}, signal = {semaphore, 2};
-  put(0);
-  assert_ok(gk_vulkan_launch(graph, 0, &wait, &signal));
-  put(100);
-  assert_int_equal(gk_poll(graph, NULL), GK_NOT_READY);
-  must(SignalSemaphore(device, &(VkSemaphoreSignalInfo){.sType = VK_STRUCTURE_TYPE_SEMAPHORE_SIGNAL_INFO,
-                                                        .semaphore = semaphore, .value = 1}));
-  must(WaitSemaphores(device, &(VkSemaphoreWaitInfo){.sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO,
-                                                     .semaphoreCount = 1, .pSemaphores = &semaphore,
-                                                     .pValues = &signal.value}, UINT64_MAX));
-  expect(100, 16);
-  assert_ok(gk_wait(graph, NULL));
-  assert_int_equal(locks, submits);
-  gk_graph_destroy(graph);
-  gk_device_close(shared);
-}
-
 /* Behind gk_wait. */
 static void expect_signalled(uint64_t expected) {
   uint64_t value;
@@ -345,6 +324,27 @@ PROGRAM_TEST(signals_however_a_launch_ends) {
   assert_fails(GK_ERROR_INVALID, "`signal` has no semaphore", gk_vulkan_launch(graph, 0, NULL, &(gk_vulkan_point){0}));
   expect_signalled(6);
   gk_graph_destroy(bad);
+  gk_graph_destroy(graph);
+  gk_device_close(shared);
+}
+
+/* The numbers are there only when the semaphore is signalled, behind the launch. */
+PROGRAM_TEST(a_launch_waits_and_signals) {
+  gk_device *shared = open_shared();
+  gk_graph *graph = graph_of(shared, &loop, add_program_memory(shared));
+  const gk_vulkan_point wait = {semaphore, 1}, signal = {semaphore, 2};
+  put(0);
+  assert_ok(gk_vulkan_launch(graph, 0, &wait, &signal));
+  put(100);
+  assert_int_equal(gk_poll(graph, NULL), GK_NOT_READY);
+  must(SignalSemaphore(device, &(VkSemaphoreSignalInfo){.sType = VK_STRUCTURE_TYPE_SEMAPHORE_SIGNAL_INFO,
+                                                        .semaphore = semaphore, .value = 1}));
+  must(WaitSemaphores(device, &(VkSemaphoreWaitInfo){.sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO,
+                                                     .semaphoreCount = 1, .pSemaphores = &semaphore,
+                                                     .pValues = &signal.value}, UINT64_MAX));
+  expect(100, 16);
+  assert_ok(gk_wait(graph, NULL));
+  assert_int_equal(locks, submits);
   gk_graph_destroy(graph);
   gk_device_close(shared);
 }
