@@ -124,7 +124,7 @@ static void describe_device(void *at, gk_device_info *info) {
 
 static gk_result is_alive(void *at) {
   const gki_vulkan_device *device = at;
-  return __atomic_load_n(&device->lost, __ATOMIC_ACQUIRE) ? gk_fail(GK_ERROR_DEVICE, "%s", device->why) : GK_OK;
+  return __atomic_load_n(&device->is_lost, __ATOMIC_ACQUIRE) ? gk_fail(GK_ERROR_DEVICE, "%s", device->loss) : GK_OK;
 }
 
 /* ---- memory ------------------------------------------------------------------------------------------------------ */

@@ -21,14 +21,15 @@ static int rank(VkPhysicalDeviceType type) {
   }
 }
 
-static void describe(gki_vulkan_device *d) {
+static void describe(gki_vulkan_device *d, VkPhysicalDevice physical) {
   VkPhysicalDeviceSubgroupProperties subgroups = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES};
   VkPhysicalDeviceDriverProperties driver = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES,
                                              .pNext = &subgroups};
   VkPhysicalDeviceMaintenance3Properties memory = {
       .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_3_PROPERTIES, .pNext = &driver};
   VkPhysicalDeviceProperties2 all = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, .pNext = &memory};
-  d->driver.GetPhysicalDeviceProperties2(d->physical, &all);
+  d->driver.GetPhysicalDeviceProperties2(physical, &all);
+  d->physical = physical;
   d->properties = all.properties;
   d->most_bytes = memory.maxMemoryAllocationSize;
   d->is_cpu = d->properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
@@ -43,9 +44,8 @@ static void describe(gki_vulkan_device *d) {
 
 /* The program's own, or by the ordinal. */
 static gk_result choose(gki_vulkan_device *d, int ordinal) {
-  d->physical = d->sharing.physical_device;
-  if (d->physical) {
-    describe(d);
+  if (d->sharing.physical_device) {
+    describe(d, d->sharing.physical_device);
     return GK_OK;
   }
   VkPhysicalDevice found[MOST_DEVICES];
@@ -58,8 +58,7 @@ static gk_result choose(gki_vulkan_device *d, int ordinal) {
   uint32_t left = (uint32_t)ordinal;
   for (int r = 0; r <= 4; ++r)
     for (uint32_t k = 0; k < count; ++k) {
-      d->physical = found[k];
-      describe(d);
+      describe(d, found[k]);
       if (rank(d->properties.deviceType) == r && left-- == 0) return GK_OK;
     }
   return gk_fail(GK_ERROR_NO_DEVICE, "backend vulkan: the device with ordinal %d is gone", ordinal);
@@ -223,8 +222,8 @@ static gk_result find_device(gki_vulkan_device *d) {
   choose_gate(d);
   const VkSemaphoreTypeCreateInfo type = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO,
                                           .semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE};
-  const VkSemaphoreCreateInfo ends = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO, .pNext = &type};
-  return gki_vulkan_result(d->driver.CreateSemaphore(d->device, &ends, NULL, &d->ends), "vkCreateSemaphore");
+  const VkSemaphoreCreateInfo info = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO, .pNext = &type};
+  return gki_vulkan_result(d->driver.CreateSemaphore(d->device, &info, NULL, &d->timeline), "vkCreateSemaphore");
 }
 
 gk_result gki_vulkan_open(gki_vulkan_device *d, int ordinal, const gk_vulkan_sharing *sharing) {
@@ -233,7 +232,7 @@ gk_result gki_vulkan_open(gki_vulkan_device *d, int ordinal, const gk_vulkan_sha
   gk_result result = gki_vulkan_driver_open(&d->driver, d->sharing.get_instance_proc_addr, &d->instance);
   if (result == GK_OK) result = choose(d, ordinal);
   if (result != GK_OK) return result;
-  d->driver.GetPhysicalDeviceMemoryProperties(d->physical, &d->kinds);
+  d->driver.GetPhysicalDeviceMemoryProperties(d->physical, &d->memory);
   const char *unmapped = secure_getenv("GK_VULKAN_UNMAPPED");
   d->unmapped = unmapped && strcmp(unmapped, "1") == 0;
   result = find_features(d);
@@ -259,7 +258,7 @@ gk_result gki_vulkan_by_default(const gk_device_desc *desc) {
 /* A device whose entries weren't all found isn't destroyed. */
 void gki_vulkan_close(gki_vulkan_device *d) {
   if (d->device && d->driver.CmdPipelineBarrier) {
-    if (d->ends) d->driver.DestroySemaphore(d->device, d->ends, NULL);
+    if (d->timeline) d->driver.DestroySemaphore(d->device, d->timeline, NULL);
     if (!d->sharing.device) d->driver.DestroyDevice(d->device, NULL);
   }
   if (d->has_lock) pthread_mutex_destroy(&d->lock);
@@ -269,9 +268,9 @@ void gki_vulkan_close(gki_vulkan_device *d) {
 
 gk_result gki_vulkan_check(gki_vulkan_device *d, VkResult code, const char *what) {
   const gk_result result = gki_vulkan_result(code, what);
-  if (code == VK_ERROR_DEVICE_LOST && !__atomic_exchange_n(&d->is_noted, true, __ATOMIC_RELAXED)) {
-    snprintf(d->why, sizeof d->why, "backend vulkan: %.150s: the device was lost; close it", what);
-    __atomic_store_n(&d->lost, true, __ATOMIC_RELEASE);
+  if (code == VK_ERROR_DEVICE_LOST && !__atomic_exchange_n(&d->has_loss, true, __ATOMIC_RELAXED)) {
+    snprintf(d->loss, sizeof d->loss, "backend vulkan: %.150s: the device was lost; close it", what);
+    __atomic_store_n(&d->is_lost, true, __ATOMIC_RELEASE);
   }
   return result;
 }
@@ -291,7 +290,7 @@ VkResult gki_vulkan_submit(gki_vulkan_device *d, const VkCommandBuffer *commands
                                                  .signalSemaphoreValueCount = 1, .pSignalSemaphoreValues = number};
   const VkSubmitInfo submit = {.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO, .pNext = &numbers,
                                .commandBufferCount = count, .pCommandBuffers = commands, .signalSemaphoreCount = 1,
-                               .pSignalSemaphores = &d->ends};
+                               .pSignalSemaphores = &d->timeline};
   const VkResult result = submit_to_queue(d, &submit);
   if (result == VK_SUCCESS) d->submitted = *number;
   pthread_mutex_unlock(&d->lock);
@@ -320,13 +319,13 @@ VkResult gki_vulkan_wait(gki_vulkan_device *d, uint64_t number) {
   if (number > d->submitted) number = d->submitted;
   pthread_mutex_unlock(&d->lock);
   const VkSemaphoreWaitInfo wait = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO, .semaphoreCount = 1,
-                                    .pSemaphores = &d->ends, .pValues = &number};
+                                    .pSemaphores = &d->timeline, .pValues = &number};
   int failed = 0;
   do {
     const VkResult answer = d->driver.WaitSemaphores(d->device, &wait, WAIT_NS);
     const bool has_no_memory = answer == VK_ERROR_OUT_OF_HOST_MEMORY || answer == VK_ERROR_OUT_OF_DEVICE_MEMORY;
     if (answer != VK_TIMEOUT && !has_no_memory) return answer;
     if (has_no_memory && ++failed) nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
-  } while (failed < MOST_TRIES && !__atomic_load_n(&d->lost, __ATOMIC_ACQUIRE));
+  } while (failed < MOST_TRIES && !__atomic_load_n(&d->is_lost, __ATOMIC_ACQUIRE));
   return VK_ERROR_DEVICE_LOST;
 }

@@ -79,21 +79,21 @@ typedef struct gki_vulkan_device {
   uint32_t group; /* items per workgroup. A CPU takes time for each subgroup, so it has one subgroup there */
   bool adds_in_subgroups;
   bool is_cpu;
-  VkPhysicalDeviceMemoryProperties kinds;
+  VkPhysicalDeviceMemoryProperties memory;
   uint32_t family; /* of the queue */
   VkQueue queue;
-  VkSemaphore ends;    /* a timeline: the number of the last submit that is over */
+  VkSemaphore timeline; /* its value: the number of the last submit that is over */
   pthread_mutex_t lock;
   bool has_lock;
-  uint64_t submitted;                /* under the lock: number of submits */
-  bool unmapped;                          /* the host doesn't see GK_DEVICE_MEMORY ($GK_VULKAN_UNMAPPED) */
-  gki_vulkan_pool pools[2];          /* under the lock: by gk_memory */
-  struct gki_vulkan_block **blocks;  /* under the lock: by address; free ranges, too */
+  uint64_t submitted;                 /* under the lock: number of submits */
+  bool unmapped;                      /* the host doesn't see GK_DEVICE_MEMORY ($GK_VULKAN_UNMAPPED) */
+  gki_vulkan_pool pools[2];           /* under the lock: by gk_memory */
+  struct gki_vulkan_block **blocks;   /* under the lock: by address; free ranges, too */
   size_t block_count, block_capacity;
-  struct gki_vulkan_staging *staging;  /* under the lock: not in use; NULL: there is none */
-  bool is_noted; /* atomic: a thread writes, or has written, `why` */
-  bool lost;                         /* atomic; `why` is written before */
-  char why[256];
+  struct gki_vulkan_staging *staging; /* under the lock: not in use; NULL: there is none */
+  bool has_loss;                      /* atomic: a thread writes, or has written, `loss` */
+  bool is_lost;                       /* atomic; `loss` is written before */
+  char loss[256];                     /* a message */
   VkPipelineLayout layout;
   gki_vulkan_kernel copy, fill, grids;
   VkShaderModule walk, step;

@@ -38,7 +38,7 @@ gk_result gk_vulkan_add_memory(gk_device *device, const gk_vulkan_memory *memory
     return gk_fail(GK_ERROR_INVALID, "gk_vulkan_add_memory: no memory has %zu bytes from 0x%llx on", memory->bytes,
                    (unsigned long long)begin);
   gki_vulkan_block *block;
-  result = gki_vulkan_adopt(d, memory->buffer, begin, memory->bytes, memory->host, &block);
+  result = gki_vulkan_add_block(d, memory->buffer, begin, memory->bytes, memory->host, &block);
   if (result != GK_OK) return result;
   block->offset = memory->buffer ? memory->offset : 0;
   *at = (void *)(uintptr_t)begin;
@@ -51,7 +51,7 @@ gk_result gk_vulkan_remove_memory(gk_device *device, void *at) {
   const gk_result result = device_of(device, "gk_vulkan_remove_memory", &d);
   if (result != GK_OK) return result;
   gki_vulkan_block *block = gki_vulkan_block_of(d, at, 1);
-  if (!block || !gki_vulkan_is_adopted(block) || block->at != (uintptr_t)at)
+  if (!block || !gki_vulkan_is_added(block) || block->at != (uintptr_t)at)
     return gk_fail(GK_ERROR_INVALID, "gk_vulkan_remove_memory: %p isn't from gk_vulkan_add_memory", at);
   const gk_result waited = gki_vulkan_check(d, gki_vulkan_wait(d, UINT64_MAX), "vkWaitSemaphores");
   gki_vulkan_free(d, block);

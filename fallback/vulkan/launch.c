@@ -101,7 +101,7 @@ static void begin_grid_gates(gki_vulkan_graph *g, const uint32_t *state) {
 
 /* After a bad count all tasks are looked at again, since another one may have a bad count, too. */
 static void set_grids(gki_vulkan_graph *g, const gk_launch_args *launch) {
-  const bool sets_all = !g->is_written || g->has_bad_count;
+  const bool had_bad_count = g->has_bad_count, sets_all = !g->is_written || had_bad_count;
   g->has_bad_count = false;
   for (uint32_t k = 0; k < g->plan->node_count && sets_all; ++k) set_grid(g, k);
   for (uint32_t k = 0; k < launch->changed_count && !sets_all; ++k) {
@@ -109,6 +109,7 @@ static void set_grids(gki_vulkan_graph *g, const gk_launch_args *launch) {
     for (uint32_t at = g->slots.users_at[slot]; at < g->slots.users_at[slot + 1]; ++at) set_grid(g, g->slots.users[at]);
   }
   if (has_grid_gates(g)) begin_grid_gates(g, launch->state);
+  if (g->has_bad_count != had_bad_count) gki_vulkan_forget(g); /* it chooses the pipelines */
 }
 
 /* What is recorded has the old push constants. */
@@ -153,11 +154,9 @@ gk_result gki_vulkan_launch(void *graph, const gk_launch_args *launch) {
   (void)gki_slot_table_changed(&g->slots, launch, 0, &begin, &end);
   look_at_memory(g, launch);
   update_handwritten(g, launch);
-  const bool had_bad_count = g->has_bad_count;
   set_grids(g, launch);
-  const bool in_series = g->shares_memory || g->has_bad_count;
-  if (g->in_series != in_series || g->has_bad_count != had_bad_count) gki_vulkan_forget(g);
-  g->in_series = in_series;
+  if (g->in_series != (g->shares_memory || g->has_bad_count)) gki_vulkan_forget(g);
+  g->in_series = g->shares_memory || g->has_bad_count;
   if (g->points) memcpy(g->image + g->state_at, launch->state, g->points->state_count * sizeof(uint32_t));
   __atomic_store_n(&g->shared->cancelled, 0, __ATOMIC_SEQ_CST);
   if (__atomic_load_n(launch->cancel, __ATOMIC_SEQ_CST)) (void)gki_vulkan_cancel(g);

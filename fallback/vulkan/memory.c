@@ -150,13 +150,13 @@ static const VkFlags seen = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROP
 
 /* The first of the allowed types with all of these properties. */
 static uint32_t type_with(const gki_vulkan_device *d, uint32_t allowed, VkFlags wanted) {
-  for (uint32_t k = 0; k < d->kinds.memoryTypeCount; ++k)
-    if ((allowed >> k & 1) && (d->kinds.memoryTypes[k].propertyFlags & wanted) == wanted) return k;
+  for (uint32_t k = 0; k < d->memory.memoryTypeCount; ++k)
+    if ((allowed >> k & 1) && (d->memory.memoryTypes[k].propertyFlags & wanted) == wanted) return k;
   return UNKNOWN;
 }
 
 static VkDeviceSize heap_of(const gki_vulkan_device *d, uint32_t type) {
-  return d->kinds.memoryHeaps[d->kinds.memoryTypes[type].heapIndex].size;
+  return d->memory.memoryHeaps[d->memory.memoryTypes[type].heapIndex].size;
 }
 
 /* Each device has a type of its own and one that the host sees. The window through which the host sees a part of a
@@ -236,7 +236,7 @@ static VkResult fill_chunk(const gki_vulkan_device *d, gki_vulkan_chunk *chunk, 
   if (result != VK_SUCCESS) return result;
   *call = "vkBindBufferMemory";
   result = driver->BindBufferMemory(d->device, chunk->buffer, chunk->memory, 0);
-  const VkFlags properties = d->kinds.memoryTypes[type].propertyFlags;
+  const VkFlags properties = d->memory.memoryTypes[type].propertyFlags;
   chunk->is_cached = properties & VK_MEMORY_PROPERTY_HOST_CACHED_BIT;
   if (result != VK_SUCCESS || is_unmapped || (properties & seen) != seen) return result;
   *call = "vkMapMemory";
@@ -320,17 +320,17 @@ gk_result gki_vulkan_alloc(gki_vulkan_device *d, size_t bytes, gk_memory kind, g
 
 void gki_vulkan_free(gki_vulkan_device *d, gki_vulkan_block *block) {
   if (!block) return;
-  const bool is_adopted = !block->chunk;
+  const bool is_added = !block->chunk;
   pthread_mutex_lock(&d->lock);
-  if (is_adopted) remove_at(d, count_up_to(d, block->at) - 1);
+  if (is_added) remove_at(d, count_up_to(d, block->at) - 1);
   else block = return_block(d, block);
   pthread_mutex_unlock(&d->lock);
-  if (is_adopted) gk_host_free(block);
+  if (is_added) gk_host_free(block);
   else if (block) drop_chunk(d, block);
 }
 
-gk_result gki_vulkan_adopt(gki_vulkan_device *d, VkBuffer buffer, uint64_t at, size_t bytes, void *here,
-                           gki_vulkan_block **made) {
+gk_result gki_vulkan_add_block(gki_vulkan_device *d, VkBuffer buffer, uint64_t at, size_t bytes, void *here,
+                               gki_vulkan_block **made) {
   gki_vulkan_block *block = gki_array(1, sizeof *block, "a block of device memory");
   if (!block) return GK_ERROR_MEMORY;
   *block = (gki_vulkan_block){.buffer = buffer, .at = at, .here = here, .bytes = bytes};

@@ -5,11 +5,11 @@
 
 typedef struct gki_vulkan_block {
   VkBuffer buffer;
-  uint64_t at;                    /* address on the device; a multiple of 256, unless it is adopted */
+  uint64_t at;                    /* address on the device; a multiple of 256, unless it is the program's */
   unsigned char *here;            /* the same place for the host; NULL: the block is unmapped */
   size_t bytes;
   size_t offset;                  /* of `at` in the buffer */
-  struct gki_vulkan_chunk *chunk; /* NULL: it is adopted */
+  struct gki_vulkan_chunk *chunk; /* NULL: it is the program's */
   bool is_free;
   struct gki_vulkan_block *next, **link; /* free ranges of a class, and what points at this one */
 } gki_vulkan_block;
@@ -21,9 +21,9 @@ void gki_vulkan_free(gki_vulkan_device *device, gki_vulkan_block *block); /* NUL
 /* A block of memory that stays the program's: a buffer with VK_BUFFER_USAGE_STORAGE_BUFFER_BIT,
  * _SHADER_DEVICE_ADDRESS_BIT, _TRANSFER_SRC_BIT and _TRANSFER_DST_BIT, and its address. here: NULL, or where the host
  * sees it, without flushing. gki_vulkan_free leaves the buffer as it is. */
-gk_result gki_vulkan_adopt(gki_vulkan_device *device, VkBuffer buffer, uint64_t at, size_t bytes, void *here,
-                           gki_vulkan_block **block);
-static inline bool gki_vulkan_is_adopted(const gki_vulkan_block *block) { return !block->chunk; }
+gk_result gki_vulkan_add_block(gki_vulkan_device *device, VkBuffer buffer, uint64_t at, size_t bytes, void *here,
+                               gki_vulkan_block **block);
+static inline bool gki_vulkan_is_added(const gki_vulkan_block *block) { return !block->chunk; }
 
 /* The block that has all of these bytes; NULL: none. */
 gki_vulkan_block *gki_vulkan_block_of(gki_vulkan_device *device, const void *memory, size_t bytes);

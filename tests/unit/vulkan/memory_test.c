@@ -29,7 +29,7 @@ static atomic_int calls, fail_at, chunks, all_chunks; /* of the driver; fail_at 
 static VkDeviceSize most_bytes;                       /* of a chunk; 0: as many as there are */
 static uint32_t last_type;
 static uint64_t waited_for; /* the last submit that was waited for */
-static bool has_other_types; /* those in device.kinds aren't the driver's, which has one */
+static bool has_other_types; /* those in device.memory aren't the driver's, which has one */
 
 static bool call_fails(void) { return atomic_fetch_add(&calls, 1) + 1 == atomic_load(&fail_at); }
 
@@ -291,7 +291,7 @@ enum { LOCAL = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT, CACHED = VK_MEMORY_PROPERTY_
 /* A discrete GPU with `all` MiB, and a window through which the host sees `window` MiB of it. */
 static void be_discrete(VkDeviceSize all, VkDeviceSize window) {
   has_other_types = true;
-  device.kinds = (VkPhysicalDeviceMemoryProperties){
+  device.memory = (VkPhysicalDeviceMemoryProperties){
       .memoryTypeCount = 5,
       .memoryTypes = {{0, 1}, {LOCAL, 0}, {SEEN, 1}, {SEEN | CACHED, 1}, {LOCAL | SEEN, 2}},
       .memoryHeapCount = 3,
@@ -348,7 +348,7 @@ ON_BOTH(more_than_there_is) {
   be_discrete((VkDeviceSize)1 << 40, 256);
   assert_refuses(GK_ERROR_MEMORY, "at once (maxMemoryAllocationSize), so use several blocks",
                  gki_vulkan_alloc(&device, (size_t)1 << 59, GK_DEVICE_MEMORY, &block));
-  device.kinds.memoryTypeCount = 1; /* the one that has neither property */
+  device.memory.memoryTypeCount = 1; /* the one that has neither property */
   assert_refuses(GK_ERROR_UNSUPPORTED, "has no memory for buffers that the host sees",
                  gki_vulkan_alloc(&device, 1, GK_HOST_MEMORY, &block));
   assert_int_equal(all_chunks, 0);
@@ -386,18 +386,18 @@ ON_BOTH(a_buffer_of_the_program) {
       device.device, &(VkBufferDeviceAddressInfo){VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO, NULL, buffer});
   gki_vulkan_block *block, *again;
   gki_begin();
-  assert_ok(gki_vulkan_adopt(&device, buffer, at, 10000, NULL, &block));
+  assert_ok(gki_vulkan_add_block(&device, buffer, at, 10000, NULL, &block));
   assert_fails(GK_ERROR_INVALID, "are known to gk already; give each buffer once",
-               gki_vulkan_adopt(&device, buffer, at - 10, 11, NULL, &again));
+               gki_vulkan_add_block(&device, buffer, at - 10, 11, NULL, &again));
   assert_refuses(GK_ERROR_INVALID, "are known to gk already",
-                 gki_vulkan_adopt(&device, buffer, at + 9999, 5, NULL, &again));
+                 gki_vulkan_add_block(&device, buffer, at + 9999, 5, NULL, &again));
   copy(GK_TO_DEVICE, address(block, 1), program, 9999);
   copy(GK_TO_HOST, found, address(block, 1), 9999);
   assert_memory_equal(found, program, 9999);
   assert_ptr_equal(gki_vulkan_block_of(&device, address(block, 9999), 1), block);
   gki_vulkan_free(&device, block);
   gki_begin();
-  assert_ok(gki_vulkan_adopt(&device, buffer, at, 10000, NULL, &block)); /* it is still there */
+  assert_ok(gki_vulkan_add_block(&device, buffer, at, 10000, NULL, &block)); /* it is still there */
   gki_vulkan_free(&device, block);
   real.DestroyBuffer(device.device, buffer, NULL);
   real.FreeMemory(device.device, memory, NULL);
@@ -409,7 +409,7 @@ ON_BOTH(memory_of_the_program_without_a_buffer) {
   enum { COPIED = 8000 };
   gki_vulkan_block *block, *a;
   gki_begin();
-  assert_ok(gki_vulkan_adopt(&device, VK_NULL_HANDLE, (uint64_t)1 << 20, sizeof mine, mine, &block));
+  assert_ok(gki_vulkan_add_block(&device, VK_NULL_HANDLE, (uint64_t)1 << 20, sizeof mine, mine, &block));
   assert_ok(gki_vulkan_alloc(&device, COPIED, GK_DEVICE_MEMORY, &a));
   copy(GK_TO_DEVICE, address(a, 0), program, COPIED);
   copy(GK_ON_DEVICE, address(block, 1), address(a, 0), COPIED);
