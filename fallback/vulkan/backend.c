@@ -133,14 +133,14 @@ static gk_result alloc_memory(void *at, size_t bytes, gk_memory kind, void **mem
   gki_vulkan_block *block;
   const gk_result result = gki_vulkan_alloc(at, bytes, kind, &block);
   if (result != GK_OK) return result;
-  const uintptr_t address = (uintptr_t)block->at;
+  const uintptr_t address = (uintptr_t)block->address;
   memcpy(memory, &address, sizeof address);
   return GK_OK;
 }
 
 static void free_memory(void *at, void *memory) { gki_vulkan_free(at, gki_vulkan_block_of(at, memory, 1)); }
 
-static void *host_address(void *at, void *memory) { return gki_vulkan_here(at, memory, 1); }
+static void *host_address(void *at, void *memory) { return gki_vulkan_host_address(at, memory, 1); }
 
 static gk_result reaches(void *at, const void *memory) {
   return gki_vulkan_block_of(at, memory, 1) ? GK_OK : gki_vulkan_refuse_address(memory);

@@ -7,7 +7,7 @@
 typedef struct host_copy { const gki_vulkan_block *block; void *at; } host_copy;
 typedef struct host_copies { host_copy all[GK_MAX_ARGS]; uint32_t count; } host_copies;
 
-static void *address_of(const gki_vulkan_block *block) { return (void *)(uintptr_t)block->at; }
+static void *address_of(const gki_vulkan_block *block) { return (void *)(uintptr_t)block->address; }
 
 static gk_result copy_to_host(gki_vulkan_device *d, host_copies *copies, const gki_vulkan_block *block,
                               unsigned char **copy) {
@@ -45,10 +45,10 @@ static gk_result find_memory(gki_vulkan_graph *g, const gk_node *node, uint32_t 
                              gk_value *arg) {
   const gki_vulkan_block *block = gki_vulkan_block_of(g->device, arg->ptr, 1);
   if (!block) return gki_vulkan_refuse_slot(g, node, slot);
-  const size_t offset = (uintptr_t)arg->ptr - block->at;
-  unsigned char *here = block->here;
-  const gk_result result = here ? GK_OK : copy_to_host(g->device, copies, block, &here);
-  if (result == GK_OK) arg->ptr = here + offset;
+  const size_t offset = (uintptr_t)arg->ptr - block->address;
+  unsigned char *host = block->host;
+  const gk_result result = host ? GK_OK : copy_to_host(g->device, copies, block, &host);
+  if (result == GK_OK) arg->ptr = host + offset;
   return result;
 }
 

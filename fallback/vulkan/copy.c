@@ -13,7 +13,7 @@ typedef struct gki_vulkan_staging {
 
 /* Where a copy begins or ends. */
 typedef struct place {
-  unsigned char *here; /* NULL: the host doesn't see it, or shouldn't read it */
+  unsigned char *host; /* NULL: the host doesn't see it, or shouldn't read it */
   VkBuffer buffer;     /* NULL: memory of the program, or zeros */
   VkDeviceSize at;     /* in the buffer */
 } place;
@@ -88,22 +88,22 @@ static gk_result run(gki_vulkan_device *d, const gki_vulkan_staging *s, place to
 /* ---- pieces ------------------------------------------------------------------------------------------------------ */
 
 static place further(place from, size_t bytes) {
-  if (from.here) from.here += bytes;
+  if (from.host) from.host += bytes;
   from.at += bytes;
   return from;
 }
 
 /* Up, down, or from device to device through the staging buffer. */
 static gk_result put_piece(gki_vulkan_device *d, const gki_vulkan_staging *s, place to, place from, size_t bytes) {
-  const place between = {s->memory->here, s->memory->buffer, s->memory->offset};
+  const place between = {s->memory->host, s->memory->buffer, s->memory->offset};
   if (!to.buffer) {
     const gk_result result = run(d, s, between, NULL, from, bytes);
-    if (result == GK_OK) memcpy(to.here, between.here, bytes);
+    if (result == GK_OK) memcpy(to.host, between.host, bytes);
     return result;
   }
   if (from.buffer) return run(d, s, to, &between, from, bytes);
-  if (from.here) memcpy(between.here, from.here, bytes);
-  else memset(between.here, 0, bytes);
+  if (from.host) memcpy(between.host, from.host, bytes);
+  else memset(between.host, 0, bytes);
   return run(d, s, to, NULL, between, bytes);
 }
 
@@ -157,33 +157,33 @@ gk_result gki_vulkan_refuse_address(const void *memory) {
 static gk_result find(gki_vulkan_device *d, const void *memory, size_t bytes, bool is_read, place *found) {
   const gki_vulkan_block *block = gki_vulkan_block_of(d, memory, 1);
   if (!block) return gki_vulkan_refuse_address(memory);
-  const size_t at = (size_t)((uintptr_t)memory - block->at);
+  const size_t at = (size_t)((uintptr_t)memory - block->address);
   if (bytes > block->bytes - at)
     return gk_fail(GK_ERROR_INVALID, "backend vulkan: %zu bytes from %p on leave their block, which has %zu there; "
                    "copy no more than those", bytes, memory, block->bytes - at);
-  const bool is_seen = block->here && (!is_read || bytes <= FEW || gki_vulkan_reads_fast(block));
+  const bool is_seen = block->host && (!is_read || bytes <= FEW || gki_vulkan_reads_fast(block));
   if (!is_seen && !block->buffer)
     return gk_fail(GK_ERROR_INVALID, "backend vulkan: %p can't be copied: it was added as an address alone; give "
                    "gk_vulkan_add_memory its buffer, too, or where the host has it mapped", memory);
-  *found = (place){is_seen ? block->here + at : NULL, block->buffer, block->offset + at};
+  *found = (place){is_seen ? block->host + at : NULL, block->buffer, block->offset + at};
   return GK_OK;
 }
 
 gk_result gki_vulkan_copy_memory(void *device, gk_direction direction, void *to, const void *from, size_t bytes) {
   gki_vulkan_device *d = device;
-  place target = {.here = to}, source = {0};
-  memcpy(&source.here, &from, sizeof from);
+  place target = {.host = to}, source = {0};
+  memcpy(&source.host, &from, sizeof from);
   gk_result result = GK_OK;
   if (bytes == 0) return result;
   if (direction != GK_TO_HOST) result = find(d, to, bytes, false, &target);
   if (result == GK_OK && (direction == GK_TO_HOST || direction == GK_ON_DEVICE))
     result = find(d, from, bytes, true, &source);
   if (result != GK_OK) return result;
-  if (!target.here || (direction != GK_ZERO && !source.here)) return copy_unmapped(d, direction, target, source, bytes);
+  if (!target.host || (direction != GK_ZERO && !source.host)) return copy_unmapped(d, direction, target, source, bytes);
   result = gki_vulkan_check(d, gki_vulkan_wait(d, UINT64_MAX), "waiting for a copy");
   if (result != GK_OK) return result;
-  if (direction == GK_ZERO) memset(target.here, 0, bytes);
-  else memmove(target.here, source.here, bytes);
+  if (direction == GK_ZERO) memset(target.host, 0, bytes);
+  else memmove(target.host, source.host, bytes);
   return GK_OK;
 }
 

@@ -51,7 +51,7 @@ gk_result gk_vulkan_remove_memory(gk_device *device, void *at) {
   const gk_result result = device_of(device, "gk_vulkan_remove_memory", &d);
   if (result != GK_OK) return result;
   gki_vulkan_block *block = gki_vulkan_block_of(d, at, 1);
-  if (!block || !gki_vulkan_is_added(block) || block->at != (uintptr_t)at)
+  if (!block || !gki_vulkan_is_added(block) || block->address != (uintptr_t)at)
     return gk_fail(GK_ERROR_INVALID, "gk_vulkan_remove_memory: %p isn't from gk_vulkan_add_memory", at);
   const gk_result waited = gki_vulkan_check(d, gki_vulkan_wait(d, UINT64_MAX), "vkWaitSemaphores");
   gki_vulkan_free(d, block);
@@ -69,9 +69,9 @@ gk_result gk_vulkan_find_memory(gk_device *device, const void *at, gk_vulkan_mem
   if (!block)
     return gk_fail(GK_ERROR_INVALID, "gk_vulkan_find_memory: %p isn't memory of this device; give memory of gk_alloc",
                    at);
-  const size_t from = (uintptr_t)at - block->at;
-  *memory = (gk_vulkan_memory){block->buffer, block->offset + from, block->at + from, block->bytes - from,
-                               block->here ? block->here + from : NULL};
+  const size_t from = (uintptr_t)at - block->address;
+  *memory = (gk_vulkan_memory){block->buffer, block->offset + from, block->address + from, block->bytes - from,
+                               block->host ? block->host + from : NULL};
   return GK_OK;
 }
 

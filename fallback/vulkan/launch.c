@@ -148,7 +148,7 @@ gk_result gki_vulkan_launch(void *graph, const gk_launch_args *launch) {
   g->launch = *launch;
   g->enqueued = g->taken = 0;
   const gki_task_control control = {.number = g->points ? GKW_CLOSED : launch->launch,
-                                    .failures = g->shared_block->at + offsetof(gki_vulkan_shared, failures),
+                                    .failures = g->shared_block->address + offsetof(gki_vulkan_shared, failures),
                                     .posts_as = launch->launch, .arms = 1};
   memcpy(g->image, &control, sizeof control);
   (void)gki_slot_table_changed(&g->slots, launch, 0, &begin, &end);

@@ -44,7 +44,7 @@ static void write_image(gki_vulkan_graph *g) {
   if (!g->points) return;
   memcpy(g->image + g->points_at, g->points->table, g->points->word_count * sizeof(uint32_t));
   gki_vulkan_gates *gates = (gki_vulkan_gates *)(void *)(g->image + g->gates_at);
-  *gates = (gki_vulkan_gates){plan->node_count, g->points->lane_count, g->block->at + g->grids_at};
+  *gates = (gki_vulkan_gates){plan->node_count, g->points->lane_count, g->block->address + g->grids_at};
   memcpy((uint32_t *)(void *)(gates + 1) + plan->node_count, plan->runs, plan->run_count * sizeof *plan->runs);
 }
 
@@ -56,14 +56,14 @@ static gk_result make_memory(gki_vulkan_graph *g) {
   const size_t copies = g->points ? GKI_VULKAN_TAPES * g->points->state_count * sizeof(uint32_t) : 0;
   result = gki_vulkan_alloc(g->device, sizeof *g->shared + copies, GK_HOST_MEMORY, &g->shared_block);
   if (result == GK_OK) result = gki_vulkan_alloc(g->device, bytes, GK_DEVICE_MEMORY, &g->block);
-  if (result == GK_OK && !g->block->here) result = gki_vulkan_alloc(g->device, bytes, GK_HOST_MEMORY, &g->staging);
+  if (result == GK_OK && !g->block->host) result = gki_vulkan_alloc(g->device, bytes, GK_HOST_MEMORY, &g->staging);
   if (result != GK_OK) return result;
-  g->image = g->staging ? g->staging->here : g->block->here;
-  g->shared = (gki_vulkan_shared *)(void *)g->shared_block->here;
+  g->image = g->staging ? g->staging->host : g->block->host;
+  g->shared = (gki_vulkan_shared *)(void *)g->shared_block->host;
   memset(g->shared, 0, sizeof *g->shared);
   write_image(g);
-  g->slots.control = g->block->at;
-  g->slots.at = g->block->at + g->table_at;
+  g->slots.control = g->block->address;
+  g->slots.at = g->block->address + g->table_at;
   g->slots.ring = g->image + g->table_at;
   return GK_OK;
 }

@@ -15,7 +15,7 @@ typedef struct gki_vulkan_chunk {
   VkDeviceMemory memory;
   gki_vulkan_pool *pool;
   size_t bytes;
-  void *here;     /* NULL: the host doesn't see it */
+  void *host;     /* NULL: the host doesn't see it */
   bool is_cached; /* when the host reads it */
 } gki_vulkan_chunk;
 
@@ -52,7 +52,7 @@ static size_t count_up_to(const gki_vulkan_device *d, uint64_t at) {
   size_t low = 0, high = d->block_count;
   while (low < high) {
     const size_t middle = low + (high - low) / 2;
-    if (d->blocks[middle]->at <= at) low = middle + 1;
+    if (d->blocks[middle]->address <= at) low = middle + 1;
     else high = middle;
   }
   return low;
@@ -65,7 +65,7 @@ static bool make_room(gki_vulkan_device *d, size_t more) {
 
 /* Behind make_room. */
 static void insert(gki_vulkan_device *d, gki_vulkan_block *block) {
-  const size_t at = count_up_to(d, block->at);
+  const size_t at = count_up_to(d, block->address);
   memmove(&d->blocks[at + 1], &d->blocks[at], (d->block_count++ - at) * sizeof *d->blocks);
   d->blocks[at] = block;
 }
@@ -84,9 +84,9 @@ static gki_vulkan_block *find_free(const gki_vulkan_pool *pool, size_t bytes) {
 /* Cuts a used range behind so many bytes; what is left of it is free. */
 static void split(gki_vulkan_device *d, const gki_vulkan_block *range, size_t bytes, gki_vulkan_block *rest) {
   *rest = *range;
-  rest->at += bytes;
+  rest->address += bytes;
   rest->offset += bytes;
-  if (rest->here) rest->here += bytes;
+  if (rest->host) rest->host += bytes;
   rest->bytes -= bytes;
   insert(d, rest);
   add_to_free_list(rest);
@@ -129,7 +129,7 @@ static void merge(gki_vulkan_device *d, size_t at) {
 
 /* Returns the range of a chunk that has no block any more; NULL: it has some. */
 static gki_vulkan_block *return_block(gki_vulkan_device *d, gki_vulkan_block *block) {
-  const uint64_t address = block->at;
+  const uint64_t address = block->address;
   const size_t at = count_up_to(d, address) - 1;
   block->bytes = align(block->bytes);
   add_to_free_list(block);
@@ -240,7 +240,7 @@ static VkResult fill_chunk(const gki_vulkan_device *d, gki_vulkan_chunk *chunk, 
   chunk->is_cached = properties & VK_MEMORY_PROPERTY_HOST_CACHED_BIT;
   if (result != VK_SUCCESS || is_unmapped || (properties & seen) != seen) return result;
   *call = "vkMapMemory";
-  return driver->MapMemory(d->device, chunk->memory, 0, VK_WHOLE_SIZE, 0, &chunk->here);
+  return driver->MapMemory(d->device, chunk->memory, 0, VK_WHOLE_SIZE, 0, &chunk->host);
 }
 
 static void empty_chunk(const gki_vulkan_device *d, gki_vulkan_chunk *chunk) {
@@ -261,9 +261,9 @@ static gki_vulkan_block whole_range(const gki_vulkan_device *d, gki_vulkan_chunk
   const VkBufferDeviceAddressInfo info = {.sType = VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO,
                                           .buffer = chunk->buffer};
   const uint64_t at = d->driver.GetBufferDeviceAddress(d->device, &info);
-  gki_vulkan_block range = {.buffer = chunk->buffer, .at = align(at), .bytes = chunk->bytes, .chunk = chunk};
-  range.offset = (size_t)(range.at - at);
-  range.here = chunk->here ? (unsigned char *)chunk->here + range.offset : NULL;
+  gki_vulkan_block range = {.buffer = chunk->buffer, .address = align(at), .bytes = chunk->bytes, .chunk = chunk};
+  range.offset = (size_t)(range.address - at);
+  range.host = chunk->host ? (unsigned char *)chunk->host + range.offset : NULL;
   return range;
 }
 
@@ -322,23 +322,23 @@ void gki_vulkan_free(gki_vulkan_device *d, gki_vulkan_block *block) {
   if (!block) return;
   const bool is_added = !block->chunk;
   pthread_mutex_lock(&d->lock);
-  if (is_added) remove_at(d, count_up_to(d, block->at) - 1);
+  if (is_added) remove_at(d, count_up_to(d, block->address) - 1);
   else block = return_block(d, block);
   pthread_mutex_unlock(&d->lock);
   if (is_added) gk_host_free(block);
   else if (block) drop_chunk(d, block);
 }
 
-gk_result gki_vulkan_add_block(gki_vulkan_device *d, VkBuffer buffer, uint64_t at, size_t bytes, void *here,
+gk_result gki_vulkan_add_block(gki_vulkan_device *d, VkBuffer buffer, uint64_t at, size_t bytes, void *host,
                                gki_vulkan_block **made) {
   gki_vulkan_block *block = gki_array(1, sizeof *block, "a block of device memory");
   if (!block) return GK_ERROR_MEMORY;
-  *block = (gki_vulkan_block){.buffer = buffer, .at = at, .here = here, .bytes = bytes};
+  *block = (gki_vulkan_block){.buffer = buffer, .address = at, .host = host, .bytes = bytes};
   pthread_mutex_lock(&d->lock);
   const size_t behind = count_up_to(d, at);
   const gki_vulkan_block *before = behind > 0 ? d->blocks[behind - 1] : NULL,
                          *next = behind < d->block_count ? d->blocks[behind] : NULL;
-  const bool is_known = (before && at - before->at < before->bytes) || (next && next->at - at < bytes);
+  const bool is_known = (before && at - before->address < before->bytes) || (next && next->address - at < bytes);
   gk_result result = is_known || make_room(d, 1) ? GK_OK : GK_ERROR_MEMORY;
   if (result == GK_OK && !is_known) insert(d, block);
   pthread_mutex_unlock(&d->lock);
@@ -355,15 +355,15 @@ gki_vulkan_block *gki_vulkan_block_of(gki_vulkan_device *d, const void *memory, 
   pthread_mutex_lock(&d->lock);
   const size_t behind = count_up_to(d, at);
   gki_vulkan_block *block = behind > 0 ? d->blocks[behind - 1] : NULL;
-  const bool has = block && !block->is_free && at - block->at <= block->bytes &&
-                   bytes <= block->bytes - (at - block->at);
+  const bool has = block && !block->is_free && at - block->address <= block->bytes &&
+                   bytes <= block->bytes - (at - block->address);
   pthread_mutex_unlock(&d->lock);
   return has ? block : NULL;
 }
 
-void *gki_vulkan_here(gki_vulkan_device *d, const void *memory, size_t bytes) {
+void *gki_vulkan_host_address(gki_vulkan_device *d, const void *memory, size_t bytes) {
   const gki_vulkan_block *block = gki_vulkan_block_of(d, memory, bytes);
-  return block && block->here ? block->here + ((uintptr_t)memory - block->at) : NULL;
+  return block && block->host ? block->host + ((uintptr_t)memory - block->address) : NULL;
 }
 
 bool gki_vulkan_reads_fast(const gki_vulkan_block *block) { return !block->chunk || block->chunk->is_cached; }

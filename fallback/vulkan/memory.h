@@ -5,10 +5,10 @@
 
 typedef struct gki_vulkan_block {
   VkBuffer buffer;
-  uint64_t at;                    /* address on the device; a multiple of 256, unless it is the program's */
-  unsigned char *here;            /* the same place for the host; NULL: the block is unmapped */
+  uint64_t address;               /* address on the device; a multiple of 256, unless it is the program's */
+  unsigned char *host;            /* the same place for the host; NULL: the block is unmapped */
   size_t bytes;
-  size_t offset;                  /* of `at` in the buffer */
+  size_t offset;                  /* of `address` in the buffer */
   struct gki_vulkan_chunk *chunk; /* NULL: it is the program's */
   bool is_free;
   struct gki_vulkan_block *next, **link; /* free ranges of a class, and what points at this one */
@@ -19,9 +19,9 @@ gk_result gki_vulkan_alloc(gki_vulkan_device *device, size_t bytes, gk_memory ki
 void gki_vulkan_free(gki_vulkan_device *device, gki_vulkan_block *block); /* NULL is allowed */
 
 /* A block of memory that stays the program's: a buffer with VK_BUFFER_USAGE_STORAGE_BUFFER_BIT,
- * _SHADER_DEVICE_ADDRESS_BIT, _TRANSFER_SRC_BIT and _TRANSFER_DST_BIT, and its address. here: NULL, or where the host
+ * _SHADER_DEVICE_ADDRESS_BIT, _TRANSFER_SRC_BIT and _TRANSFER_DST_BIT, and its address. host: NULL, or where the host
  * sees it, without flushing. gki_vulkan_free leaves the buffer as it is. */
-gk_result gki_vulkan_add_block(gki_vulkan_device *device, VkBuffer buffer, uint64_t at, size_t bytes, void *here,
+gk_result gki_vulkan_add_block(gki_vulkan_device *device, VkBuffer buffer, uint64_t at, size_t bytes, void *host,
                                gki_vulkan_block **block);
 static inline bool gki_vulkan_is_added(const gki_vulkan_block *block) { return !block->chunk; }
 
@@ -29,7 +29,7 @@ static inline bool gki_vulkan_is_added(const gki_vulkan_block *block) { return !
 gki_vulkan_block *gki_vulkan_block_of(gki_vulkan_device *device, const void *memory, size_t bytes);
 
 /* The host's address of memory of a block; NULL: it's no memory of the device, or the block is unmapped. */
-void *gki_vulkan_here(gki_vulkan_device *device, const void *memory, size_t bytes);
+void *gki_vulkan_host_address(gki_vulkan_device *device, const void *memory, size_t bytes);
 
 /* Whether the host reads the block as fast as memory of its own. Else a copy by the device is faster. */
 bool gki_vulkan_reads_fast(const gki_vulkan_block *block);

@@ -45,7 +45,7 @@ static uint32_t words_of(const gki_vulkan_graph *g, uint32_t run) {
   return g->points->table[g->points->runs[run] + GKW_RECORD];
 }
 
-static uint64_t address_of(const gki_vulkan_graph *g, size_t offset) { return g->block->at + offset; }
+static uint64_t address_of(const gki_vulkan_graph *g, size_t offset) { return g->block->address + offset; }
 
 /* Commands up to end_gate do nothing unless this word of the state is GKW_OPEN. */
 static void begin_gate(const recorder *r, uint32_t word) {
@@ -165,8 +165,8 @@ static void put_step_behind(const recorder *r, VkPipeline shader) {
 static void put_walk(const recorder *r, const uint32_t *runs, uint32_t count) {
   const gki_vulkan_graph *g = r->graph;
   gki_vulkan_control control = {
-    .points = address_of(g, g->points_at), .state = address_of(g, g->state_at), .slots = g->slots.at,
-    .cancelled = g->shared_block->at + offsetof(gki_vulkan_shared, cancelled), .gates = address_of(g, g->gates_at)};
+    .points = address_of(g, g->points_at), .state = address_of(g, g->state_at), .gates = address_of(g, g->gates_at),
+    .slots = g->slots.at, .cancelled = g->shared_block->address + offsetof(gki_vulkan_shared, cancelled)};
   put_barrier(g, r->commands, both(task_writes, gate_reads(g)), task_uses);
   const uint32_t last = count ? count - 1 : 0;
   for (uint32_t k = 0; k <= last; ++k) {

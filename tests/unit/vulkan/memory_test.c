@@ -108,14 +108,14 @@ static gki_vulkan_block *block_of(size_t bytes, gk_memory kind) {
   gki_vulkan_block *block;
   gki_begin();
   assert_ok(gki_vulkan_alloc(&device, bytes, kind, &block));
-  assert_true(block->at % 256 == 0);
-  assert_true(kind == GK_HOST_MEMORY ? block->here != NULL : (block->here == NULL) == device.unmapped);
+  assert_true(block->address % 256 == 0);
+  assert_true(kind == GK_HOST_MEMORY ? block->host != NULL : (block->host == NULL) == device.unmapped);
   return block;
 }
 
 static void *address(const gki_vulkan_block *block, size_t offset) {
   void *memory;
-  const uintptr_t at = (uintptr_t)block->at + offset;
+  const uintptr_t at = (uintptr_t)block->address + offset;
   memcpy(&memory, &at, sizeof memory);
   return memory;
 }
@@ -151,7 +151,8 @@ static void lies_alone(const owned *all, size_t count, const owned *it) {
   for (size_t k = 0; k < count; ++k) {
     const gki_vulkan_block *other = all[k].block;
     if (&all[k] != it)
-      assert_true(other->at + all[k].bytes <= it->block->at || it->block->at + it->bytes <= other->at);
+      assert_true(other->address + all[k].bytes <= it->block->address ||
+                  it->block->address + it->bytes <= other->address);
   }
   assert_ptr_equal(gki_vulkan_block_of(&device, address(it->block, 0), it->bytes), it->block);
   assert_ptr_equal(gki_vulkan_block_of(&device, address(it->block, it->bytes - 1), 1), it->block);
@@ -195,7 +196,7 @@ static void *allocate_many(void *at) {
 }
 
 static int by_address(const void *a, const void *b) {
-  const uint64_t x = (*(gki_vulkan_block *const *)a)->at, y = (*(gki_vulkan_block *const *)b)->at;
+  const uint64_t x = (*(gki_vulkan_block *const *)a)->address, y = (*(gki_vulkan_block *const *)b)->address;
   return x < y ? -1 : x > y;
 }
 
@@ -210,7 +211,8 @@ ON_BOTH(thousands_of_blocks_take_few_chunks) {
   assert_true(chunks <= 16 && all_chunks <= 16);
   gki_vulkan_block **all = many[0];
   qsort(all, (size_t)THREADS * MANY, sizeof *all, by_address);
-  for (size_t k = 1; k < (size_t)THREADS * MANY; ++k) assert_true(all[k - 1]->at + all[k - 1]->bytes <= all[k]->at);
+  for (size_t k = 1; k < (size_t)THREADS * MANY; ++k)
+    assert_true(all[k - 1]->address + all[k - 1]->bytes <= all[k]->address);
   for (size_t k = 0; k < (size_t)THREADS * MANY; k += 2) gki_vulkan_free(&device, all[k]);
   for (size_t k = 1; k < (size_t)THREADS * MANY; k += 2) gki_vulkan_free(&device, all[k]);
   assert_int_equal(chunks, 0);
@@ -310,9 +312,9 @@ static gki_vulkan_block *block_of_type(uint32_t type, size_t bytes, gk_memory ki
 ON_BOTH(a_small_window_is_not_used) {
   be_discrete(8192, 256);
   gki_vulkan_block *block = block_of_type(1, BYTES, GK_DEVICE_MEMORY), *host = block_of_type(3, 100, GK_HOST_MEMORY);
-  assert_null(block->here);
-  assert_non_null(host->here);
-  assert_null(gki_vulkan_here(&device, address(block, 0), 1));
+  assert_null(block->host);
+  assert_non_null(host->host);
+  assert_null(gki_vulkan_host_address(&device, address(block, 0), 1));
   copy(GK_TO_DEVICE, address(block, 0), program, BYTES);
   copy(GK_TO_HOST, found, address(block, 0), BYTES);
   assert_memory_equal(found, program, BYTES);
@@ -325,7 +327,7 @@ ON_BOTH(a_window_on_all_memory_is_used) {
   be_discrete(8192, 8192);
   if (device.unmapped) return;
   gki_vulkan_block *block = block_of_type(4, BYTES, GK_DEVICE_MEMORY);
-  assert_non_null(block->here);
+  assert_non_null(block->host);
   copy(GK_TO_DEVICE, address(block, 0), program, BYTES);
   copy(GK_TO_HOST, found, address(block, 5), 4);
   assert_int_equal(device.submitted, 0);
