@@ -76,8 +76,9 @@ static void add_main(gki_text *out, const gk_param *params, const gk_param *last
     gki_text_add(out, "%s%s%s gki_my_%s = gki.record.gki_at_%s%s; ", value ? p->element : "gki_type_",
                  value ? suffix(p->element) : "", value ? "" : p->name, p->name, p->name, by_value ? ".data" : "");
   }
-  gki_text_add(out, "if (!gki_is_plain && gki_is_skipped(gki.guard, gki.control)) return; uint gki_count = gki_head.x; "
-                    "if (!gki_is_plain && gki_count >= GKI_UNCOUNTED) { "
+  gki_text_add(out, "if (!gki_is_unchecked && gki_is_skipped(gki.guard, gki.control)) return; "
+                    "uint gki_count = gki_head.x; "
+                    "if (!gki_is_unchecked && gki_count >= GKI_UNCOUNTED) { "
                     "uvec2 gki_extents[3] = uvec2[3](uvec2(0), uvec2(0), uvec2(0)); "
                     "if (gki_count > GKI_UNCOUNTED) gki_extents = gki.record.extents; "
                     "gki_count = gki_count_items(gki_head, gki_extents, gki.control); } if (gki_count == 0u) return; "

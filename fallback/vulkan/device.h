@@ -11,7 +11,7 @@ enum { GKI_VULKAN_GROUP = 64 /* items per workgroup on a GPU */, GKI_VULKAN_MOST
 /* A kernel's code, or COPY or FILL. */
 typedef struct gki_vulkan_kernel {
   VkPipeline pipeline;
-  VkPipeline plain; /* for tasks without a guard whose count the host knows, unless it is bad: it takes less time */
+  VkPipeline unchecked; /* for tasks without a guard whose count the host knows, unless it is bad: it takes less time */
   unsigned per_block[3]; /* handwritten: the items that a workgroup covers */
 } gki_vulkan_kernel;
 

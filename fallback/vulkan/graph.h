@@ -38,7 +38,7 @@ typedef struct gki_vulkan_graph {
   gki_vulkan_device *device;
   const gk_plan *plan;
   const gki_vulkan_kernel **kernels; /* by node; NULL: no task */
-  bool *is_plain;                    /* by node: recorded with the plain pipeline, if no count is bad */
+  bool *is_unchecked;                /* by node: recorded with the unchecked pipeline, if no count is bad */
   VkPipeline control;
   VkPipeline *steps;                 /* by run: the control shader for one step; NULL: `control` walks */
   gki_arena arena;

@@ -36,13 +36,13 @@ static gk_result check(const gki_vulkan_device *d, const char *name, const uint3
 /* ---- pipelines --------------------------------------------------------------------------------------------------- */
 
 /* The constants that a pipeline sets in its shader, by their numbers there. */
-typedef struct constants { uint32_t group, is_plain, kinds; } constants;
+typedef struct constants { uint32_t group, is_unchecked, kinds; } constants;
 
 /* values: NULL for handwritten code, whose constants are its own */
 static gk_result make(gki_vulkan_device *d, const char *name, VkShaderModule module, const char *entry,
                       const constants *values, VkPipeline *pipeline) {
   const VkSpecializationMapEntry places[] = {{0, offsetof(constants, group), sizeof(uint32_t)},
-                                             {1, offsetof(constants, is_plain), sizeof(uint32_t)},
+                                             {1, offsetof(constants, is_unchecked), sizeof(uint32_t)},
                                              {2, offsetof(constants, kinds), sizeof(uint32_t)}};
   const VkSpecializationInfo special = {GK_COUNT(places), places, sizeof *values, values};
   const VkComputePipelineCreateInfo info = {
@@ -75,15 +75,15 @@ static gk_result compile(gki_vulkan_device *d, const char *name, const char *tex
 
 static void drop_kernel(const gki_vulkan_device *d, gki_vulkan_kernel *kernel) {
   if (kernel->pipeline) d->driver.DestroyPipeline(d->device, kernel->pipeline, NULL);
-  if (kernel->plain) d->driver.DestroyPipeline(d->device, kernel->plain, NULL);
+  if (kernel->unchecked) d->driver.DestroyPipeline(d->device, kernel->unchecked, NULL);
   *kernel = (gki_vulkan_kernel){0};
 }
 
 static gk_result make_kernel(gki_vulkan_device *d, const char *name, VkShaderModule module, uint32_t group,
                              gki_vulkan_kernel *kernel) {
-  const constants usual = {group, 0, 0}, plain = {group, 1, 0};
+  const constants usual = {group, 0, 0}, unchecked = {group, 1, 0};
   gk_result result = make(d, name, module, "main", &usual, &kernel->pipeline);
-  if (result == GK_OK) result = make(d, name, module, "main", &plain, &kernel->plain);
+  if (result == GK_OK) result = make(d, name, module, "main", &unchecked, &kernel->unchecked);
   if (result != GK_OK) drop_kernel(d, kernel);
   return result;
 }

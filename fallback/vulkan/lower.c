@@ -96,7 +96,7 @@ static void choose_kernels(gki_vulkan_graph *g, void *const *code) {
     const gk_node *node = &g->plan->nodes[k];
     if (!g->slots.records[k]) continue;
     g->kernels[k] = code[k] ? code[k] : node->op == GK_OP_COPY ? &g->device->copy : &g->device->fill;
-    g->is_plain[k] = !node->handwritten && !gki_reads_count(g->plan, node) &&
+    g->is_unchecked[k] = !node->handwritten && !gki_reads_count(g->plan, node) &&
                      !(g->points && g->gate == GKI_VULKAN_GUARD);
   }
 }
@@ -143,11 +143,11 @@ static gk_result make_arrays(gki_vulkan_graph *g, void *const *code) {
   g->blocks = gki_arena_alloc(&g->arena, plan->slot_count, sizeof *g->blocks);
   g->by_block = gki_arena_alloc(&g->arena, plan->slot_count, sizeof *g->by_block);
   g->kernels = gki_arena_alloc(&g->arena, plan->node_count, sizeof *g->kernels);
-  g->is_plain = gki_arena_alloc(&g->arena, plan->node_count, sizeof *g->is_plain);
+  g->is_unchecked = gki_arena_alloc(&g->arena, plan->node_count, sizeof *g->is_unchecked);
   g->steps = gki_arena_alloc(&g->arena, plan->run_count, sizeof *g->steps);
   if (gki_param_make(&g->params, &g->slots, most_groups, &g->arena) != GK_OK) return GK_ERROR_MEMORY;
-  if (!g->pieces || !g->parts || !g->parts_at || !g->blocks || !g->by_block || !g->kernels || !g->is_plain ||
-      !g->steps)
+  if (!g->pieces || !g->parts || !g->parts_at || !g->blocks || !g->by_block || !g->kernels ||
+      !g->is_unchecked || !g->steps)
     return gki_fail_memory("a graph's commands", plan->node_count * sizeof *g->parts);
   choose_kernels(g, code);
   for (uint32_t n = 0; n < g->params.count; ++n)

@@ -84,7 +84,7 @@ static void put_task(recorder *r, uint32_t run, uint32_t node) {
   memcpy(pushed, &task, sizeof task);
   if (is_own && has_items) bytes = gki_vulkan_push(&g->params, number, pushed);
   driver->CmdBindPipeline(r->commands, VK_PIPELINE_BIND_POINT_COMPUTE,
-                          g->is_plain[node] && !g->has_bad_count ? kernel->plain : kernel->pipeline);
+                          g->is_unchecked[node] && !g->has_bad_count ? kernel->unchecked : kernel->pipeline);
   if (bytes)
     driver->CmdPushConstants(r->commands, g->device->layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, bytes, pushed);
   driver->CmdDispatchIndirect(r->commands, g->block->buffer,

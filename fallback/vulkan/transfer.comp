@@ -14,10 +14,10 @@ layout(push_constant, scalar) uniform gki_push { gki_transfer record; uvec2 guar
 
 /* As gki_load_transfer. */
 uint64_t gki_find_bytes() {
-  if (!gki_is_plain && gki_is_skipped(gki.guard, gki.control)) return 0ul;
+  if (!gki_is_unchecked && gki_is_skipped(gki.guard, gki.control)) return 0ul;
   const uint known = gki.record.count;
   const uint64_t element = uint64_t(gki.record.element);
-  if (gki_is_plain || known < GKI_UNCOUNTED) return uint64_t(known) * element;
+  if (gki_is_unchecked || known < GKI_UNCOUNTED) return uint64_t(known) * element;
   const int count = (known & 1u) != 0u ? gki_int(gki.record.count_at).at : 0;
   const uint64_t all = count > 0 ? uint64_t(count) * element : 0ul;
   const bool fits = all <= gki.record.to_room && all <= gki.record.from_room;
