@@ -3,13 +3,13 @@
 #define GKI_VULKAN_COMPILE_H
 #include "gk_backend.h"
 
-/* Words of a module: its header, of which one names what made it, then its instructions. */
-enum { GKI_SPIRV_MAGIC = 0x07230203, GKI_SPIRV_GENERATOR = 2, GKI_SPIRV_HEADER = 5 };
+/* A module's first word, the place of its generator's number, the number of words in its header, an instruction. */
+enum { GKI_SPIRV_MAGIC = 0x07230203, GKI_SPIRV_GENERATOR = 2, GKI_SPIRV_HEADER = 5, GKI_SPIRV_CAPABILITY = 17 };
 
 /* A module's first instructions are its capabilities. False: there are no more than k. */
 static inline bool gki_spirv_capability(const uint32_t *words, size_t bytes, size_t k, uint32_t *capability) {
   const size_t at = GKI_SPIRV_HEADER + 2 * k;
-  if (at + 1 >= bytes / sizeof *words || words[at] != (2u << 16 | 17)) return false;
+  if (at + 1 >= bytes / sizeof *words || words[at] != (2u << 16 | GKI_SPIRV_CAPABILITY)) return false;
   *capability = words[at + 1];
   return true;
 }

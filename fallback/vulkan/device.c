@@ -313,7 +313,7 @@ VkResult gki_vulkan_order(gki_vulkan_device *d, const gk_vulkan_point *wait, con
   return result;
 }
 
-/* After a wait that was out of memory, the work goes on in memory that mustn't be freed. So it is tried again. */
+/* Work goes on after a wait without memory, and what it uses mustn't be freed. So such a wait is repeated. */
 VkResult gki_vulkan_wait(gki_vulkan_device *d, uint64_t number) {
   pthread_mutex_lock(&d->lock);
   if (number > d->submitted) number = d->submitted;
