@@ -281,8 +281,9 @@ class Programs:
         units = [(name, [self.unit[name]], False) for name in names]
         first, others = units[:len(FIRST.get(area, []))], units[len(FIRST.get(area, [])):]
         if area in ON_LAVAPIPE:
-            return [(name, command, True) for name, command, *_ in run.SUITES
-                    if ON_LAVAPIPE[area] in name] + first + suites
+            of_vulkan = [(name, command, True) for name, command, *_ in run.SUITES if "on lavapipe" in name]
+            random = [suite for suite in of_vulkan if ON_LAVAPIPE[area] in suite[0]]
+            return random + first + [suite for suite in of_vulkan if suite[0] == "conformance on lavapipe"] + suites
         if area in CONTRACT:
             return suites + first + others
         return suites[:1] + first + suites[1:] + others

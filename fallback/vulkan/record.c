@@ -147,7 +147,7 @@ static void dispatch(const recorder *r, VkPipeline shader, const gki_vulkan_cont
 static void push_step(const recorder *r, uint32_t run) {
   const gki_vulkan_graph *g = r->graph;
   gki_vulkan_step step = {.state = address_of(g, g->state_at), .slots = g->slots.at,
-                          .cancelled = g->shared_block->at + offsetof(gki_vulkan_shared, cancelled)};
+                          .cancelled = g->shared_block->address + offsetof(gki_vulkan_shared, cancelled)};
   _Static_assert(sizeof step.words == GKW_STEP_WORDS * sizeof(uint32_t), "as gk_points_step makes them");
   (void)gk_points_step(g->points, run, step.words);
   g->device->driver.CmdPushConstants(r->commands, g->device->layout, VK_SHADER_STAGE_COMPUTE_BIT, sizeof(gki_task),
