@@ -1,5 +1,4 @@
-#include "vulkan/copy.h"
-#include "vulkan/embed.h"
+#include "vulkan/compile.h"
 #include "vulkan/graph.h"
 #include "vulkan/handwritten.h"
 #include "vulkan/kernels.h"

@@ -1,6 +1,5 @@
-#include "vulkan/calls.h"
+#include "vulkan/graph.h"
 #include "base/error.h"
-#include "vulkan/copy.h"
 
 /* Unmapped memory during a call: a copy of the whole block, since a call may write all of it, and two arguments may be
  * in one block. */

@@ -13,8 +13,8 @@ layout(buffer_reference, scalar, buffer_reference_align = 8) readonly buffer gki
 };
 
 layout(push_constant, scalar) uniform gki_push {
-#ifdef GKI_STEPS /* gki_vulkan_step */
-  layout(offset = 24) gki_cells state;
+#ifdef GKI_STEPS /* gki_vulkan_pushed_step */
+  layout(offset = 24) gki_cells state; /* behind a gki_task */
   uvec2 slots;
   gki_int cancelled;
   uint words[17];
@@ -39,7 +39,7 @@ uint gki_flag(uint slot, uint at) {
   return uint(gki_int(gki_add(memory, at)).at);
 }
 
-layout(constant_id = 2) const uint gki_kinds = 0xffffffffu; /* as in gki_vulkan_controller */
+layout(constant_id = 2) const uint gki_kinds = 0xffffffffu; /* by kind of point; then GKI_VULKAN_ALWAYS and so on */
 
 #define GKW_FN
 #define gkw_uint uint
@@ -51,9 +51,9 @@ layout(constant_id = 2) const uint gki_kinds = 0xffffffffu; /* as in gki_vulkan_
 #define GKW_STATE(i) gki.state.at[i]
 #define GKW_FLAG(slot, at) gki_flag(slot, at)
 #define GKW_HAS(kind) ((gki_kinds >> kind & 1u) != 0u)
-#define GKW_HAS_ALWAYS GKW_HAS(29)                             /* GKI_VULKAN_ALWAYS */
-#define GKW_HAS_BOUNDS GKW_HAS(30)                             /* GKI_VULKAN_BOUNDS */
-#define GKW_CANCELLED() (GKW_HAS(31) && gki.cancelled.at != 0) /* GKI_VULKAN_CANCELS */
+#define GKW_HAS_ALWAYS GKW_HAS(12)                              /* GKI_VULKAN_ALWAYS */
+#define GKW_HAS_BOUNDS GKW_HAS(13)                              /* GKI_VULKAN_BOUND */
+#define GKW_CANCELLED() (GKW_HAS(14) && gki.cancelled.at != 0) /* GKI_VULKAN_CANCELS */
 
 uint gkw_end_run(uint run);
 void gkw_ran(uint run);

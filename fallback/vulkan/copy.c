@@ -1,4 +1,4 @@
-#include "vulkan/copy.h"
+#include "vulkan/memory.h"
 #include "base/memory.h"
 #include <string.h>
 

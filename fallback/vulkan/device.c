@@ -275,10 +275,20 @@ gk_result gki_vulkan_check(gki_vulkan_device *d, VkResult code, const char *what
   return result;
 }
 
-/* The program may use the queue, too. */
-static VkResult submit_to_queue(gki_vulkan_device *d, const VkSubmitInfo *submit) {
+/* Under the lock. The program may use the queue, too. */
+static VkResult submit(gki_vulkan_device *d, const VkCommandBuffer *commands, uint32_t count,
+                       const gk_vulkan_point *wait, const gk_vulkan_point *signal) {
+  const VkPipelineStageFlags all = VK_PIPELINE_STAGE_ALL_COMMANDS_BIT;
+  const VkTimelineSemaphoreSubmitInfo numbers = {
+    .sType = VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO,
+    .waitSemaphoreValueCount = wait ? 1 : 0, .pWaitSemaphoreValues = wait ? &wait->value : NULL,
+    .signalSemaphoreValueCount = signal ? 1 : 0, .pSignalSemaphoreValues = signal ? &signal->value : NULL};
+  const VkSubmitInfo info = {
+    .sType = VK_STRUCTURE_TYPE_SUBMIT_INFO, .pNext = &numbers, .commandBufferCount = count, .pCommandBuffers = commands,
+    .waitSemaphoreCount = wait ? 1 : 0, .pWaitSemaphores = wait ? &wait->semaphore : NULL, .pWaitDstStageMask = &all,
+    .signalSemaphoreCount = signal ? 1 : 0, .pSignalSemaphores = signal ? &signal->semaphore : NULL};
   if (d->sharing.lock) d->sharing.lock(d->sharing.user);
-  const VkResult result = d->driver.QueueSubmit(d->queue, 1, submit, VK_NULL_HANDLE);
+  const VkResult result = d->driver.QueueSubmit(d->queue, 1, &info, VK_NULL_HANDLE);
   if (d->sharing.unlock) d->sharing.unlock(d->sharing.user);
   return result;
 }
@@ -286,29 +296,15 @@ static VkResult submit_to_queue(gki_vulkan_device *d, const VkSubmitInfo *submit
 VkResult gki_vulkan_submit(gki_vulkan_device *d, const VkCommandBuffer *commands, uint32_t count, uint64_t *number) {
   pthread_mutex_lock(&d->lock);
   *number = d->submitted + 1;
-  const VkTimelineSemaphoreSubmitInfo numbers = {.sType = VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO,
-                                                 .signalSemaphoreValueCount = 1, .pSignalSemaphoreValues = number};
-  const VkSubmitInfo submit = {.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO, .pNext = &numbers,
-                               .commandBufferCount = count, .pCommandBuffers = commands, .signalSemaphoreCount = 1,
-                               .pSignalSemaphores = &d->timeline};
-  const VkResult result = submit_to_queue(d, &submit);
+  const VkResult result = submit(d, commands, count, NULL, &(gk_vulkan_point){d->timeline, *number});
   if (result == VK_SUCCESS) d->submitted = *number;
   pthread_mutex_unlock(&d->lock);
   return result;
 }
 
 VkResult gki_vulkan_order(gki_vulkan_device *d, const gk_vulkan_point *wait, const gk_vulkan_point *signal) {
-  const VkPipelineStageFlags all = VK_PIPELINE_STAGE_ALL_COMMANDS_BIT;
-  const VkTimelineSemaphoreSubmitInfo numbers = {
-    .sType = VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO,
-    .waitSemaphoreValueCount = wait ? 1 : 0, .pWaitSemaphoreValues = wait ? &wait->value : NULL,
-    .signalSemaphoreValueCount = signal ? 1 : 0, .pSignalSemaphoreValues = signal ? &signal->value : NULL};
-  const VkSubmitInfo submit = {
-    .sType = VK_STRUCTURE_TYPE_SUBMIT_INFO, .pNext = &numbers,
-    .waitSemaphoreCount = wait ? 1 : 0, .pWaitSemaphores = wait ? &wait->semaphore : NULL, .pWaitDstStageMask = &all,
-    .signalSemaphoreCount = signal ? 1 : 0, .pSignalSemaphores = signal ? &signal->semaphore : NULL};
   pthread_mutex_lock(&d->lock);
-  const VkResult result = submit_to_queue(d, &submit);
+  const VkResult result = submit(d, NULL, 0, wait, signal);
   pthread_mutex_unlock(&d->lock);
   return result;
 }

@@ -15,15 +15,10 @@ typedef struct gki_vulkan_kernel {
   unsigned per_block[3]; /* handwritten: the items that a workgroup covers */
 } gki_vulkan_kernel;
 
-/* The control shader for tables of points with some kinds of points, or for one step behind a run. */
-enum { GKI_VULKAN_STEPS = 1u << 28, GKI_VULKAN_ALWAYS = 1u << 29, GKI_VULKAN_BOUNDS = 1u << 30 };
-#define GKI_VULKAN_CANCELS (1u << 31)
-typedef struct gki_vulkan_controller {
-  struct gki_vulkan_controller *next;
-  uint32_t kinds; /* bit k: points of kind k; the bits above: one step alone; lists with always-tasks, with bounds of
-                   * loops, and that can be cancelled */
-  VkPipeline pipeline;
-} gki_vulkan_controller;
+/* Control shaders: one per kind of point that a step decides at, and one that walks. Each has a form for each set of
+ * these bits: the list has always-tasks, the loop a bound; the launch can be cancelled; the list has sections. */
+enum { GKI_VULKAN_WALK = 12, GKI_VULKAN_CONTROLS, GKI_VULKAN_FORMS = 16,
+       GKI_VULKAN_ALWAYS = 1, GKI_VULKAN_BOUND = 2, GKI_VULKAN_CANCELS = 4, GKI_VULKAN_SECTIONS = 8 };
 
 enum { GKI_VULKAN_PUSHED = 128 /* bytes of push constants that every device has */ };
 
@@ -34,13 +29,12 @@ typedef struct gki_vulkan_control {
   uint32_t walks; /* 1: the shader walks; 0: it notes that the run has ended, and other runs of the group follow */
 } gki_vulkan_control;
 
-/* The push constants of the control shader for one step. They stand behind those of a task, so one push does for the
- * run and its step. */
-typedef struct gki_vulkan_step {
+/* The push constants of a control shader that takes one step, behind those of a task, which leave them as they are. */
+typedef struct gki_vulkan_pushed_step {
   uint64_t state, slots, cancelled; /* addresses */
   uint32_t words[17];               /* of gk_points_step */
   uint32_t reserved;
-} gki_vulkan_step;
+} gki_vulkan_pushed_step;
 
 /* How the tasks of a run that doesn't come are skipped. */
 typedef enum gki_vulkan_gate {
@@ -99,7 +93,7 @@ typedef struct gki_vulkan_device {
   VkShaderModule walk, step;
   VkPipelineCache pipelines; /* NULL: there is none */
   size_t pipelines_bytes;    /* of its data as it was found on disk */
-  gki_vulkan_controller *controllers; /* under the lock */
+  VkPipeline controls[GKI_VULKAN_CONTROLS][GKI_VULKAN_FORMS]; /* under the lock; NULL: not made yet */
   char name[300], driver_text[200];
   gk_capability capabilities[GKI_VULKAN_CAPABILITIES];
   char missing[2500]; /* what the capabilities say of features that aren't there */

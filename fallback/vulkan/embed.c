@@ -1,16 +1,9 @@
-#include "vulkan/embed.h"
+#include "vulkan/compile.h"
 #include "kernel/images.h"
 #include "kernel/store.h"
-#include "vulkan/compile.h"
 
 enum { ANY, WITHOUT, WITH /* atomic additions of doubles: gk_image.target */ };
 enum { INT64_ATOMICS = 12 /* a capability */ };
-
-static bool needs(const uint32_t *words, size_t bytes, uint32_t wanted) {
-  uint32_t found = ~wanted;
-  for (size_t k = 0; found != wanted && gki_spirv_capability(words, bytes, k, &found);) ++k;
-  return found == wanted;
-}
 
 /* Only sums of doubles differ between devices (GKI_ADD_DOUBLE in gk_kernel.h), and need atomics of 64 bits. */
 static gk_result compile(const void *options, const gki_unit *text, gki_embed_take *take, void *user) {
@@ -21,7 +14,7 @@ static gk_result compile(const void *options, const gki_unit *text, gki_embed_ta
   gki_unit_name(text, name);
   gk_result result = gki_vulkan_compile(name, text->text, GKI_VULKAN_WITHOUT_DOUBLES, &words, &image.size);
   if (result != GK_OK) return result;
-  const bool differs = needs(words, image.size, INT64_ATOMICS);
+  const bool differs = gki_spirv_needs(words, image.size, INT64_ATOMICS);
   image.target = differs ? WITHOUT : ANY;
   image.made_by = words[GKI_SPIRV_GENERATOR];
   result = take(user, &image, words);

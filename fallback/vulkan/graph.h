@@ -95,4 +95,25 @@ gk_result gki_vulkan_cancel(void *graph);
  * launch's result, or its own failure. */
 gk_result gki_vulkan_begin_order(gki_vulkan_graph *graph, void *points);
 gk_result gki_vulkan_end_order(gki_vulkan_graph *graph, gk_result result);
+
+/* Records a part of a run with library calls. Going ahead, the control shader follows if the run ends there. */
+gk_result gki_vulkan_record_part(gki_vulkan_graph *graph, uint32_t run, gki_vulkan_part *part);
+
+/* The commands for entries of a tape, recorded now or before. They run what the entries say, one after the other but
+ * for those with GK_AHEAD_BESIDE, and then copy the state to copy `copy`, unless that is GK_NONE. None of the entries'
+ * runs has a library call. */
+gk_result gki_vulkan_piece_of(gki_vulkan_graph *graph, const uint32_t *entries, uint32_t count, uint32_t copy,
+                              VkCommandBuffer *commands);
+
+/* Records graph->upload: copies of these ranges from `staging` to `block`. */
+gk_result gki_vulkan_record_upload(gki_vulkan_graph *graph, const VkBufferCopy *ranges, uint32_t count);
+
+/* Forgets all but `upload`. None of it is under way. */
+void gki_vulkan_forget(gki_vulkan_graph *graph);
+
+/* Makes the call of a node. The device has done all that comes before it. */
+gk_result gki_vulkan_call(gki_vulkan_graph *graph, const gk_node *node);
+
+/* Says that a task's slot holds memory that isn't the device's. */
+gk_result gki_vulkan_refuse_slot(const gki_vulkan_graph *graph, const gk_node *node, uint32_t slot);
 #endif

@@ -2,34 +2,31 @@
 #include "base/error.h"
 #include "kernel/cache.h"
 #include "lower/task.h"
+#include "plan/walk.inc"
 #include "vulkan/compile.h"
-#include "vulkan/embed.h"
 #include "vulkan/handwritten.h"
 #include <stdio.h>
 #include <string.h>
 
 enum { NAME_BYTES = 300, WHY_BYTES = 900 };
 /* SPIR-V, or text where the build had no compiler (build.ninja). */
-extern const unsigned char gki_vulkan_copy[], gki_vulkan_fill[], gki_vulkan_walk[], gki_vulkan_step_of[],
-    gki_vulkan_grids[];
-extern const size_t gki_vulkan_copy_bytes, gki_vulkan_fill_bytes, gki_vulkan_walk_bytes, gki_vulkan_step_of_bytes,
-    gki_vulkan_grids_bytes;
-_Static_assert(sizeof(gki_vulkan_control) <= GKI_VULKAN_PUSHED &&
-               sizeof(gki_task) + sizeof(gki_vulkan_step) <= GKI_VULKAN_PUSHED && sizeof(gki_task) == 24,
-               "these are push constants, as control.comp has them");
+#define BUILTIN(name) extern const unsigned char gki_vulkan_##name[]; extern const size_t gki_vulkan_##name##_bytes;
+BUILTIN(copy) BUILTIN(fill) BUILTIN(walk) BUILTIN(step) BUILTIN(grids)
+#undef BUILTIN
+_Static_assert(sizeof(gki_vulkan_control) <= GKI_VULKAN_PUSHED && sizeof(gki_task) == 24 &&
+               sizeof(gki_task) + sizeof(gki_vulkan_pushed_step) <= GKI_VULKAN_PUSHED, "as control.comp has them");
+_Static_assert(GKW_JOIN < GKI_VULKAN_WALK, "each kind of point has its place in front of the walk");
 
 /* ---- what a shader needs ----------------------------------------------------------------------------------------- */
 
 /* Opening has asked for the features of all other capabilities. */
 static gk_result check(const gki_vulkan_device *d, const char *name, const uint32_t *words, size_t bytes) {
   gki_vulkan_optional optional[GKI_VULKAN_OPTIONALS];
-  uint32_t capability;
   gki_vulkan_find_optional(d, optional);
-  for (size_t k = 0; gki_spirv_capability(words, bytes, k, &capability); ++k)
-    for (size_t n = 0; n < GK_COUNT(optional); ++n)
-      if (optional[n].capability == capability && !optional[n].is_there)
-        return gk_fail(GK_ERROR_UNSUPPORTED, "backend vulkan: %s: it needs %s, and %s has none", name,
-                       optional[n].name, d->name);
+  for (const gki_vulkan_optional *one = optional; one < optional + GK_COUNT(optional); ++one)
+    if (!one->is_there && one->capability && gki_spirv_needs(words, bytes, one->capability))
+      return gk_fail(GK_ERROR_UNSUPPORTED, "backend vulkan: %s: it needs %s, and %s has none", name, one->name,
+                     d->name);
   return GK_OK;
 }
 
@@ -90,17 +87,16 @@ static gk_result make_kernel(gki_vulkan_device *d, const char *name, VkShaderMod
 
 /* ---- gk's own ---------------------------------------------------------------------------------------------------- */
 
-typedef struct builtin { const char *name; const unsigned char *code; size_t bytes; } builtin;
-
-static gk_result make_builtin_module(gki_vulkan_device *d, const builtin *one, VkShaderModule *module) {
-  return one->code[0] == '#' ? compile(d, one->name, (const char *)one->code, module)
-                             : make_module(d, one->name, one->code, one->bytes, module);
+static gk_result make_builtin(gki_vulkan_device *d, const char *name, const unsigned char *code, size_t bytes,
+                              VkShaderModule *module) {
+  return code[0] == '#' ? compile(d, name, (const char *)code, module) : make_module(d, name, code, bytes, module);
 }
 
-static gk_result make_builtin(gki_vulkan_device *d, builtin one, gki_vulkan_kernel *kernel) {
+static gk_result make_builtin_kernel(gki_vulkan_device *d, const char *name, const unsigned char *code, size_t bytes,
+                                     gki_vulkan_kernel *kernel) {
   VkShaderModule module = VK_NULL_HANDLE;
-  gk_result result = make_builtin_module(d, &one, &module);
-  if (result == GK_OK) result = make_kernel(d, one.name, module, GKI_VULKAN_GROUP, kernel);
+  gk_result result = make_builtin(d, name, code, bytes, &module);
+  if (result == GK_OK) result = make_kernel(d, name, module, GKI_VULKAN_GROUP, kernel);
   if (module) d->driver.DestroyShaderModule(d->device, module, NULL);
   return result;
 }
@@ -115,14 +111,10 @@ static gki_cache_key pipelines_key(const gki_vulkan_device *d) {
                                              {p->pipelineCacheUUID, sizeof p->pipelineCacheUUID}}, 3);
 }
 
-static bool has_cache(void) {
-  char folder[2], why[2]; /* whether there is a folder is enough */
-  gki_cache_describe(folder, sizeof folder, why, sizeof why);
-  return folder[0] != 0;
-}
-
 static void find_pipelines(gki_vulkan_device *d) {
-  if (!has_cache()) return;
+  char folder[2], why[2];
+  gki_cache_describe(folder, sizeof folder, why, sizeof why);
+  if (!folder[0]) return; /* there is no cache */
   const gki_cache_key key = pipelines_key(d);
   void *bytes = NULL;
   size_t size = 0;
@@ -153,19 +145,17 @@ gk_result gki_vulkan_load_builtin(gki_vulkan_device *d) {
   const VkPushConstantRange task = {.stageFlags = VK_SHADER_STAGE_COMPUTE_BIT, .size = GKI_VULKAN_PUSHED};
   const VkPipelineLayoutCreateInfo info = {.sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO,
                                            .pushConstantRangeCount = 1, .pPushConstantRanges = &task};
-  const builtin walk = {"gk's control shader", gki_vulkan_walk, gki_vulkan_walk_bytes},
-                step = {"gk's shader for a step", gki_vulkan_step_of, gki_vulkan_step_of_bytes};
   gk_result result = gki_vulkan_check(d, d->driver.CreatePipelineLayout(d->device, &info, NULL, &d->layout),
                                       "vkCreatePipelineLayout");
+#define BUILTIN(name) #name, gki_vulkan_##name, gki_vulkan_##name##_bytes
   if (result == GK_OK) find_pipelines(d);
-  if (result == GK_OK)
-    result = make_builtin(d, (builtin){"gk's shader for COPY", gki_vulkan_copy, gki_vulkan_copy_bytes}, &d->copy);
-  if (result == GK_OK)
-    result = make_builtin(d, (builtin){"gk's shader for FILL", gki_vulkan_fill, gki_vulkan_fill_bytes}, &d->fill);
+  if (result == GK_OK) result = make_builtin_kernel(d, "gk's shader " BUILTIN(copy), &d->copy);
+  if (result == GK_OK) result = make_builtin_kernel(d, "gk's shader " BUILTIN(fill), &d->fill);
   if (result == GK_OK && d->gate == GKI_VULKAN_GRID)
-    result = make_builtin(d, (builtin){"gk's shader for grids", gki_vulkan_grids, gki_vulkan_grids_bytes}, &d->grids);
-  if (result == GK_OK) result = make_builtin_module(d, &walk, &d->walk);
-  return result == GK_OK ? make_builtin_module(d, &step, &d->step) : result;
+    result = make_builtin_kernel(d, "gk's shader " BUILTIN(grids), &d->grids);
+  if (result == GK_OK) result = make_builtin(d, "gk's shader " BUILTIN(walk), &d->walk);
+  return result == GK_OK ? make_builtin(d, "gk's shader " BUILTIN(step), &d->step) : result;
+#undef BUILTIN
 }
 
 void gki_vulkan_drop_builtin(gki_vulkan_device *d) {
@@ -173,40 +163,25 @@ void gki_vulkan_drop_builtin(gki_vulkan_device *d) {
   drop_kernel(d, &d->copy);
   drop_kernel(d, &d->fill);
   drop_kernel(d, &d->grids);
-  for (gki_vulkan_controller *at = d->controllers, *next; at; at = next) {
-    next = at->next;
-    d->driver.DestroyPipeline(d->device, at->pipeline, NULL);
-    gk_host_free(at);
-  }
+  for (int kind = 0; kind < GKI_VULKAN_CONTROLS; ++kind)
+    for (int form = 0; form < GKI_VULKAN_FORMS; ++form)
+      if (d->controls[kind][form]) d->driver.DestroyPipeline(d->device, d->controls[kind][form], NULL);
   if (d->walk) d->driver.DestroyShaderModule(d->device, d->walk, NULL);
   if (d->step) d->driver.DestroyShaderModule(d->device, d->step, NULL);
   if (d->layout) d->driver.DestroyPipelineLayout(d->device, d->layout, NULL);
 }
 
-/* Under the lock. */
-static gk_result add_controller(gki_vulkan_device *d, uint32_t kinds, gki_vulkan_controller **made) {
-  *made = gk_host_alloc(sizeof **made);
-  if (!*made) return gki_fail_memory("a control shader", sizeof **made);
-  (*made)->kinds = kinds;
-  const constants values = {1, 0, kinds};
-  const gk_result result = make(d, "gk's control shader", kinds & GKI_VULKAN_STEPS ? d->step : d->walk, "main",
-                                &values, &(*made)->pipeline);
-  if (result != GK_OK) {
-    gk_host_free(*made);
-    return result;
-  }
-  (*made)->next = d->controllers;
-  d->controllers = *made;
-  return GK_OK;
-}
-
-gk_result gki_vulkan_control_for(gki_vulkan_device *d, uint32_t kinds, VkPipeline *pipeline) {
+gk_result gki_vulkan_control_for(gki_vulkan_device *d, uint32_t kind, uint32_t form, VkPipeline *pipeline) {
+  const uint32_t forks = 1u << GKW_FORK | 1u << GKW_SECTION_END | 1u << GKW_JOIN;
+  uint32_t kinds = kind == GKI_VULKAN_WALK ? (1u << GKI_VULKAN_WALK) - 1 - forks : 1u << kind;
+  if (form & GKI_VULKAN_SECTIONS) kinds |= forks;
+  const constants values = {1, 0, kinds | form << GKI_VULKAN_WALK};
+  VkPipeline *made = &d->controls[kind][form];
   gk_result result = GK_OK;
   pthread_mutex_lock(&d->lock);
-  gki_vulkan_controller *at = d->controllers;
-  while (at && at->kinds != kinds) at = at->next;
-  if (!at) result = add_controller(d, kinds, &at);
-  if (result == GK_OK) *pipeline = at->pipeline;
+  if (!*made)
+    result = make(d, "gk's control shader", kind == GKI_VULKAN_WALK ? d->walk : d->step, "main", &values, made);
+  *pipeline = *made;
   pthread_mutex_unlock(&d->lock);
   return result;
 }

@@ -8,9 +8,9 @@
 gk_result gki_vulkan_load_builtin(gki_vulkan_device *device);
 void gki_vulkan_drop_builtin(gki_vulkan_device *device);
 
-/* The control shader for tables with these kinds of points (gki_vulkan_controller), made at the first call for them. It
- * belongs to the device. */
-gk_result gki_vulkan_control_for(gki_vulkan_device *device, uint32_t kinds, VkPipeline *pipeline);
+/* A control shader, made at the first call for it. It belongs to the device. kind: of the point that a step decides at,
+ * or GKI_VULKAN_WALK; form: bits as in device.h. */
+gk_result gki_vulkan_control_for(gki_vulkan_device *device, uint32_t kind, uint32_t form, VkPipeline *pipeline);
 
 /* gk_backend.load and unload; the code is a gki_vulkan_kernel. */
 gk_result gki_vulkan_load(void *device, const gk_kernel *kernel, void **code);

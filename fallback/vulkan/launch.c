@@ -1,8 +1,6 @@
 #include "base/sort.h"
 #include "plan/walk.inc"
-#include "vulkan/calls.h"
-#include "vulkan/copy.h"
-#include "vulkan/record.h"
+#include "vulkan/graph.h"
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>

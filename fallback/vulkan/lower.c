@@ -3,7 +3,7 @@
 #include "plan/walk.inc"
 #include "vulkan/handwritten.h"
 #include "vulkan/kernels.h"
-#include "vulkan/record.h"
+#include "vulkan/graph.h"
 #include <string.h>
 
 /* ---- going ahead ------------------------------------------------------------------------------------------------- */
@@ -72,13 +72,7 @@ static const unsigned most_groups[3] = {GKI_VULKAN_MOST_GROUPS, GKI_VULKAN_MOST_
 
 /* ---- recorded commands ------------------------------------------------------------------------------------------- */
 
-static bool has_calls(const gk_plan *plan, uint32_t run) {
-  for (uint32_t at = plan->runs[run].begin; at < plan->runs[run].end; ++at)
-    if (plan->nodes[at].op == GK_OP_CALL) return true;
-  return false;
-}
-
-/* Going ahead, a run that ends with a call has a part without tasks behind it. */
+/* None, if there is no call. Going ahead, a run that ends with a call has a part without tasks behind it. */
 static void find_parts(gki_vulkan_graph *g, uint32_t run, uint32_t *count) {
   const gk_plan_run *all = &g->plan->runs[run];
   uint32_t at = all->begin, begin;
@@ -86,6 +80,7 @@ static void find_parts(gki_vulkan_graph *g, uint32_t run, uint32_t *count) {
     const bool is_call = g->plan->nodes[at].op == GK_OP_CALL;
     begin = at++;
     while (!is_call && at < all->end && g->plan->nodes[at].op != GK_OP_CALL) ++at;
+    if (!is_call && begin == all->begin && at == all->end) return;
     g->parts[(*count)++] = (gki_vulkan_part){.begin = begin, .end = at};
     if (is_call && at == all->end && g->points) g->parts[(*count)++] = (gki_vulkan_part){.begin = at, .end = at};
   }
@@ -101,36 +96,28 @@ static void choose_kernels(gki_vulkan_graph *g, void *const *code) {
   }
 }
 
-static bool has_handwritten(const gk_plan *plan, const gk_plan_run *run) {
-  for (uint32_t at = run->begin; at < run->end; ++at)
-    if (plan->nodes[at].handwritten) return true;
-  return false;
-}
-
-/* Shaders for one step, behind the runs for which that is enough and whose tasks leave room in the push constants. */
+/* Shaders for one step, behind the runs for which that is enough. */
 static gk_result find_steps(gki_vulkan_graph *g) {
   const gk_plan *plan = g->plan;
   gk_result result = GK_OK;
   for (uint32_t run = 0; run < plan->run_count && result == GK_OK; ++run) {
     uint32_t words[GKW_STEP_WORDS];
-    if (!gk_points_step(g->points, run, words) || has_handwritten(plan, &plan->runs[run])) continue;
-    uint32_t kinds = GKI_VULKAN_STEPS | 1u << words[GKW_KIND];
-    if (g->points->lane_count > 1) kinds |= 1u << GKW_FORK;
-    if (plan->always_count) kinds |= GKI_VULKAN_ALWAYS;
-    if (words[GKW_KIND] == GKW_PASS_END && words[GKW_BOUND]) kinds |= GKI_VULKAN_BOUNDS;
-    if (plan->bits & GK_CANCELLABLE) kinds |= GKI_VULKAN_CANCELS;
-    result = gki_vulkan_control_for(g->device, kinds, &g->steps[run]);
+    if (!gk_points_step(g->points, run, words)) continue;
+    uint32_t form = g->points->lane_count > 1 ? GKI_VULKAN_SECTIONS : 0;
+    if (plan->always_count) form |= GKI_VULKAN_ALWAYS;
+    if (words[GKW_KIND] == GKW_PASS_END && words[GKW_BOUND]) form |= GKI_VULKAN_BOUND;
+    if (plan->bits & GK_CANCELLABLE) form |= GKI_VULKAN_CANCELS;
+    result = gki_vulkan_control_for(g->device, words[GKW_KIND], form, &g->steps[run]);
   }
   return result;
 }
 
 /* The shader that walks has a form for lists with one lane, since lavapipe runs all that stands in a shader. */
 static gk_result find_control(gki_vulkan_graph *g) {
-  const uint32_t forks = 1u << GKW_FORK | 1u << GKW_SECTION_END | 1u << GKW_JOIN;
-  const uint32_t all = ~(uint32_t)GKI_VULKAN_STEPS;
   if (!g->points) return GK_OK;
-  const gk_result result = gki_vulkan_control_for(g->device, g->points->lane_count > 1 ? all : all & ~forks,
-                                                  &g->control);
+  const uint32_t sections = g->points->lane_count > 1 ? GKI_VULKAN_SECTIONS : 0;
+  const gk_result result = gki_vulkan_control_for(
+    g->device, GKI_VULKAN_WALK, GKI_VULKAN_ALWAYS | GKI_VULKAN_BOUND | GKI_VULKAN_CANCELS | sections, &g->control);
   return result == GK_OK && g->gate != GKI_VULKAN_GRID ? find_steps(g) : result;
 }
 
@@ -155,7 +142,7 @@ static gk_result make_arrays(gki_vulkan_graph *g, void *const *code) {
   uint32_t count = 0;
   for (uint32_t run = 0; run < plan->run_count; ++run) {
     g->parts_at[run] = count;
-    if (has_calls(plan, run)) find_parts(g, run, &count);
+    find_parts(g, run, &count);
   }
   g->parts_at[plan->run_count] = count;
   const gk_result result = find_control(g);

@@ -33,4 +33,13 @@ void *gki_vulkan_host_address(gki_vulkan_device *device, const void *memory, siz
 
 /* Whether the host reads the block as fast as memory of its own. Else a copy by the device is faster. */
 bool gki_vulkan_reads_fast(const gki_vulkan_block *block);
+
+/* gk_backend.copy. Thread-safe. */
+gk_result gki_vulkan_copy_memory(void *device, gk_direction direction, void *to, const void *from, size_t bytes);
+
+/* GK_ERROR_INVALID: memory that isn't the device's. */
+gk_result gki_vulkan_refuse_address(const void *memory);
+
+/* Frees what copies and the table of blocks keep. There is no block any more. */
+void gki_vulkan_drop_memory(gki_vulkan_device *device);
 #endif

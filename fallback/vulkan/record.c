@@ -1,4 +1,4 @@
-#include "vulkan/record.h"
+#include "vulkan/graph.h"
 #include "base/error.h"
 #include "plan/walk.inc"
 #include "vulkan/handwritten.h"
@@ -37,7 +37,8 @@ typedef struct recorder {
   const gki_vulkan_graph *graph;
   VkCommandBuffer commands;
   bool has_tasks;  /* since the last barrier */
-  bool step_began; /* tasks of one step have no barrier between them */
+  bool level_began; /* tasks of one level have no barrier between them */
+  bool has_step;    /* what push_step pushed is still there */
 } recorder;
 
 /* Index in the state of a run's first word. */
@@ -66,8 +67,8 @@ static void end_gate(const recorder *r) {
 static void put_task(recorder *r, uint32_t run, uint32_t node) {
   const gki_vulkan_graph *g = r->graph;
   const gki_vulkan_driver *driver = &g->device->driver;
-  if (r->has_tasks && !r->step_began) put_barrier(g, r->commands, task_writes, task_uses);
-  r->has_tasks = r->step_began = true;
+  if (r->has_tasks && !r->level_began) put_barrier(g, r->commands, task_writes, task_uses);
+  r->has_tasks = r->level_began = true;
   gki_task task = gki_task_of(&g->slots, node);
   if (g->points && g->gate == GKI_VULKAN_GUARD)
     task.guard = address_of(g, g->state_at) + (words_of(g, run) + GKW_TASKS) * sizeof(uint32_t);
@@ -83,6 +84,7 @@ static void put_task(recorder *r, uint32_t run, uint32_t node) {
   }
   memcpy(pushed, &task, sizeof task);
   if (is_own && has_items) bytes = gki_vulkan_push(&g->params, number, pushed);
+  if (bytes > sizeof task) r->has_step = false;
   driver->CmdBindPipeline(r->commands, VK_PIPELINE_BIND_POINT_COMPUTE,
                           g->is_unchecked[node] && !g->has_bad_count ? kernel->unchecked : kernel->pipeline);
   if (bytes)
@@ -91,45 +93,45 @@ static void put_task(recorder *r, uint32_t run, uint32_t node) {
                               g->block->offset + g->grids_at + node * sizeof(VkDispatchIndirectCommand));
 }
 
-/* Steps of a run: its levels, or in series its nodes. */
-static uint32_t steps_of(const gki_vulkan_graph *g, uint32_t run) {
+/* Levels of a run; in series, each node is one. */
+static uint32_t levels_of(const gki_vulkan_graph *g, uint32_t run) {
   if (g->in_series) return g->plan->runs[run].end - g->plan->runs[run].begin;
   return g->levels.of_run[run + 1] - g->levels.of_run[run];
 }
 
-/* The tasks of a step, of those from node `begin` to `end`. */
-static void put_step(recorder *r, uint32_t run, uint32_t step, uint32_t begin, uint32_t end) {
+/* The tasks of a level, of those from node `begin` to `end`. */
+static void put_level(recorder *r, uint32_t run, uint32_t level, uint32_t begin, uint32_t end) {
   const gki_vulkan_graph *g = r->graph;
   if (g->in_series) {
-    const uint32_t node = g->plan->runs[run].begin + step;
+    const uint32_t node = g->plan->runs[run].begin + level;
     if (g->slots.records[node] && node >= begin && node < end) put_task(r, run, node);
     return;
   }
-  const uint32_t level = g->levels.of_run[run] + step;
-  for (uint32_t k = g->levels.at[level]; k < g->levels.at[level + 1]; ++k)
+  const uint32_t at = g->levels.of_run[run] + level;
+  for (uint32_t k = g->levels.at[at]; k < g->levels.at[at + 1]; ++k)
     if (g->levels.tasks[k] >= begin && g->levels.tasks[k] < end) put_task(r, run, g->levels.tasks[k]);
 }
 
 static void put_part(recorder *r, uint32_t run, uint32_t begin, uint32_t end) {
-  const uint32_t steps = steps_of(r->graph, run);
-  for (uint32_t step = 0; step < steps; ++step) {
-    r->step_began = false;
-    put_step(r, run, step, begin, end);
+  const uint32_t levels = levels_of(r->graph, run);
+  for (uint32_t level = 0; level < levels; ++level) {
+    r->level_began = false;
+    put_level(r, run, level, begin, end);
   }
 }
 
-/* Runs of sibling sections, step by step. */
+/* Runs of sibling sections, level by level. */
 static void put_runs_beside(recorder *r, const uint32_t *runs, uint32_t count) {
   const gki_vulkan_graph *g = r->graph;
   bool has_more = true;
-  for (uint32_t step = 0; has_more; ++step) {
-    has_more = r->step_began = false;
+  for (uint32_t level = 0; has_more; ++level) {
+    has_more = r->level_began = false;
     for (uint32_t k = 0; k < count; ++k) {
       const uint32_t run = runs[k] & ~GK_AHEAD_BESIDE;
-      if (step >= steps_of(g, run)) continue;
+      if (level >= levels_of(g, run)) continue;
       has_more = true;
       begin_gate(r, words_of(g, run) + GKW_TASKS);
-      put_step(r, run, step, g->plan->runs[run].begin, g->plan->runs[run].end);
+      put_level(r, run, level, g->plan->runs[run].begin, g->plan->runs[run].end);
       end_gate(r);
     }
   }
@@ -137,28 +139,31 @@ static void put_runs_beside(recorder *r, const uint32_t *runs, uint32_t count) {
 
 /* ---- the control shader ------------------------------------------------------------------------------------------ */
 
+/* control: NULL for a step, which push_step has pushed */
 static void dispatch(const recorder *r, VkPipeline shader, const gki_vulkan_control *control) {
   const gki_vulkan_device *d = r->graph->device;
   d->driver.CmdBindPipeline(r->commands, VK_PIPELINE_BIND_POINT_COMPUTE, shader);
-  d->driver.CmdPushConstants(r->commands, d->layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, sizeof *control, control);
+  if (control)
+    d->driver.CmdPushConstants(r->commands, d->layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, sizeof *control, control);
   d->driver.CmdDispatch(r->commands, 1, 1, 1);
 }
 
-static void push_step(const recorder *r, uint32_t run) {
+/* In front of a run's tasks, since lavapipe takes long to bring what is pushed to a shader. */
+static void push_step(recorder *r, uint32_t run) {
   const gki_vulkan_graph *g = r->graph;
-  gki_vulkan_step step = {.state = address_of(g, g->state_at), .slots = g->slots.at,
-                          .cancelled = g->shared_block->address + offsetof(gki_vulkan_shared, cancelled)};
+  gki_vulkan_pushed_step step = {.state = address_of(g, g->state_at), .slots = g->slots.at,
+                                 .cancelled = g->shared_block->address + offsetof(gki_vulkan_shared, cancelled)};
   _Static_assert(sizeof step.words == GKW_STEP_WORDS * sizeof(uint32_t), "as gk_points_step makes them");
   (void)gk_points_step(g->points, run, step.words);
   g->device->driver.CmdPushConstants(r->commands, g->device->layout, VK_SHADER_STAGE_COMPUTE_BIT, sizeof(gki_task),
                                      sizeof step, &step);
+  r->has_step = true;
 }
 
-static void put_step_behind(const recorder *r, VkPipeline shader) {
-  const gki_vulkan_device *d = r->graph->device;
+static void put_step(recorder *r, uint32_t run) {
+  if (!r->has_step) push_step(r, run);
   put_barrier(r->graph, r->commands, task_writes, task_uses);
-  d->driver.CmdBindPipeline(r->commands, VK_PIPELINE_BIND_POINT_COMPUTE, shader);
-  d->driver.CmdDispatch(r->commands, 1, 1, 1);
+  dispatch(r, r->graph->steps[run], NULL);
 }
 
 /* Behind runs that were on the device together; count 0: behind none. */
@@ -196,7 +201,7 @@ static void put_run(recorder *r, uint32_t run, uint32_t begin, uint32_t end) {
   if (g->points) begin_gate(r, words_of(g, run) + GKW_TASKS);
   if (has_control && g->steps[run]) push_step(r, run);
   put_part(r, run, begin, end);
-  if (has_control && g->steps[run]) put_step_behind(r, g->steps[run]);
+  if (has_control && g->steps[run]) put_step(r, run);
   else if (has_control) put_walk(r, &run, 1);
   end_gate(r);
   if (has_control) end_control(r);

@@ -4,7 +4,7 @@
 #include "base/error.h"
 #include "unit/support/chance.h"
 #include "unit/support/own_memory.h"
-#include "vulkan/copy.h"
+#include "vulkan/memory.h"
 #include "gk_kernel.h"
 #include <pthread.h>
 
