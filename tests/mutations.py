@@ -90,7 +90,7 @@ CONTRACT = ["plan", "gated", "openmp"]
 
 # Areas of Vulkan: what the names of the suites on lavapipe contain that come first. Shuffled, commands come in any
 # order that their barriers allow.
-ON_LAVAPIPE = {"barriers": "shuffled", "vulkan": "random lists on lavapipe"}
+ON_LAVAPIPE = {"barriers": "shuffled", "vulkan": "random lists on lavapipe, "}
 
 
 def name_of(target):

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import tap
-from suites import (CONFORMANCE, FULL_SCRIPTS, FULL_SUITES, LEFT_OUT, ONCE, PLAIN, SCRIPTS, SUITES,  # noqa: F401
+from suites import (CONFORMANCE, FULL_SCRIPTS, FULL_SUITES, IN_PLAIN, LEFT_OUT, ONCE, PLAIN, SCRIPTS, SUITES,  # noqa: F401
                     THREADED)
 
 ROOT = Path(os.path.abspath(__file__)).parent.parent
@@ -237,6 +237,8 @@ def jobs(trees, full):
             if tree == plain if in_each == PLAIN else in_each or position == 0:
                 yield f"{tree_name(tree)}: {name}" if in_each is True else name, [sys.executable, *command], tree
         for name, command, fully, _ in SUITES + (FULL_SUITES if full else []):
+            if name in IN_PLAIN and tree != (plain or trees[0]):
+                continue
             if position > 0 and not full and ("--sweep" in command or name in ONCE):
                 continue  # what goes wrong after a failure, sanitizers see
             yield f"{tree_name(tree)}: {name}", command + (fully if full else []), tree

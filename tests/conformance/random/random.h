@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-enum { RANDOM_DEVICE_LISTS = 250 }; /* lists that one device is open for */
+enum { RANDOM_DEVICE_LISTS = 250 }; /* lists that one device is open for; on Vulkan, 20 times as many */
 
 /* Runs the lists of so many seeds in a child process, a new one after each failure, and prints what came up. A seed
  * whose status, memory or end differs is named, made as small as it will be if `shrink`, and printed as a C program.
