@@ -46,7 +46,8 @@ SCRIPTS = [
     ("kernels compiled beforehand", ["tests/cuda/embed.py"], False),
     ("CUDA's headers", ["tests/cuda/abi.py"], False),
     ("probe", ["tests/cuda/probe.py"], PLAIN),
-    ("softbody on simulated CUDA", ["tests/softbody_cuda.py"], PLAIN),
+    ("softbody on simulated CUDA", ["tests/softbody_devices.py"], PLAIN),
+    ("softbody on lavapipe", ["tests/softbody_devices.py", "lavapipe"], PLAIN),
     ("gpu script", ["tests/repo/gpu_script.py"], PLAIN),
     ("valgrind", ["tests/repo/valgrind.py"], PLAIN),
 ]
@@ -183,6 +184,7 @@ ONCE.append("unit/cuda/half_way_test")  # a sweep over calls that fail
 FULL_SCRIPTS = [("tidy", ["tests/repo/tidy.py"], False), ("analyzer", ["tests/repo/analyzer.py"], False),
                 ("coverage", ["tests/repo/coverage.py"], False),
                 ("newer lavapipe", ["tests/vulkan/mesa.py"], False),
+                ("whole softbody on lavapipe", ["tests/softbody_devices.py", "whole"], PLAIN),
                 ("all mutations", ["tests/mutations.py", "--all"], False)]
 
 # Tests of the CUDA backend, or with cases on it: skipped in a tree that is configured --without-cuda.

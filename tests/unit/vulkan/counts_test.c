@@ -3,6 +3,7 @@
 #include "bench/apps/bfs_app.h"
 #include "bench/apps/particles_app.h"
 #include "bench/apps/solver_app.h"
+#include "docs/examples/softbody/step.h"
 #include "unit/support/golden.h"
 #include "vulkan/standin.h"
 #undef FIRST
@@ -30,17 +31,50 @@ static const gk_list lists[] = {
   GK_LIST(two readers of what one writes, readers, three), GK_LIST(two tasks in each of two sections, siblings, three),
 };
 
+/* Loops with one pass. */
+enum { Y1 = 1, Y2, Y3, FLAG_1, FLAG_2 };
+static const gk_slot_desc looped[] = {GK_OWN(Y1, float, 1), GK_OWN(Y2, float, 1), GK_OWN(Y3, float, 1),
+                                      GK_OWN(FLAG_1, int, 1), GK_OWN(FLAG_2, int, 1)};
+static const gk_task one_looped[] = {GK_DO_WHILE(FLAG_1), GK_RUN(add_one, GK_ONE, Y1), GK_END};
+static const gk_task alone_looped[] = {
+  GK_DO_WHILE(FLAG_1),
+  GK_RUN(add_one, GK_ONE, Y1), GK_RUN(add_one, GK_ONE, Y2), GK_RUN(add_one, GK_ONE, Y3),
+  GK_END,
+};
+static const gk_task chain_looped[] = {
+  GK_DO_WHILE(FLAG_1),
+  GK_RUN(add_one, GK_ONE, Y1), GK_RUN(take, GK_ONE, Y1, Y2), GK_RUN(take, GK_ONE, Y2, Y3),
+  GK_END,
+};
+static const gk_task siblings_looped[] = {
+  GK_PARALLEL,
+  GK_SECTION, GK_DO_WHILE(FLAG_1), GK_RUN(add_one, GK_ONE, Y1), GK_RUN(add_one, GK_ONE, Y1), GK_END, GK_END,
+  GK_SECTION, GK_DO_WHILE(FLAG_2), GK_RUN(add_one, GK_ONE, Y2), GK_RUN(add_one, GK_ONE, Y2), GK_END, GK_END,
+  GK_END,
+};
+static const gk_task section_looped[] = {
+  GK_DO_WHILE(FLAG_1), GK_RUN(add_one, GK_ONE, Y1), GK_RUN(add_one, GK_ONE, Y1), GK_END,
+};
+static const gk_list loops[] = {
+  GK_LIST(a task in a loop, one_looped, looped), GK_LIST(three tasks apart in a loop, alone_looped, looped),
+  GK_LIST(three tasks in a chain in a loop, chain_looped, looped),
+  GK_LIST(two tasks in a loop, section_looped, looped),
+  GK_LIST(two tasks in a loop in each of two sections, siblings_looped, looped),
+};
+
 static gk_device *device;
 static const vulkan_standin *standin;
 static char text[4000];
 
-/* What has no decisions is recorded when its graph is made. */
-static void count(const char *of, const gk_list *list) {
+/* What has no decisions of the device is recorded when its graph is made, the first tapes when it is launched. */
+static void count(const char *of, const gk_list *list, uint32_t bits, bool launches) {
   if (!list->task_count) return;
   unsigned dispatches[2], barriers[2];
   gk_graph *graph;
   standin->recorded(&dispatches[0], &barriers[0]);
-  assert_ok(gk_graph_create(device, list, 0, &graph));
+  assert_ok(gk_graph_create(device, list, bits, &graph));
+  if (launches) assert_ok(gk_launch(graph, 0));
+  if (launches) assert_ok(gk_wait(graph, NULL));
   standin->recorded(&dispatches[1], &barriers[1]);
   gk_graph_destroy(graph);
   const size_t at = strlen(text);
@@ -66,12 +100,14 @@ static void close_behind_standin(void) {
 
 TEST(barriers_where_data_flows) {
   open_behind_standin();
-  for (size_t k = 0; k < GK_COUNT(lists); ++k) count("", &lists[k]);
-  count("conjugate gradients, ", &bench_solver_begin);
-  count("conjugate gradients, ", &bench_solver_pass);
-  count("search, ", &bench_bfs_begin);
-  for (int k = 0; k < BFS_STRETCHES; ++k) count("search, ", &bench_bfs_stretches[k]);
-  for (int k = 0; k < PARTICLES_STRETCHES; ++k) count("particles, ", &bench_particles_stretches[k]);
+  for (size_t k = 0; k < GK_COUNT(lists); ++k) count("", &lists[k], 0, false);
+  for (size_t k = 0; k < GK_COUNT(loops); ++k) count("", &loops[k], 0, true);
+  count("conjugate gradients, ", &bench_solver_begin, 0, false);
+  count("conjugate gradients, ", &bench_solver_pass, 0, false);
+  count("search, ", &bench_bfs_begin, 0, false);
+  for (int k = 0; k < BFS_STRETCHES; ++k) count("search, ", &bench_bfs_stretches[k], 0, false);
+  for (int k = 0; k < PARTICLES_STRETCHES; ++k) count("particles, ", &bench_particles_stretches[k], 0, false);
+  count("soft body, host-gated ", simulation_list(), GK_HOST_GATED, false);
   close_behind_standin();
   compare_golden("vulkan_barriers.txt", text);
 }
