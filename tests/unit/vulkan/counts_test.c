@@ -62,6 +62,7 @@ static const gk_list loops[] = {
   GK_LIST(two tasks in a loop in each of two sections, siblings_looped, looped),
 };
 
+extern const gk_images softbody_images; /* softbody.ninja; else a compiler takes seconds for its kernels */
 static gk_device *device;
 static const vulkan_standin *standin;
 static char text[4000];
@@ -99,6 +100,7 @@ static void close_behind_standin(void) {
 }
 
 TEST(barriers_where_data_flows) {
+  assert_ok(gk_use_images(&softbody_images));
   open_behind_standin();
   for (size_t k = 0; k < GK_COUNT(lists); ++k) count("", &lists[k], 0, false);
   for (size_t k = 0; k < GK_COUNT(loops); ++k) count("", &loops[k], 0, true);
