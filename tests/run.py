@@ -23,8 +23,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import tap
-from suites import (CONFORMANCE, FULL_SCRIPTS, FULL_SUITES, IN_PLAIN, LEFT_OUT, ONCE, PLAIN, SCRIPTS, SUITES,  # noqa: F401
-                    THREADED)
+from suites import (CONFORMANCE, FULL_SCRIPTS, FULL_SUITES, IN_PLAIN, LEFT_OUT, ONCE, PLAIN, SCRIPTS,  # noqa: F401
+                    SUITES, THREADED)
 
 ROOT = Path(os.path.abspath(__file__)).parent.parent
 SECONDS, FULL_SECONDS = 3 * tap.HANGS, 8 * 60 * 60  # a script may run a hundred programs
@@ -40,8 +40,8 @@ SCALE = "100"  # GK_TEST_SCALE with --full: fuzzers try so many times as much
 ALONE = ["coverage", "all mutations", "analyzer", "aarch64", "mutations", "mutations runner", "runner", "lint",
          "configured", "doxygen", "conformance docs"]
 # Then what takes long, the longest first, so that no core waits for another at the end; then all others.
-LONG = ["gpu script", "with calls that fail", "without memory", "softbody", "valgrind", "random", "fuzz",
-        "kernel compilers"]
+LONG = ["gpu script", "with calls that fail", "without memory", "softbody", "valgrind", "lavapipe", "random",
+        "fuzz", "kernel compilers"]
 
 TAP = re.compile(r"^(not ok|ok) \d+(?: - | )?(.*?)\s*(?:# (?:SKIP|(?P<known>TO" r"DO))\s*(?P<reason>.*))?$", re.I)
 
