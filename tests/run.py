@@ -23,8 +23,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import tap
-from suites import (CONFORMANCE, FULL_SCRIPTS, FULL_SUITES, IN_PLAIN, LEFT_OUT, ONCE, PLAIN, SCRIPTS,  # noqa: F401
-                    SUITES, THREADED)
+from suites import (CONFORMANCE, FULL_SCRIPTS, FULL_SUITES, IN_PLAIN, IN_PLAIN_FULLY, LEFT_OUT, ONCE,  # noqa: F401
+                    PLAIN, SCRIPTS, SUITES, THREADED)
 
 ROOT = Path(os.path.abspath(__file__)).parent.parent
 SECONDS, FULL_SECONDS = 3 * tap.HANGS, 8 * 60 * 60  # a script may run a hundred programs
@@ -237,7 +237,7 @@ def jobs(trees, full):
             if tree == plain if in_each == PLAIN else in_each or position == 0:
                 yield f"{tree_name(tree)}: {name}" if in_each is True else name, [sys.executable, *command], tree
         for name, command, fully, _ in SUITES + (FULL_SUITES if full else []):
-            if name in IN_PLAIN and tree != (plain or trees[0]):
+            if name in (IN_PLAIN_FULLY if full else IN_PLAIN) and tree != (plain or trees[0]):
                 continue
             if position > 0 and not full and ("--sweep" in command or name in ONCE):
                 continue  # what goes wrong after a failure, sanitizers see
