@@ -55,11 +55,24 @@ static const gk_task siblings_looped[] = {
 static const gk_task section_looped[] = {
   GK_DO_WHILE(FLAG_1), GK_RUN(add_one, GK_ONE, Y1), GK_RUN(add_one, GK_ONE, Y1), GK_END,
 };
+static gk_result do_nothing(const gk_value *args, void *native) {
+  (void)args;
+  (void)native;
+  return GK_OK;
+}
+/* The call ends a tape's piece, so the next piece begins within sections. */
+static const gk_task call_beside[] = {
+  GK_PARALLEL,
+  GK_SECTION, GK_CALL(do_nothing, Y2), GK_END,
+  GK_SECTION, GK_DO_WHILE(FLAG_1), GK_RUN(add_one, GK_ONE, Y1), GK_END, GK_END,
+  GK_END,
+};
 static const gk_list loops[] = {
   GK_LIST(a task in a loop, one_looped, looped), GK_LIST(three tasks apart in a loop, alone_looped, looped),
   GK_LIST(three tasks in a chain in a loop, chain_looped, looped),
   GK_LIST(two tasks in a loop, section_looped, looped),
   GK_LIST(two tasks in a loop in each of two sections, siblings_looped, looped),
+  GK_LIST(a call and a loop in two sections, call_beside, looped),
 };
 
 extern const gk_images softbody_images; /* softbody.ninja; else a compiler takes seconds for its kernels */
