@@ -5,7 +5,7 @@
  * functions of the walk follow. */
 layout(buffer_reference, scalar, buffer_reference_align = 4) readonly buffer gki_points { uint at[]; };
 layout(buffer_reference, scalar, buffer_reference_align = 4) buffer gki_cells { uint at[]; };
-layout(buffer_reference, scalar, buffer_reference_align = 8) readonly buffer gki_address { uvec2 at; };
+layout(buffer_reference, scalar, buffer_reference_align = 8) readonly buffer gki_addresses { uint64_t at[]; };
 layout(buffer_reference, scalar, buffer_reference_align = 8) readonly buffer gki_gates {
   uint node_count, lane_count;
   gki_cells grids; /* a VkDispatchIndirectCommand per node */
@@ -15,29 +15,20 @@ layout(buffer_reference, scalar, buffer_reference_align = 8) readonly buffer gki
 layout(push_constant, scalar) uniform gki_push {
 #ifdef GKI_STEPS /* gki_vulkan_pushed_step */
   layout(offset = 24) gki_cells state; /* behind a gki_task */
-  uvec2 slots;
+  gki_addresses slots;
   gki_int cancelled;
   uint words[17];
 #else /* gki_vulkan_control */
   gki_points points;
   gki_cells state;
-  uvec2 slots;
+  gki_addresses slots;
   gki_int cancelled;
   gki_gates gates;
   uint run, walks;
 #endif
 } gki;
 
-uvec2 gki_add(uvec2 address, uint bytes) {
-  uint carry;
-  const uint low = uaddCarry(address.x, bytes, carry);
-  return uvec2(low, address.y + carry);
-}
-
-uint gki_flag(uint slot, uint at) {
-  const uvec2 memory = gki_address(gki_add(gki.slots, slot * 8u)).at;
-  return uint(gki_int(gki_add(memory, at)).at);
-}
+uint gki_flag(uint slot, uint at) { return uint(gki_int(unpackUint2x32(gki.slots.at[slot] + at)).at); }
 
 layout(constant_id = 2) const uint gki_kinds = 0xffffffffu; /* by kind of point; then GKI_VULKAN_ALWAYS and so on */
 

@@ -39,6 +39,7 @@ typedef struct recorder {
   bool has_tasks;  /* since the last barrier */
   bool level_began; /* tasks of one level have no barrier between them */
   bool has_step;    /* what push_step pushed is still there */
+  VkPipeline bound;
 } recorder;
 
 /* Index in the state of a run's first word. */
@@ -64,6 +65,12 @@ static void end_gate(const recorder *r) {
   if (g->points && g->gate == GKI_VULKAN_CONDITION) g->device->driver.CmdEndConditionalRenderingEXT(r->commands);
 }
 
+static void bind(recorder *r, VkPipeline pipeline) {
+  if (r->bound == pipeline) return;
+  r->bound = pipeline;
+  r->graph->device->driver.CmdBindPipeline(r->commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline);
+}
+
 static void put_task(recorder *r, uint32_t run, uint32_t node) {
   const gki_vulkan_graph *g = r->graph;
   const gki_vulkan_driver *driver = &g->device->driver;
@@ -85,8 +92,7 @@ static void put_task(recorder *r, uint32_t run, uint32_t node) {
   memcpy(pushed, &task, sizeof task);
   if (is_own && has_items) bytes = gki_vulkan_push(&g->params, number, pushed);
   if (bytes > sizeof task) r->has_step = false;
-  driver->CmdBindPipeline(r->commands, VK_PIPELINE_BIND_POINT_COMPUTE,
-                          g->is_unchecked[node] && !g->has_bad_count ? kernel->unchecked : kernel->pipeline);
+  bind(r, g->is_unchecked[node] && !g->has_bad_count ? kernel->unchecked : kernel->pipeline);
   if (bytes)
     driver->CmdPushConstants(r->commands, g->device->layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, bytes, pushed);
   driver->CmdDispatchIndirect(r->commands, g->block->buffer,
@@ -140,9 +146,9 @@ static void put_runs_beside(recorder *r, const uint32_t *runs, uint32_t count) {
 /* ---- the control shader ------------------------------------------------------------------------------------------ */
 
 /* control: NULL for a step, which push_step has pushed */
-static void dispatch(const recorder *r, VkPipeline shader, const gki_vulkan_control *control) {
+static void dispatch(recorder *r, VkPipeline shader, const gki_vulkan_control *control) {
   const gki_vulkan_device *d = r->graph->device;
-  d->driver.CmdBindPipeline(r->commands, VK_PIPELINE_BIND_POINT_COMPUTE, shader);
+  bind(r, shader);
   if (control)
     d->driver.CmdPushConstants(r->commands, d->layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, sizeof *control, control);
   d->driver.CmdDispatch(r->commands, 1, 1, 1);
@@ -167,7 +173,7 @@ static void put_step(recorder *r, uint32_t run) {
 }
 
 /* Behind runs that were on the device together; count 0: behind none. */
-static void put_walk(const recorder *r, const uint32_t *runs, uint32_t count) {
+static void put_walk(recorder *r, const uint32_t *runs, uint32_t count) {
   const gki_vulkan_graph *g = r->graph;
   gki_vulkan_control control = {
     .points = address_of(g, g->points_at), .state = address_of(g, g->state_at), .gates = address_of(g, g->gates_at),
