@@ -5,7 +5,7 @@
  *
  * The table and the state are arrays of words of 32 bits. common/plan/walk.inc in gk's sources defines these words and
  * the walk, and compiles as C, CUDA, HIP and GLSL. gk_walk_text returns the same text without comments.
- * A backend calls gk_plan_points and gk_walk_text; common calls the other functions.
+ * A backend calls gk_plan_points, gk_points_step and gk_walk_text; common calls the other functions.
  * \sa gk_walk_start: the same contract, with a round trip for each decision. */
 #ifndef GK_AHEAD_H
 #define GK_AHEAD_H
@@ -53,10 +53,11 @@ void gk_points_free(const gk_points *points);
  * @return GK_OK; GK_ERROR_MEMORY. */
 gk_result gk_plan_points(const gk_plan *plan, const gk_points **points);
 
-/** Makes the words from which the walk's gkw_step decides behind a run, without the table.
+/** Makes the words from which the walk's gkw_step decides behind a run, without the table. Thread-safe.
  * @param run    Of the plan.
- * @param words  Takes GKW_STEP_WORDS words.
- * @return false: it takes more than one decision to the next run, so a control kernel has to walk. */
+ * @param words  Receives 17 words (GKW_STEP_WORDS in walk.inc).
+ * @return Whether a single decision leads to the next run or the list's end. If not, a control kernel has to walk, and
+ *         `words` has nothing of use. */
 bool gk_points_step(const gk_points *points, uint32_t run, uint32_t *words);
 
 /** The text of the walk, common/plan/walk.inc, without comments. Define its macros in front of it. Constant. */

@@ -116,6 +116,9 @@ SUITES += [("conformance on lavapipe", on_lavapipe(CONFORMANCE), [], False),
             on_lavapipe(RANDOM_LISTS, "--random", "500", layer=False, gate="guard", unmapped=True),
             ["--random", "10000"], False)]
 FULL_SUITES += [("conformance on lavapipe, unmapped memory", on_lavapipe(CONFORMANCE, unmapped=True), [], False)]
+FULL_SUITES += [(f"conformance on lavapipe, gated by {gate}s", on_lavapipe(CONFORMANCE, gate=gate), [], False)
+                for gate in ("grid", "guard")]
+FULL_SUITES += [("conformance on lavapipe, host-gated", on_lavapipe(CONFORMANCE, "--host-gated"), [], False)]
 # Behind the stand-in, which hands on commands in any order that their barriers allow: by a seed for each list.
 SUITES += [("random lists on lavapipe, shuffled", on_lavapipe(RANDOM_LISTS, "--random", "200", standin=True),
             ["--random", "10000"], False),

@@ -321,7 +321,8 @@ VkResult gki_vulkan_wait(gki_vulkan_device *d, uint64_t number) {
     const VkResult answer = d->driver.WaitSemaphores(d->device, &wait, WAIT_NS);
     const bool has_no_memory = answer == VK_ERROR_OUT_OF_HOST_MEMORY || answer == VK_ERROR_OUT_OF_DEVICE_MEMORY;
     if (answer != VK_TIMEOUT && !has_no_memory) return answer;
-    if (has_no_memory && ++failed) nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
+    failed = has_no_memory ? failed + 1 : 0;
+    if (failed) nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
   } while (failed < MOST_TRIES && !__atomic_load_n(&d->is_lost, __ATOMIC_ACQUIRE));
   return VK_ERROR_DEVICE_LOST;
 }

@@ -33,7 +33,6 @@ typedef struct gki_vulkan_control {
 typedef struct gki_vulkan_pushed_step {
   uint64_t state, slots, cancelled; /* addresses */
   uint32_t words[17];               /* of gk_points_step */
-  uint32_t reserved;
 } gki_vulkan_pushed_step;
 
 /* How the tasks of a run that doesn't come are skipped. */

@@ -176,14 +176,20 @@ gk_result gki_vulkan_control_for(gki_vulkan_device *d, uint32_t kind, uint32_t f
   uint32_t kinds = kind == GKI_VULKAN_WALK ? (1u << GKI_VULKAN_WALK) - 1 - forks : 1u << kind;
   if (form & GKI_VULKAN_SECTIONS) kinds |= forks;
   const constants values = {1, 0, kinds | form << GKI_VULKAN_WALK};
-  VkPipeline *made = &d->controls[kind][form];
-  gk_result result = GK_OK;
+  VkPipeline *kept = &d->controls[kind][form], made = VK_NULL_HANDLE;
   pthread_mutex_lock(&d->lock);
-  if (!*made)
-    result = make(d, "gk's control shader", kind == GKI_VULKAN_WALK ? d->walk : d->step, "main", &values, made);
-  *pipeline = *made;
+  *pipeline = *kept;
+  pthread_mutex_unlock(&d->lock); /* a driver may take long, and launches need the lock */
+  if (*pipeline) return GK_OK;
+  const gk_result result = make(d, "gk's control shader", kind == GKI_VULKAN_WALK ? d->walk : d->step, "main", &values,
+                                &made);
+  if (result != GK_OK) return result;
+  pthread_mutex_lock(&d->lock);
+  *pipeline = *kept ? *kept : made;
+  *kept = *pipeline;
   pthread_mutex_unlock(&d->lock);
-  return result;
+  if (*pipeline != made) d->driver.DestroyPipeline(d->device, made, NULL);
+  return GK_OK;
 }
 
 /* ---- kernels of programs ----------------------------------------------------------------------------------------- */

@@ -168,7 +168,7 @@ static void push_step(recorder *r, uint32_t run) {
 
 static void put_step(recorder *r, uint32_t run) {
   if (!r->has_step) push_step(r, run);
-  put_barrier(r->graph, r->commands, task_writes, task_uses);
+  put_barrier(r->graph, r->commands, both(task_writes, gate_reads(r->graph)), task_uses);
   dispatch(r, r->graph->steps[run], NULL);
 }
 
@@ -199,8 +199,8 @@ static void end_control(recorder *r) {
   r->has_tasks = false;
 }
 
-/* The nodes from `begin` to `end` of a run. Its word gates them and, behind the last, its control shader, which does
- * nothing if the run isn't open. */
+/* The nodes from `begin` to `end` of a run. Its word gates them and, behind the last, its control shader. That changes
+ * the word as the last command of the gate, so it doesn't matter when a driver reads the word. */
 static void put_run(recorder *r, uint32_t run, uint32_t begin, uint32_t end) {
   const gki_vulkan_graph *g = r->graph;
   const bool has_control = g->points && end == g->plan->runs[run].end;

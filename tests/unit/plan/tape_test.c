@@ -47,6 +47,21 @@ TEST(test_no_more_passes_than_the_bound) {
   world_end(&t.w);
 }
 
+/* Nothing behind a run that isn't open walks, so a bound that a step left undecided would end its tape: 20 of them. */
+TEST(test_bounds_in_few_tapes) {
+  begin(TASKS(GK_DO_WHILE(N), GK_DO_WHILE(M, .max_iterations = 4), DO(tick, A), GK_END, DO(drop, N), GK_END),
+        BY_TAPES);
+  for (int launches = 0; launches < 8; ++launches) {
+    SET({N, 20}, {M, 1}, {A, 0});
+    t.w.whole = true;
+    launch(0);
+    EXPECT({A, 80});
+  }
+  SET({N, 20});
+  LAUNCH_IN(3);
+  world_end(&t.w);
+}
+
 /* Whether the walk or a step ended the loop: a resume in it has all of its passes. */
 TEST(test_a_loop_that_ended_has_no_passes) {
   begin(TASKS(GK_DO_WHILE(N, .max_iterations = 3), GK_CHECKPOINT(1, F), DO(tick, A), GK_END, DO(drop, N), GK_END,

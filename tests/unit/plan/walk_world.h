@@ -245,7 +245,7 @@ static void take_step(world *w) {
  * single run may be gated, too, or take one step where that is enough. */
 static void play_tape(world *w, const gki_tape *tape) {
   const gk_points *points = w->points;
-  const bool gates_control = w->random >> 20 & 1, takes_steps = w->random >> 21 & 1;
+  const bool gates_control = w->whole || (w->random >> 20 & 1), takes_steps = w->whole || (w->random >> 21 & 1);
   ++w->tapes;
   for (uint32_t k = 0, end; k < tape->count; k = end) {
     for (end = k + 1; end < tape->count && tape->runs[end] != GK_NONE && tape->runs[end] & GK_AHEAD_BESIDE;) ++end;
