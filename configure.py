@@ -68,7 +68,7 @@ def look_around(options):
     return compiler, [find_openmp(compiler), find_png(compiler, not options.without_png),
                       find_xxhash(compiler, not options.without_xxhash),
                       find_nvtx(compiler, options.cuda, not options.without_nvtx), find_cmocka(compiler),
-                      find_cplusplus(compiler), cuda, find_vulkan(compiler, not options.without_vulkan), find_hip()]
+                      find_cplusplus(compiler), cuda, find_vulkan(compiler, not options.without_vulkan), find_hip(not options.without_hip)]
 
 
 def settings(options, compiler, found):
@@ -377,6 +377,7 @@ def parser():
                        help="gk's own CUDA kernels as they are checked in, even where nvcc is")
     usage.add_argument("--debug", action="store_true", help="no optimisation")
     usage.add_argument("--without-cuda", action="store_true", help="no CUDA backend")
+    usage.add_argument("--without-hip", action="store_true", help="no HIP backend")
     usage.add_argument("--without-vulkan", action="store_true", help="no Vulkan backend")
     usage.add_argument("--without-png", action="store_true", help="no soft body, which draws its fall with libpng")
     usage.add_argument("--without-xxhash", action="store_true", help="no cache on disk for what is compiled")
@@ -398,8 +399,8 @@ def recordable(options):
              if value and value != parser().get_default(name)]
     if options.cc and not any(one.startswith("--cc") for one in given):
         given.append(f"--cc={options.cc}")  # from $CC, which may not be set next time
-    flags = ("debug", "without_cuda", "without_vulkan", "without_png", "without_xxhash", "without_nvtx", "coverage",
-             "werror", "ready_gates")
+    flags = ("debug", "without_cuda", "without_hip", "without_vulkan", "without_png", "without_xxhash", "without_nvtx",
+             "coverage", "werror", "ready_gates")
     given += [f"--{name.replace('_', '-')}" for name in flags if getattr(options, name)]
     return given
 

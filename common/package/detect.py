@@ -227,12 +227,16 @@ def find_vulkan(compiler, wanted):
                   "images": glsl["shader"] if compiler.machine.replace("-", "_") == platform.machine() else "comp"})
 
 
-def find_hip():
+def find_hip(wanted):
+    """hipcc, with which tests compile kernels. The backend needs nothing: its libraries are found at run time."""
+    left_out = {"hip_backend": "", "hip_members": "none", "hip_installed": "", "hip_left_out": "hip"}
+    settings = {} if wanted else left_out
     hipcc = shutil.which("hipcc") or shutil.which("/opt/rocm/bin/hipcc")
     version = re.search(r"HIP version: (\S+)", output(hipcc, "--version") or "") if hipcc else None
+    backend = "" if wanted else "; --without-hip: no HIP backend"
     if not version:
-        return Found("HIP", "no: hipcc is neither in PATH nor in /opt/rocm/bin")
-    return Found("HIP", version[1], {"hipcc": hipcc})
+        return Found("HIP", f"no: hipcc is neither in PATH nor in /opt/rocm/bin{backend}", settings)
+    return Found("HIP", f"{version[1]}{backend}", {"hipcc": hipcc, **settings})
 
 
 def find_linker(compiler):

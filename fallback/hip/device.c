@@ -1,0 +1,180 @@
+#include "hip/device.h"
+#include "base/clock.h"
+#include "base/costs.h"
+#include "base/error.h"
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- opening ----------------------------------------------------------------------------------------------------- */
+
+/* Of hipDeviceProp_t, whose layout HIP 6 changed, only the architecture's name is needed. */
+static hipError_t read_architecture(gki_hip_device *d) {
+  _Alignas(16) char properties[2 * GKI_HIP_PROPERTIES_6] = {0}; /* a newer runtime may write more */
+  const gki_hip_driver *driver = d->driver;
+  const bool is_new = driver->hipGetDevicePropertiesR0600 != NULL;
+  const hipError_t answer = is_new ? driver->hipGetDevicePropertiesR0600(properties, d->ordinal)
+                                   : driver->hipGetDeviceProperties(properties, d->ordinal);
+  const char *from = properties + (is_new ? GKI_HIP_ARCHITECTURE_6 : GKI_HIP_ARCHITECTURE_5);
+  snprintf(d->architecture, sizeof d->architecture, "%.*s", GKI_HIP_ARCHITECTURE_BYTES - 1, from);
+  return answer;
+}
+
+static gk_result read_attributes(gki_hip_device *d) {
+  const struct { hipDeviceAttribute_t attribute; int *value; const char *name; } all[] = {
+    {hipDeviceAttributeMultiprocessorCount, &d->multiprocessors, "multiprocessors"},
+    {hipDeviceAttributeMaxThreadsPerBlock, &d->most_threads, "threads of a block"},
+    {hipDeviceAttributeWarpSize, &d->wave, "size of a wave"}};
+  gk_result result = GK_OK;
+  for (size_t k = 0; k < GK_COUNT(all) && result == GK_OK; ++k)
+    result = gki_hip_result(d->driver, d->driver->hipDeviceGetAttribute(all[k].value, all[k].attribute, d->ordinal),
+                            "hipDeviceGetAttribute (%s)", all[k].name);
+  return result;
+}
+
+static gk_result describe(gki_hip_device *d) {
+  const gki_hip_driver *driver = d->driver;
+  hipDevice_t device;
+  char name[100] = "";
+  gk_result result = gki_hip_result(driver, driver->hipDeviceGet(&device, d->ordinal), "hipDeviceGet");
+  if (result == GK_OK)
+    result = gki_hip_result(driver, driver->hipDeviceGetName(name, sizeof name, device), "hipDeviceGetName");
+  if (result == GK_OK) result = gki_hip_result(driver, read_architecture(d), "hipGetDeviceProperties");
+  if (result == GK_OK) result = read_attributes(d);
+  snprintf(d->name, sizeof d->name, "%.99s", name[0] ? name : d->architecture);
+  snprintf(d->driver_text, sizeof d->driver_text, "HIP %d.%d, %.40s", driver->version / 100, driver->version % 100,
+           d->architecture);
+  return result;
+}
+
+static gk_result find_ordinal(gki_hip_device *d, int ordinal) {
+  int count = 0;
+  const gk_result result = gki_hip_result(d->driver, d->driver->hipGetDeviceCount(&count), "hipGetDeviceCount");
+  d->ordinal = ordinal;
+  if (result != GK_OK || (ordinal >= 0 && ordinal < count)) return result;
+  return gk_fail(GK_ERROR_NO_DEVICE, "backend hip: there is no device %d; there %s %d, from 0 on", ordinal,
+                 count == 1 ? "is" : "are", count);
+}
+
+static gk_result make_stream(gki_hip_device *d, const gk_hip_sharing *sharing) {
+  int before;
+  gk_result result = gki_hip_enter(d, &before);
+  if (result != GK_OK) return result;
+  if (sharing) {
+    d->stream = sharing->stream;
+    d->shares_stream = true;
+    result = gki_hip_refuse_capture(d, d->stream);
+  } else {
+    hipStream_t stream;
+    result = gki_hip_result(d->driver, d->driver->hipStreamCreateWithFlags(&stream, GKI_HIP_STREAM_NON_BLOCKING),
+                            "hipStreamCreateWithFlags");
+    if (result == GK_OK) d->stream = stream;
+  }
+  gki_hip_leave(d, before);
+  return result;
+}
+
+gk_result gki_hip_open(gki_hip_device *d, int ordinal, const gk_hip_sharing *sharing) {
+  gk_result result = gki_hip_driver_get(&d->driver);
+  if (result == GK_OK) result = find_ordinal(d, ordinal);
+  if (result == GK_OK) result = describe(d);
+  if (result != GK_OK) return result;
+  if (pthread_mutex_init(&d->lock, NULL) != 0)
+    return gk_fail(GK_ERROR_MEMORY, "backend hip: there is no mutex left");
+  d->has_lock = true;
+  return make_stream(d, sharing);
+}
+
+void gki_hip_close(gki_hip_device *d) {
+  int before;
+  if (d->stream && !d->shares_stream && gki_hip_enter_to_free(d, &before)) {
+    (void)d->driver->hipStreamDestroy(d->stream);
+    gki_hip_leave(d, before);
+  }
+  if (d->has_lock) pthread_mutex_destroy(&d->lock);
+  gk_host_free(d->blocks);
+}
+
+/* ---- calls ------------------------------------------------------------------------------------------------------- */
+
+gk_result gki_hip_refuse_lost(const gki_hip_device *d) {
+  return __atomic_load_n(&d->is_lost, __ATOMIC_ACQUIRE) ? gk_fail(GK_ERROR_DEVICE, "%s", d->loss) : GK_OK;
+}
+
+static hipError_t set_device(const gki_hip_device *d, int *before) {
+  const hipError_t answer = d->driver->hipGetDevice(before);
+  return answer != hipSuccess || *before == d->ordinal ? answer : d->driver->hipSetDevice(d->ordinal);
+}
+
+gk_result gki_hip_enter(gki_hip_device *d, int *before) {
+  const gk_result result = gki_hip_refuse_lost(d);
+  return result == GK_OK ? gki_hip_result(d->driver, set_device(d, before), "choosing device %d", d->ordinal) : result;
+}
+
+bool gki_hip_enter_to_free(const gki_hip_device *d, int *before) {
+  hipError_t answer = hipErrorUnknown;
+  for (int tries = 0; tries < 2 && answer != hipSuccess; ++tries) /* nothing can be freed without it */
+    answer = set_device(d, before);
+  return answer == hipSuccess;
+}
+
+void gki_hip_leave(const gki_hip_device *d, int before) {
+  if (before != d->ordinal) (void)d->driver->hipSetDevice(before);
+}
+
+static void detect_loss(gki_hip_device *d) {
+  if (__atomic_load_n(&d->is_lost, __ATOMIC_ACQUIRE)) return;
+  const hipError_t answer = d->driver->hipStreamQuery(d->stream);
+  if (answer == hipSuccess || answer == hipErrorNotReady || answer == hipErrorStreamCaptureUnsupported) return;
+  char message[GKI_MESSAGE_BYTES];
+  gki_error_save(message, sizeof message);
+  pthread_mutex_lock(&d->lock);
+  if (!__atomic_load_n(&d->is_lost, __ATOMIC_RELAXED))
+    snprintf(d->loss, sizeof d->loss, "HIP device %d is lost; close it. It began with: %.200s", d->ordinal, message);
+  __atomic_store_n(&d->is_lost, true, __ATOMIC_RELEASE);
+  pthread_mutex_unlock(&d->lock);
+}
+
+gk_result gki_hip_check(gki_hip_device *d, hipError_t code, const char *what, ...) {
+  if (code == hipSuccess) return GK_OK;
+  char text[600];
+  va_list arguments;
+  va_start(arguments, what);
+  vsnprintf(text, sizeof text, what, arguments);
+  va_end(arguments);
+  const gk_result result = gki_hip_result(d->driver, code, "%s", text);
+  if (result == GK_ERROR_DEVICE) detect_loss(d);
+  return result;
+}
+
+gk_result gki_hip_refuse_capture(gki_hip_device *d, hipStream_t stream) {
+  hipStreamCaptureStatus status = hipStreamCaptureStatusNone;
+  const hipError_t answer = d->driver->hipStreamIsCapturing(stream, &status);
+  if (answer != hipSuccess) return gki_hip_check(d, answer, "hipStreamIsCapturing");
+  if (status == hipStreamCaptureStatusNone) return GK_OK;
+  return gk_fail(GK_ERROR_INVALID, "backend hip: the stream %sis being captured, and what gk puts there can't be "
+                 "recorded; end the capture first, or use another stream",
+                 stream == d->stream ? "that the device shares " : "");
+}
+
+hipError_t gki_hip_launch_kernel(const gki_hip_device *d, hipFunction_t function, const unsigned grid[3],
+                                 const unsigned block[3], unsigned shared_bytes, hipStream_t stream,
+                                 const gki_hip_args *args) {
+  size_t bytes = args->bytes;
+  void *extra[] = {(void *)(uintptr_t)GKI_HIP_LAUNCH_PARAM_BUFFER_POINTER, args->packed,
+                   (void *)(uintptr_t)GKI_HIP_LAUNCH_PARAM_BUFFER_SIZE, &bytes,
+                   (void *)(uintptr_t)GKI_HIP_LAUNCH_PARAM_END};
+  const bool packs = d->packs && bytes;
+  return d->driver->hipModuleLaunchKernel(function, grid[0], grid[1], grid[2], block[0], block[1], block[2],
+                                          shared_bytes, stream, packs ? NULL : args->pointers, packs ? extra : NULL);
+}
+
+hipError_t gki_hip_wait(const gki_hip_device *d, hipEvent_t event) {
+  const uint64_t begin = gki_now_ns();
+  do {
+    const hipError_t answer = d->driver->hipEventQuery(event);
+    if (answer != hipErrorNotReady) return answer;
+    gki_pause();
+  } while (gki_now_ns() - begin < GKI_COST_SPIN_NS);
+  return d->driver->hipEventSynchronize(event);
+}

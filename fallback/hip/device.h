@@ -1,0 +1,85 @@
+/* A device: the runtime's, its stream, its memory, and gk's own kernels on it. */
+#ifndef GKI_HIP_DEVICE_H
+#define GKI_HIP_DEVICE_H
+#include "gk_hip.h"
+#include "hip/driver.h"
+#include <pthread.h>
+
+enum { GKI_HIP_CAPABILITIES = 16, GKI_HIP_THREADS = 256 /* in a block of a composed kernel */ };
+
+typedef struct gki_hip_kernel {
+  hipFunction_t function;
+  unsigned most_blocks;          /* that run at the same time */
+  struct gki_hip_module *module; /* NULL: gk's own, or the program's function */
+  unsigned block[3], per_block[3], shared_bytes; /* of handwritten code */
+} gki_hip_kernel;
+
+/* Memory of gk_alloc. */
+typedef struct gki_hip_block { uintptr_t at; size_t bytes; bool is_host; } gki_hip_block;
+
+typedef struct gki_hip_device {
+  const gki_hip_driver *driver;
+  int ordinal, multiprocessors, most_threads, wave;
+  char name[128], architecture[GKI_HIP_ARCHITECTURE_BYTES], driver_text[160];
+  hipStream_t stream;
+  bool shares_stream; /* it is the program's */
+  pthread_mutex_t lock;
+  bool has_lock;
+  gki_hip_block *blocks; /* by address, under the lock */
+  size_t block_count, block_capacity;
+  bool is_lost;          /* atomic; `loss` is written before */
+  char loss[300];
+  struct gki_hip_module *modules; /* of programs' kernels, under the lock */
+  hipModule_t builtin;
+  gki_hip_kernel copy, fill;
+  hipFunction_t ahead, echo;
+  bool packs;            /* arguments go in one buffer (`extra`), else by pointers (`kernelParams`) */
+  bool uses_graphs;      /* runs are launched as graphs */
+  char graphs_why[160];  /* why, or why not */
+  gk_capability capabilities[GKI_HIP_CAPABILITIES];
+} gki_hip_device;
+
+/* A kernel's arguments, in both forms. */
+typedef struct gki_hip_args { void **pointers; void *packed; size_t bytes; } gki_hip_args;
+
+/* sharing: NULL, or the program's stream. gki_hip_close frees what a failed open has left. */
+gk_result gki_hip_open(gki_hip_device *device, int ordinal, const gk_hip_sharing *sharing);
+void gki_hip_close(gki_hip_device *device);
+
+/* The calling thread works on this device until gki_hip_leave, which gives it back its own. */
+gk_result gki_hip_enter(gki_hip_device *device, int *before);
+/* The same for freeing, on a device that may be lost. False: it can't be entered. */
+bool gki_hip_enter_to_free(const gki_hip_device *device, int *before);
+void gki_hip_leave(const gki_hip_device *device, int before);
+
+/* gki_hip_result. If the call has failed and the device's stream fails, too, the device counts as lost. */
+__attribute__((format(printf, 3, 4)))
+gk_result gki_hip_check(gki_hip_device *device, hipError_t code, const char *what, ...);
+
+/* GK_ERROR_DEVICE if it is lost. Calls no driver. */
+gk_result gki_hip_refuse_lost(const gki_hip_device *device);
+
+/* GK_ERROR_INVALID if the stream is being captured. */
+gk_result gki_hip_refuse_capture(gki_hip_device *device, hipStream_t stream);
+
+/* Launches a kernel with arguments in the form that works here. */
+hipError_t gki_hip_launch_kernel(const gki_hip_device *device, hipFunction_t function, const unsigned grid[3],
+                                 const unsigned block[3], unsigned shared_bytes, hipStream_t stream,
+                                 const gki_hip_args *args);
+
+/* Waits for an event; polls first, since a wake-up takes longer than work that is almost done. */
+hipError_t gki_hip_wait(const gki_hip_device *device, hipEvent_t event);
+
+/* ---- memory.c ---------------------------------------------------------------------------------------------------- */
+
+/* gk_backend's entries. */
+gk_result gki_hip_alloc(void *device, size_t bytes, gk_memory kind, void **memory);
+void gki_hip_free(void *device, void *memory);
+gk_result gki_hip_copy(void *device, gk_direction direction, void *to, const void *from, size_t bytes);
+void *gki_hip_host_address(void *device, void *memory);
+
+/* Memory of graphs; the calling thread has entered the device. The device sees page-locked memory at the host's
+ * address. gki_hip_free_raw may be given NULL. */
+gk_result gki_hip_alloc_raw(gki_hip_device *device, size_t bytes, gk_memory kind, void **memory);
+void gki_hip_free_raw(const gki_hip_device *device, gk_memory kind, void *memory);
+#endif

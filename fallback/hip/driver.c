@@ -1,0 +1,180 @@
+#include "hip/driver.h"
+#include "base/fork.h"
+#include <dlfcn.h>
+#include <link.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { TEXT_BYTES = 1024, PER_MINOR = 100000 /* of hipRuntimeGetVersion */ };
+
+/* The newest first. The plain name finds a runtime that is newer than this list. */
+static const struct { const char *runtime, *compiler; } libraries[] = {
+    {"libamdhip64.so.7", "libhiprtc.so.7"}, {"libamdhip64.so.6", "libhiprtc.so.6"},
+    {"libamdhip64.so.5", "libhiprtc.so.5"}, {"libamdhip64.so", "libhiprtc.so"}};
+
+GKI_PROCESS_LOCK(lock)
+static gki_hip_driver loaded; /* its libraries are never closed, since they may have threads */
+static bool is_loaded;
+static pid_t starter; /* the process that started the runtime; 0: none, or it can't be started */
+
+typedef enum need { ALL, ANY, GRAPHS } need;
+
+static const struct { const char *name; need need; size_t at; } entries[] = {
+#define ENTRY(need, type, name, parameters) {#name, need, offsetof(gki_hip_driver, name)},
+    GKI_HIP_ENTRIES(ENTRY)
+#undef ENTRY
+};
+static const struct { const char *name; size_t at; } compiler_entries[] = {
+#define ENTRY(type, name, parameters) {#name, offsetof(gki_hip_driver, name)},
+    GKI_HIPRTC_ENTRIES(ENTRY)
+#undef ENTRY
+};
+
+/* ---- messages ---------------------------------------------------------------------------------------------------- */
+
+void gki_hip_describe(const gki_hip_driver *driver, hipError_t code, char *text, size_t bytes) {
+  const char *name = driver->hipGetErrorName(code), *description = driver->hipGetErrorString(code);
+  snprintf(text, bytes, "%s (%s, %d)", description ? description : "error", name ? name : "unknown", (int)code);
+}
+
+gk_result gki_hip_result(const gki_hip_driver *driver, hipError_t code, const char *what, ...) {
+  if (code == hipSuccess) return GK_OK;
+  char text[TEXT_BYTES], why[300];
+  va_list arguments;
+  va_start(arguments, what);
+  vsnprintf(text, sizeof text, what, arguments);
+  va_end(arguments);
+  gki_hip_describe(driver, code, why, sizeof why);
+  return gk_fail(code == hipErrorOutOfMemory ? GK_ERROR_MEMORY : GK_ERROR_DEVICE, "backend hip: %s: %s", text, why);
+}
+
+/* ---- loading ----------------------------------------------------------------------------------------------------- */
+
+/* By the loader's paths, or in ROCm's folder. NULL: neither has it. */
+static void *open_library(const char *name) {
+  void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+  const char *folder = secure_getenv("ROCM_PATH");
+  char path[TEXT_BYTES];
+  if (!folder || !folder[0]) folder = "/opt/rocm";
+  if (!library && snprintf(path, sizeof path, "%s/lib/%s", folder, name) < (int)sizeof path)
+    library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  return library;
+}
+
+static void set_path(gki_hip_driver *driver, void *library, const char *name) {
+  struct link_map *map;
+  const bool is_known = dlinfo(library, RTLD_DI_LINKMAP, &map) == 0 && map->l_name[0];
+  snprintf(driver->path, sizeof driver->path, "%s", is_known ? map->l_name : name);
+}
+
+static bool find_entry(gki_hip_driver *driver, void *library, const char *name, size_t at) {
+  void *entry = dlsym(library, name);
+  memcpy((char *)driver + at, &entry, sizeof entry);
+  return entry != NULL;
+}
+
+static gk_result find_entries(gki_hip_driver *driver, void *library) {
+  for (size_t k = 0; k < GK_COUNT(entries); ++k) {
+    if (find_entry(driver, library, entries[k].name, entries[k].at) || entries[k].need == ANY) continue;
+    if (entries[k].need == ALL)
+      return gk_fail(GK_ERROR_NO_DEVICE, "backend hip: %s has no %s; install HIP 5.2 or newer", driver->path,
+                     entries[k].name);
+    if (!driver->no_graphs) driver->no_graphs = entries[k].name;
+  }
+  if (driver->hipGetDeviceProperties || driver->hipGetDevicePropertiesR0600) return GK_OK;
+  return gk_fail(GK_ERROR_NO_DEVICE, "backend hip: %s has no hipGetDeviceProperties; install HIP 5.2 or newer",
+                 driver->path);
+}
+
+static const char *missing_in_compiler(gki_hip_driver *driver, void *library) {
+  for (size_t k = 0; k < GK_COUNT(compiler_entries); ++k)
+    if (!find_entry(driver, library, compiler_entries[k].name, compiler_entries[k].at)) return compiler_entries[k].name;
+  return NULL;
+}
+
+/* In a library of its own, or in the runtime's. */
+static void find_compiler(gki_hip_driver *driver, void *library, const char *name) {
+  void *compiler = open_library(name);
+  if (compiler && !missing_in_compiler(driver, compiler)) return;
+  const char *missing = missing_in_compiler(driver, library);
+  if (missing)
+    snprintf(driver->no_compiler, sizeof driver->no_compiler, "there is no %s that can be used, and the runtime has no "
+             "%s; install hipRTC of the same version", name, missing);
+}
+
+static gk_result load(gki_hip_driver *driver) {
+  void *library = NULL;
+  size_t k = 0;
+  for (; k < GK_COUNT(libraries); ++k)
+    if ((library = open_library(libraries[k].runtime))) break;
+  if (!library)
+    return gk_fail(GK_ERROR_NO_DEVICE, "backend hip: there is no libamdhip64.so.7, .6 or .5; install AMD's HIP runtime "
+                   "(rocm-hip-runtime or libamdhip64-5), or name ROCm's folder in $ROCM_PATH");
+  set_path(driver, library, libraries[k].runtime);
+  gk_result result = find_entries(driver, library);
+  if (result != GK_OK) return result;
+  find_compiler(driver, library, libraries[k].compiler);
+  int version = 0;
+  result = gki_hip_result(driver, driver->hipRuntimeGetVersion(&version), "hipRuntimeGetVersion of %s", driver->path);
+  driver->version = version / PER_MINOR;
+  return result == GK_ERROR_DEVICE ? GK_ERROR_NO_DEVICE : result;
+}
+
+/* Under the lock. */
+static gk_result load_once(void) {
+  if (is_loaded) return GK_OK;
+  gki_hip_driver driver = {0};
+  const gk_result result = load(&driver);
+  if (result != GK_OK) return result;
+  loaded = driver;
+  is_loaded = true;
+  gk_log(GK_LOG_INFO, "HIP %d.%d (%s)", driver.version / 100, driver.version % 100, driver.path);
+  return GK_OK;
+}
+
+/* ---- starting ---------------------------------------------------------------------------------------------------- */
+
+/* hipInit gives no clear reason, so the number of devices is asked for first. */
+static gk_result start(void) {
+  gk_result result = load_once();
+  if (result != GK_OK) return result;
+  int count = 0;
+  char why[300];
+  hipError_t answer = loaded.hipGetDeviceCount(&count);
+  if (answer == hipSuccess && count > 0) answer = loaded.hipInit(0);
+  else if (answer == hipSuccess) answer = hipErrorNoDevice;
+  if (answer == hipSuccess) return GK_OK;
+  if (answer == hipErrorOutOfMemory) return gki_hip_result(&loaded, answer, "starting %s", loaded.path);
+  gki_hip_describe(&loaded, answer, why, sizeof why);
+  return gk_fail(GK_ERROR_NO_DEVICE, "backend hip: %s (HIP %d.%d) can't be used: %s; see whether rocminfo lists a GPU, "
+                 "whether this user may open /dev/kfd and /dev/dri, and whether $HIP_VISIBLE_DEVICES hides it",
+                 loaded.path, loaded.version / 100, loaded.version % 100, why);
+}
+
+gk_result gki_hip_driver_get(const gki_hip_driver **driver) {
+  *driver = NULL;
+  pthread_mutex_lock(&lock);
+  const bool is_first = starter == 0;
+  if (is_first) starter = getpid(); /* set first, so that a child that is forked meanwhile doesn't call the runtime */
+  const gk_result result = is_first ? start() : GK_OK;
+  if (result != GK_OK) starter = 0;
+  const bool is_ours = starter == getpid();
+  pthread_mutex_unlock(&lock);
+  if (result != GK_OK) return result;
+  if (!is_ours)
+    return gk_fail(GK_ERROR_NO_DEVICE, "backend hip: this process was forked from one that uses HIP, which HIP doesn't "
+                   "allow; open devices behind the fork, or use exec");
+  *driver = &loaded;
+  return GK_OK;
+}
+
+gk_result gki_hip_driver_load(const gki_hip_driver **driver) {
+  pthread_mutex_lock(&lock);
+  const gk_result result = load_once();
+  pthread_mutex_unlock(&lock);
+  *driver = result == GK_OK ? &loaded : NULL;
+  return result;
+}

@@ -1,0 +1,80 @@
+/* A graph: its memory, and what a launch needs. */
+#ifndef GKI_HIP_GRAPH_H
+#define GKI_HIP_GRAPH_H
+#include "gk_ahead.h"
+#include "base/memory.h"
+#include "hip/device.h"
+#include "lower/params.h"
+
+enum { GKI_HIP_TAPES = 2 /* under way */ };
+
+/* Page-locked memory, which the host and the device use during a launch. */
+typedef struct gki_hip_shared {
+  gki_bad_count failures[GKI_LAUNCH_RING];
+  uint32_t cancelled; /* as gk_launch_args.cancel */
+  int32_t flag;       /* the one that was read last */
+} gki_hip_shared; /* the state behind each tape under way follows, then the host's side of `block` */
+
+typedef struct gki_hip_graph {
+  gki_hip_device *device;
+  const gk_plan *plan;
+  const gki_hip_kernel **kernels; /* by node; NULL: no kernel */
+  gki_arena arena;
+  gki_slot_table slots; /* its ring is in `image`: at a launch, no earlier one is under way */
+  gki_params params;    /* of handwritten kernels */
+  unsigned char *packed; /* room for the arguments of one of these */
+  void *block;          /* on the device: the state, the control block, the table of slots, the table of points */
+  size_t control_at, table_at, points_at, bytes; /* offsets in `block`, and its size */
+  gki_hip_shared *shared;
+  unsigned char *states, *image; /* in `shared`: the states, and the host's side of `block` */
+  bool is_written;      /* `block` has all of `image` */
+  hipEvent_t event;     /* behind the work that is waited for, if that isn't a tape */
+  hipEvent_t ends[GKI_HIP_TAPES]; /* behind each tape's copy of the state */
+  hipGraphExec_t *execs; /* by run; NULL, all or one: it is launched task by task */
+
+  const gk_points *points;   /* NULL: it doesn't go ahead */
+  uint32_t enqueued, taken;  /* tapes, and those of them that `state` has waited for */
+  hipStream_t stream;        /* of the launch under way */
+  bool is_busy;              /* the stream may have work of this graph that no wait has covered */
+  uint32_t last;             /* the run enqueued last, for messages; GK_NONE: none in this launch */
+  gk_launch_args launch;     /* the one under way */
+} gki_hip_graph;
+
+/* gk_backend.lower and drop. */
+gk_result gki_hip_lower(void *device, void *graph, const gk_plan *plan, void *const *code, gk_mode *mode);
+void gki_hip_drop(void *graph);
+
+/* gk_backend.launch, submit and read_flag. */
+gk_result gki_hip_launch(void *graph, const gk_launch_args *launch);
+gk_result gki_hip_submit(void *graph, uint32_t run);
+gk_result gki_hip_read_flag(void *graph, uint32_t node, int32_t *flag);
+
+/* gk_backend.ahead, state and cancel. */
+gk_result gki_hip_ahead(void *graph, const uint32_t *runs, uint32_t count);
+gk_result gki_hip_state(void *graph, const uint32_t **state);
+gk_result gki_hip_cancel(void *graph);
+
+/* Waits for all of the graph's work. It is over afterwards, or the device is lost. */
+hipError_t gki_hip_drain(gki_hip_graph *graph);
+
+/* ---- tasks.c ----------------------------------------------------------------------------------------------------- */
+
+/* How a kernel is launched. Doesn't move: `args` points into it. */
+typedef struct gki_hip_shape {
+  hipFunction_t function;
+  unsigned grid[3], block[3], shared_bytes;
+  gki_hip_args args;
+  void *pointers[GK_MAX_ARGS];
+  union {
+    gki_task task;
+    struct { uint64_t points, state, slots, cancelled; uint32_t run; } control;
+  } packed; /* of gk's own kernels */
+} gki_hip_shape;
+
+/* Of a task. fixed: with a grid for any count, which a graph of the runtime keeps. */
+void gki_hip_shape_task(const gki_hip_graph *graph, uint32_t node, uint32_t run, bool fixed, gki_hip_shape *shape);
+/* Of the control kernel behind a run; GK_NONE: one that follows no run. */
+void gki_hip_shape_control(const gki_hip_graph *graph, uint32_t run, gki_hip_shape *shape);
+/* A launch of that on the graph's stream. */
+hipError_t gki_hip_launch_shape(const gki_hip_graph *graph, const gki_hip_shape *shape);
+#endif

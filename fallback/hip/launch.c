@@ -1,0 +1,292 @@
+#include "base/error.h"
+#include "hip/graph.h"
+#include "plan/walk.inc"
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { NAME_BYTES = 600 };
+
+/* ---- messages ---------------------------------------------------------------------------------------------------- */
+
+/* "task 3 (name)" or "tasks 3 (name) to 5 (name)" */
+static void name_run(const gki_hip_graph *g, uint32_t run, char name[NAME_BYTES]) {
+  const gk_plan_run *at = &g->plan->runs[run];
+  const gk_node *first = &g->plan->nodes[at->begin], *last = &g->plan->nodes[at->end - 1];
+  if (first == last) snprintf(name, NAME_BYTES, "task %u (%.250s)", (unsigned)first->source, first->name);
+  else snprintf(name, NAME_BYTES, "tasks %u (%.250s) to %u (%.250s)", (unsigned)first->source, first->name,
+                (unsigned)last->source, last->name);
+}
+
+static gk_result check(const gki_hip_graph *g, hipError_t answer, const char *call) {
+  return gki_hip_check(g->device, answer, "%s of graph %s", call, g->plan->name);
+}
+
+/* Of a wait. */
+static gk_result wait_result(const gki_hip_graph *g, hipError_t answer) {
+  if (answer == hipSuccess || g->last >= g->plan->run_count) return check(g, answer, "waiting for the device");
+  char name[NAME_BYTES];
+  name_run(g, g->last, name);
+  const bool knows = g->plan->bits & GK_ISOLATE;
+  return gki_hip_check(g->device, answer, "waiting for the device, at %s of graph %s%s", name, g->plan->name,
+                       knows ? "" : " or an earlier task (GK_ISOLATE tells which)");
+}
+
+/* ---- waiting ----------------------------------------------------------------------------------------------------- */
+
+hipError_t gki_hip_drain(gki_hip_graph *g) {
+  g->enqueued = g->taken = 0;
+  if (!g->is_busy) return hipSuccess;
+  hipError_t answer = g->device->driver->hipStreamSynchronize(g->stream);
+  if (answer != hipSuccess) answer = g->device->driver->hipStreamSynchronize(g->stream); /* work may go on meanwhile */
+  g->is_busy = false;
+  return answer;
+}
+
+/* The first bad count that a task has posted, if any. */
+static gk_result check_counts(const gki_hip_graph *g) {
+  const uint64_t number = g->launch.launch;
+  const gki_bad_count *post = &g->shared->failures[(number - 1) % GKI_LAUNCH_RING];
+  if (__atomic_load_n(&post->number, __ATOMIC_ACQUIRE) != number) return GK_OK;
+  if (post->node >= g->plan->node_count)
+    return gk_fail(GK_ERROR_DEVICE, "graph %s: a launch posted a bad count of a task that can't be (%u), so something "
+                   "wrote over gk's memory on the device: look for a kernel that writes beyond its own, and close the "
+                   "device", g->plan->name, (unsigned)post->node);
+  const gk_node *node = &g->plan->nodes[post->node];
+  int64_t extent[3];
+  for (int axis = 0; axis < 3; ++axis) {
+    const uint32_t slot = node->items[axis];
+    extent[axis] = !slot                                 ? 1
+                   : g->plan->slots[slot].type == GK_PTR ? post->extent[axis]
+                                                         : gki_slot_table_number(&g->slots, slot, g->launch.values);
+  }
+  uint64_t items;
+  const gk_result result = gk_check_count(g->plan, post->node, &g->launch, extent, &items);
+  return result == GK_OK ? gki_param_check(&g->params, post->node, g->launch.values) : result;
+}
+
+/* Waits up to an event; if that is NULL, or after a failure, for all work of the launch. */
+static gk_result wait(gki_hip_graph *g, hipEvent_t event) {
+  if (!g->is_busy) return GK_OK;
+  hipError_t answer = hipSuccess;
+  if (!event) answer = g->device->driver->hipEventRecord(g->event, g->stream);
+  if (answer == hipSuccess) answer = gki_hip_wait(g->device, event ? event : g->event);
+  if (answer == hipSuccess && !event) g->is_busy = false;
+  gk_result result = wait_result(g, answer);
+  if (answer != hipSuccess) (void)gki_hip_drain(g);
+  return result == GK_OK ? check_counts(g) : result;
+}
+
+/* ---- starting ---------------------------------------------------------------------------------------------------- */
+
+/* Copies what the launch changed, bytes `begin` to `end` of the table among it. */
+static gk_result upload(gki_hip_graph *g, size_t begin, size_t end) {
+  const size_t head = g->control_at + sizeof(gki_task_control);
+  const struct { size_t begin, end; } parts[] = {{0, g->is_written ? head : g->bytes},
+                                                 {g->table_at + begin, g->is_written ? g->table_at + end : 0}};
+  gk_result result = GK_OK;
+  g->is_busy = true;
+  for (size_t k = 0; k < GK_COUNT(parts) && result == GK_OK; ++k)
+    if (parts[k].begin < parts[k].end)
+      result = check(g,
+                     g->device->driver->hipMemcpyHtoDAsync((unsigned char *)g->block + parts[k].begin,
+                                                           g->image + parts[k].begin, parts[k].end - parts[k].begin,
+                                                           g->stream),
+                     "hipMemcpyHtoDAsync of the slots");
+  g->is_written = result == GK_OK;
+  if (!g->is_written) g->slots.is_sent = false;
+  return result;
+}
+
+/* Work on the program's stream follows that on the device's. */
+static gk_result follow(gki_hip_graph *g) {
+  if (g->stream == g->device->stream) return GK_OK;
+  const gki_hip_driver *driver = g->device->driver;
+  hipError_t answer = driver->hipEventRecord(g->event, g->device->stream);
+  if (answer == hipSuccess) answer = driver->hipStreamWaitEvent(g->stream, g->event, 0);
+  return check(g, answer, "hipStreamWaitEvent");
+}
+
+/* With GK_ISOLATE: a fault of earlier work must not be blamed on this graph's tasks. */
+static gk_result await_others(gki_hip_graph *g) {
+  if (!(g->plan->bits & GK_ISOLATE)) return GK_OK;
+  return gki_hip_check(g->device, g->device->driver->hipStreamSynchronize(g->stream),
+                       "waiting for what was launched before graph %s", g->plan->name);
+}
+
+static void write_image(gki_hip_graph *g, const gk_launch_args *launch, size_t *begin, size_t *end) {
+  const gki_task_control control = {.number = g->points ? GKW_CLOSED : launch->launch,
+                                    .failures = (uintptr_t)g->shared->failures, .posts_as = launch->launch, .arms = 1};
+  memcpy(g->image + g->control_at, &control, sizeof control);
+  if (g->points) memcpy(g->image, launch->state, g->points->state_count * sizeof(uint32_t));
+  (void)gki_slot_table_changed(&g->slots, launch, 0, begin, end);
+  gki_param_update(&g->params, launch);
+  __atomic_store_n(&g->shared->cancelled, 0, __ATOMIC_SEQ_CST);
+  atomic_thread_fence(memory_order_seq_cst);
+  if (__atomic_load_n(launch->cancel, __ATOMIC_SEQ_CST)) (void)gki_hip_cancel(g);
+}
+
+static gk_result start(gki_hip_graph *g, const gk_launch_args *launch) {
+  size_t begin, end;
+  (void)gki_hip_drain(g); /* only waits if the last launch failed */
+  g->launch = *launch;
+  g->last = GK_NONE;
+  g->stream = launch->on_stream ? launch->stream : g->device->stream;
+  gk_result result = GK_OK;
+  if (launch->on_stream || g->device->shares_stream) result = gki_hip_refuse_capture(g->device, g->stream);
+  if (result == GK_OK) result = follow(g);
+  if (result == GK_OK) result = await_others(g);
+  if (result != GK_OK) return result;
+  write_image(g, launch, &begin, &end);
+  return upload(g, begin, end);
+}
+
+/* Waits, so that the caller may destroy its stream. */
+static gk_result end_launch(gki_hip_graph *g, gk_result result) {
+  if (result != GK_OK) (void)gki_hip_drain(g);
+  g->enqueued = g->taken = 0;
+  g->stream = g->device->stream;
+  return result;
+}
+
+gk_result gki_hip_launch(void *graph, const gk_launch_args *launch) {
+  gki_hip_graph *g = graph;
+  int before;
+  gk_result result = gki_hip_enter(g->device, &before);
+  if (result != GK_OK) return result;
+  result = start(g, launch);
+  if (result != GK_OK) (void)end_launch(g, result); /* no wait follows a launch that failed */
+  gki_hip_leave(g->device, before);
+  return result;
+}
+
+/* Common has written the launch's own word. So a launch that begins now sees that word or clears this one before. */
+gk_result gki_hip_cancel(void *graph) {
+  gki_hip_graph *g = graph;
+  atomic_thread_fence(memory_order_seq_cst);
+  __atomic_store_n(&g->shared->cancelled, 1, __ATOMIC_SEQ_CST);
+  return GK_OK;
+}
+
+/* ---- while it runs ----------------------------------------------------------------------------------------------- */
+
+static gk_result call(gki_hip_graph *g, const gk_node *node) {
+  gk_value args[GK_MAX_ARGS];
+  for (uint32_t k = 0; k < node->arg_count; ++k) args[k] = g->launch.values[g->plan->args[node->args + k]];
+  const gk_result result = node->call(args, g->stream);
+  if (result == GK_OK) return GK_OK;
+  return gk_fail(result, "task %u (%s): the call answered %s", (unsigned)node->source, node->name,
+                 gk_result_name(result));
+}
+
+static gk_result enqueue_tasks(gki_hip_graph *g, uint32_t run) {
+  const gk_plan_run *at = &g->plan->runs[run];
+  gk_result result = GK_OK;
+  g->last = run;
+  for (uint32_t k = at->begin; k < at->end && result == GK_OK; ++k) {
+    const gk_node *node = &g->plan->nodes[k];
+    gki_hip_shape shape;
+    if (node->op == GK_OP_CALL) result = call(g, node);
+    else if (g->kernels[k]) {
+      gki_hip_shape_task(g, k, run, false, &shape);
+      result = gki_hip_check(g->device, gki_hip_launch_shape(g, &shape), "launching task %u (%s) of graph %s",
+                             (unsigned)node->source, node->name, g->plan->name);
+    }
+  }
+  return result;
+}
+
+/* entry: as for gk_backend.ahead */
+static gk_result enqueue(gki_hip_graph *g, uint32_t entry) {
+  const uint32_t run = entry == GK_NONE ? GK_NONE : entry & ~GK_AHEAD_BESIDE;
+  gki_hip_shape control;
+  gk_result result = GK_OK;
+  g->is_busy = true;
+  if (run != GK_NONE) result = enqueue_tasks(g, run);
+  if (result != GK_OK || !g->points) return result;
+  gki_hip_shape_control(g, run, &control);
+  return check(g, gki_hip_launch_shape(g, &control), "launching the control kernel");
+}
+
+gk_result gki_hip_submit(void *graph, uint32_t run) {
+  gki_hip_graph *g = graph;
+  int before;
+  gk_result result = gki_hip_enter(g->device, &before);
+  if (result != GK_OK) return result;
+  result = enqueue(g, run);
+  if (result == GK_OK && g->plan->bits & GK_ISOLATE) result = wait(g, NULL);
+  gki_hip_leave(g->device, before);
+  return result;
+}
+
+/* A flag in gk's page-locked memory needs no copy. */
+static gk_result read_at(gki_hip_graph *g, const gk_node *node, int32_t *flag) {
+  char *from = (char *)g->launch.values[node->flag].ptr + node->offset;
+  const volatile int32_t *value = &g->shared->flag;
+  gk_result result = GK_OK;
+  if (gki_hip_host_address(g->device, from)) {
+    value = (const volatile int32_t *)(const volatile void *)from;
+  } else {
+    g->is_busy = true;
+    result = gki_hip_check(g->device,
+                           g->device->driver->hipMemcpyDtoHAsync(&g->shared->flag, from, sizeof g->shared->flag,
+                                                                 g->stream),
+                           "hipMemcpyDtoHAsync of the flag of task %u (%s) of graph %s", (unsigned)node->source,
+                           node->name, g->plan->name);
+  }
+  if (result == GK_OK) result = wait(g, NULL);
+  if (result == GK_OK) *flag = *value;
+  return result;
+}
+
+gk_result gki_hip_read_flag(void *graph, uint32_t node, int32_t *flag) {
+  gki_hip_graph *g = graph;
+  int before;
+  gk_result result = gki_hip_enter(g->device, &before);
+  if (result != GK_OK) return result;
+  result = node ? read_at(g, &g->plan->nodes[node], flag) : end_launch(g, wait(g, NULL));
+  gki_hip_leave(g->device, before);
+  return result;
+}
+
+/* ---- ahead ------------------------------------------------------------------------------------------------------- */
+
+/* The copy of the state behind a tape. */
+static gk_result end_tape(gki_hip_graph *g) {
+  const gki_hip_driver *driver = g->device->driver;
+  const uint32_t place = g->enqueued % GKI_HIP_TAPES;
+  const size_t bytes = g->points->state_count * sizeof(uint32_t);
+  gk_result result = check(g, driver->hipMemcpyDtoHAsync(g->states + place * bytes, g->block, bytes, g->stream),
+                           "hipMemcpyDtoHAsync of the state");
+  if (result == GK_OK) result = check(g, driver->hipEventRecord(g->ends[place], g->stream), "hipEventRecord");
+  if (result == GK_OK) ++g->enqueued;
+  return result;
+}
+
+gk_result gki_hip_ahead(void *graph, const uint32_t *runs, uint32_t count) {
+  gki_hip_graph *g = graph;
+  int before;
+  if (g->enqueued - g->taken == GKI_HIP_TAPES) return GK_NOT_READY;
+  gk_result result = gki_hip_enter(g->device, &before);
+  if (result != GK_OK) return result;
+  for (uint32_t k = 0; k < count && result == GK_OK; ++k) result = enqueue(g, runs[k]);
+  if (result == GK_OK) result = end_tape(g);
+  gki_hip_leave(g->device, before);
+  return result;
+}
+
+gk_result gki_hip_state(void *graph, const uint32_t **state) {
+  gki_hip_graph *g = graph;
+  int before;
+  gk_result result = gki_hip_enter(g->device, &before);
+  if (result != GK_OK) return result;
+  if (state) {
+    const uint32_t place = g->taken++ % GKI_HIP_TAPES;
+    *state = (const uint32_t *)(const void *)(g->states + place * g->points->state_count * sizeof(uint32_t));
+    result = wait(g, g->ends[place]);
+  } else {
+    result = end_launch(g, wait(g, NULL));
+  }
+  gki_hip_leave(g->device, before);
+  return result;
+}

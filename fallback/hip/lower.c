@@ -1,0 +1,126 @@
+#include "base/error.h"
+#include "hip/graph.h"
+#include "plan/walk.inc"
+#include <string.h>
+
+static const unsigned most_blocks[3] = {INT32_MAX, 65535, 65535};
+
+/* ---- going ahead ------------------------------------------------------------------------------------------------- */
+
+/* Without flags the host waits only at the end. */
+static gk_result find_points(gki_hip_graph *g) {
+  const gk_plan *plan = g->plan;
+  if (plan->bits & (GK_HOST_GATED | GK_ISOLATE)) return GK_OK;
+  for (uint32_t k = 0; k < plan->node_count; ++k)
+    if (plan->nodes[k].flag) return gk_plan_points(plan, &g->points);
+  return GK_OK;
+}
+
+/* ---- memory ------------------------------------------------------------------------------------------------------ */
+
+static size_t align(size_t at) { return (at + GKI_STRUCT_ALIGNMENT - 1) / GKI_STRUCT_ALIGNMENT * GKI_STRUCT_ALIGNMENT; }
+
+static gk_result make_event(gki_hip_graph *g, hipEvent_t *event) {
+  hipEvent_t made;
+  const gk_result result = gki_hip_check(
+      g->device, g->device->driver->hipEventCreateWithFlags(&made, GKI_HIP_EVENT_BLOCKING_SYNC |
+                                                                       GKI_HIP_EVENT_DISABLE_TIMING),
+      "hipEventCreateWithFlags for graph %s", g->plan->name);
+  if (result == GK_OK) *event = made;
+  return result;
+}
+
+static gk_result alloc(gki_hip_graph *g, size_t bytes, gk_memory kind, void *memory) {
+  void *taken = NULL;
+  const gk_result result = gki_hip_alloc_raw(g->device, bytes, kind, &taken);
+  memcpy(memory, &taken, sizeof taken);
+  return result;
+}
+
+/* The host's side of `block` begins zeroed but for the table of points, which stays the same. */
+static void lay_out(gki_hip_graph *g, size_t table_bytes) {
+  const size_t state = g->points ? g->points->state_count * sizeof(uint32_t) : 0;
+  const size_t points = g->points ? g->points->word_count * sizeof(uint32_t) : 0;
+  g->control_at = align(state);
+  g->table_at = align(g->control_at + sizeof(gki_task_control));
+  g->points_at = align(g->table_at + table_bytes);
+  g->bytes = g->points_at + points;
+}
+
+static gk_result make_memory(gki_hip_graph *g) {
+  size_t table_bytes;
+  gk_result result = gki_slot_table_make(&g->slots, g->plan, 1, &g->arena, &table_bytes);
+  if (result != GK_OK) return result;
+  lay_out(g, table_bytes);
+  const size_t states = align(g->points ? GKI_HIP_TAPES * g->points->state_count * sizeof(uint32_t) : 0);
+  const size_t head = align(sizeof *g->shared), all = head + states + g->bytes;
+  result = alloc(g, g->bytes, GK_DEVICE_MEMORY, &g->block);
+  if (result == GK_OK) result = alloc(g, all, GK_HOST_MEMORY, &g->shared);
+  if (result != GK_OK) return result;
+  memset(g->shared, 0, all);
+  g->states = (unsigned char *)g->shared + head;
+  g->image = g->states + states;
+  if (g->points) memcpy(g->image + g->points_at, g->points->table, g->points->word_count * sizeof(uint32_t));
+  g->slots.control = (uintptr_t)g->block + g->control_at;
+  g->slots.at = (uintptr_t)g->block + g->table_at;
+  g->slots.ring = g->image + g->table_at;
+  result = make_event(g, &g->event);
+  for (int k = 0; g->points && k < GKI_HIP_TAPES && result == GK_OK; ++k) result = make_event(g, &g->ends[k]);
+  return result;
+}
+
+/* ---- tasks ------------------------------------------------------------------------------------------------------- */
+
+static gk_result find_kernels(gki_hip_graph *g, void *const *code) {
+  const gk_plan *plan = g->plan;
+  size_t most = 1;
+  g->kernels = gki_arena_alloc(&g->arena, plan->node_count, sizeof *g->kernels);
+  if (!g->kernels) return gki_fail_memory("a graph's kernels", plan->node_count * sizeof *g->kernels);
+  for (uint32_t k = 0; k < plan->node_count; ++k) {
+    const gk_node *node = &plan->nodes[k];
+    if (node->op == GK_OP_KERNEL) g->kernels[k] = code[k];
+    if (node->op == GK_OP_COPY) g->kernels[k] = &g->device->copy;
+    if (node->op == GK_OP_FILL) g->kernels[k] = &g->device->fill;
+    const uint64_t bytes = node->handwritten ? gki_param_places(node->kernel, NULL) : 0;
+    if (bytes > most) most = (size_t)bytes;
+  }
+  g->packed = gki_arena_alloc(&g->arena, most, 1);
+  if (!g->packed) return gki_fail_memory("the arguments of a kernel", most);
+  const gk_result result = gki_param_make(&g->params, &g->slots, most_blocks, &g->arena);
+  for (uint32_t n = 0; n < g->params.count; ++n)
+    g->params.tasks[n].per_block = g->kernels[g->params.tasks[n].node]->per_block;
+  return result;
+}
+
+gk_result gki_hip_lower(void *device, void *graph, const gk_plan *plan, void *const *code, gk_mode *mode) {
+  gki_hip_graph *g = graph;
+  int before;
+  g->device = device;
+  g->plan = plan;
+  g->last = GK_NONE;
+  g->stream = g->device->stream;
+  gk_result result = find_points(g);
+  *mode = g->points ? GK_MODE_AHEAD : GK_MODE_BATCHED;
+  if (result == GK_OK) result = gki_hip_enter(g->device, &before);
+  if (result != GK_OK) return result;
+  result = make_memory(g);
+  if (result == GK_OK) result = find_kernels(g, code);
+  gki_hip_leave(g->device, before);
+  return result;
+}
+
+void gki_hip_drop(void *graph) {
+  gki_hip_graph *g = graph;
+  int before;
+  if (g->device && gki_hip_enter_to_free(g->device, &before)) {
+    const gki_hip_driver *driver = g->device->driver;
+    (void)gki_hip_drain(g);
+    if (g->event) (void)driver->hipEventDestroy(g->event);
+    for (int k = 0; k < GKI_HIP_TAPES; ++k)
+      if (g->ends[k]) (void)driver->hipEventDestroy(g->ends[k]);
+    gki_hip_free_raw(g->device, GK_DEVICE_MEMORY, g->block);
+    gki_hip_free_raw(g->device, GK_HOST_MEMORY, g->shared);
+    gki_hip_leave(g->device, before);
+  }
+  gki_arena_free(&g->arena);
+}
