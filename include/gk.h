@@ -156,7 +156,7 @@ typedef enum gk_op {
  * task runs, on any thread. It must not call gk on this device, except gk_cancel. A result other than GK_OK becomes
  * that of the current create, launch or wait; GK_NOT_READY and numbers that are no gk_result become GK_ERROR_INVALID.
  * @param args    Values of the task's args, in order.
- * @param native  Where to record the work (a capturing CUstream or hipStream_t, a VkCommandBuffer); NULL: do it now. */
+ * @param native  Where to put the work: a CUstream that is being captured, or a hipStream_t; NULL: do it now. */
 typedef gk_result (*gk_call)(const gk_value *args, void *native);
 enum {
   GK_ONE = 0,       /**< In gk_task.items: the extent is 1. */

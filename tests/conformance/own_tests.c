@@ -13,7 +13,7 @@ static void test_device_fails(unsigned long call, gk_result code, int way) {
   test_device_fail_at(call, code);
 }
 
-/* ---- CUDA on the simulated driver; on a real one nothing can be asked or made to fail ---------------------------- */
+/* ---- CUDA, and HIP over it, on the simulated driver; on a real one nothing can be asked or made to fail ---------------------------- */
 
 static const simgpu *sim;
 
@@ -68,6 +68,8 @@ const own_backend own_backends[] = {
    .leaks = test_device_leaks, .ways = {"at once", "late", "with the device lost"}, .fail_at = test_device_fails,
    .calls = test_device_calls},
   {.name = "cuda", .enter = find_simgpu, .seed = simgpu_seed, .broken = simgpu_broken, .leaks = simgpu_leaks,
+   .ways = {"at once", "late", "with the device lost"}, .fail_at = simgpu_fails, .calls = simgpu_calls},
+  {.name = "hip", .enter = find_simgpu, .seed = simgpu_seed, .broken = simgpu_broken, .leaks = simgpu_leaks,
    .ways = {"at once", "late", "with the device lost"}, .fail_at = simgpu_fails, .calls = simgpu_calls},
   {.name = "vulkan", .enter = find_standin, .seed = standin_seed, .broken = standin_broken, .leaks = standin_leaks,
    .ways = {"at once", "late", "with the device lost"}, .fail_at = standin_fails, .calls = standin_calls},

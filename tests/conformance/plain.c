@@ -251,7 +251,7 @@ typedef struct tally { int calls, native, factor; gk_result answer; } tally;
 static gk_result note_call(const gk_value *args, void *native) {
   tally *to = args[0].ptr;
   ++to->calls;
-  to->native += native != NULL;
+  to->native += is_recorded(native);
   to->factor = args[1].i32;
   return to->answer;
 }

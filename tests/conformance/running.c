@@ -33,8 +33,8 @@ static gk_result pause_here(const gk_value *args, void *native) {
     if (--hold.reference_left == 0) reference_cancel(hold.reference);
     return GK_OK;
   }
-  if (native) atomic_store(&hold.recorded, true);
-  if (native || atomic_fetch_sub(&hold.left, 1) != 1) return GK_OK;
+  if (is_recorded(native)) atomic_store(&hold.recorded, true);
+  if (is_recorded(native) || atomic_fetch_sub(&hold.left, 1) != 1) return GK_OK;
   atomic_store(&hold.reached, true);
   while (!atomic_load(&hold.go)) sleep_a_little();
   return GK_OK;
@@ -334,8 +334,10 @@ CASE(sixteen_launches_queue) {
 static atomic_int failures_left, recordings;
 static gk_result fail_a_while(const gk_value *args, void *native) {
   (void)args;
-  if (native) atomic_store(&hold.recorded, true);
-  if (native) atomic_fetch_add(&recordings, 1);
+  if (is_recorded(native)) {
+    atomic_store(&hold.recorded, true);
+    atomic_fetch_add(&recordings, 1);
+  }
   return atomic_fetch_sub(&failures_left, 1) > 0 ? GK_ERROR_UNSUPPORTED : GK_OK;
 }
 

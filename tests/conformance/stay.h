@@ -72,6 +72,15 @@ static inline void *driver_entry(const char *name, int version) {
   return entry;
 }
 
+/* Whether a CALL is recorded, by a stream that is being captured. HIP gives it a stream that isn't, each time the task
+ * runs. */
+static inline bool is_recorded(void *native) {
+  int (*ask)(void *stream, int *status), status = 0;
+  if (!native) return false;
+  *(void **)&ask = driver_entry("cuStreamIsCapturing", 10000);
+  return ask && ask(native, &status) == 0 && status != 0;
+}
+
 /* The same as work on a stream of the driver's, from which CALLs are recorded. */
 static inline gk_result record_shift(void *memory, void *stream) {
   int (*copy)(unsigned long long to, unsigned long long from, size_t bytes, void *stream);

@@ -101,7 +101,7 @@ typedef struct random_host {
 static inline gk_result note(const gk_value *args, void *native) {
   random_host *host = (random_host *)args[0].ptr;
   uint *x = (uint *)args[1].ptr;
-  if (native) return record_shift(x, native);
+  if (is_recorded(native)) return record_shift(x, native);
   if (host->recorded) { /* the reference's */
     shift_ints(x);
     return GK_OK;

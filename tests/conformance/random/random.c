@@ -47,7 +47,7 @@ static verdict run_and_audit(story *s, gk_device *device, tally *t, recorder *lo
 static bool recorded;
 static gk_result see_whether(const gk_value *args, void *native) {
   (void)args;
-  recorded = native != NULL;
+  recorded = is_recorded(native);
   return GK_OK;
 }
 
