@@ -97,11 +97,14 @@ static void of_device(void *at, gk_fact_visit visit, void *user) {
   visit(user, &(gk_fact){"device", "wave", wave, "lanes of a wave"});
   visit(user, &(gk_fact){"device", "arguments", d->packs ? "extra" : "kernelParams",
                          "the form of a kernel's arguments that works here; tried when the device was opened"});
+  visit(user, &(gk_fact){"device", "graphs", d->uses_graphs ? "yes" : "no", d->graphs_why});
 }
 
 static void of_environment(gk_fact_visit visit, void *user) {
   visit(user, &(gk_fact){"environment", "ROCM_PATH", secure_getenv("ROCM_PATH"),
                          "ROCm's folder, for libraries that the loader doesn't find (/opt/rocm)"});
+  visit(user, &(gk_fact){"environment", "GK_HIP_GRAPHS", secure_getenv("GK_HIP_GRAPHS"),
+                         "whether runs are launched as graphs: 1 or 0; else what was right and faster"});
 }
 
 static const gk_fact_source facts = {.bytes = sizeof(gk_fact_source), .of_backend = of_backend, .of_device = of_device,

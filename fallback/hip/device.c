@@ -157,18 +157,6 @@ gk_result gki_hip_refuse_capture(gki_hip_device *d, hipStream_t stream) {
                  stream == d->stream ? "that the device shares " : "");
 }
 
-hipError_t gki_hip_launch_kernel(const gki_hip_device *d, hipFunction_t function, const unsigned grid[3],
-                                 const unsigned block[3], unsigned shared_bytes, hipStream_t stream,
-                                 const gki_hip_args *args) {
-  size_t bytes = args->bytes;
-  void *extra[] = {(void *)(uintptr_t)GKI_HIP_LAUNCH_PARAM_BUFFER_POINTER, args->packed,
-                   (void *)(uintptr_t)GKI_HIP_LAUNCH_PARAM_BUFFER_SIZE, &bytes,
-                   (void *)(uintptr_t)GKI_HIP_LAUNCH_PARAM_END};
-  const bool packs = d->packs && bytes;
-  return d->driver->hipModuleLaunchKernel(function, grid[0], grid[1], grid[2], block[0], block[1], block[2],
-                                          shared_bytes, stream, packs ? NULL : args->pointers, packs ? extra : NULL);
-}
-
 hipError_t gki_hip_wait(const gki_hip_device *d, hipEvent_t event) {
   const uint64_t begin = gki_now_ns();
   do {

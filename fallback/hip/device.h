@@ -39,9 +39,6 @@ typedef struct gki_hip_device {
   gk_capability capabilities[GKI_HIP_CAPABILITIES];
 } gki_hip_device;
 
-/* A kernel's arguments, in both forms. */
-typedef struct gki_hip_args { void **pointers; void *packed; size_t bytes; } gki_hip_args;
-
 /* sharing: NULL, or the program's stream. gki_hip_close frees what a failed open has left. */
 gk_result gki_hip_open(gki_hip_device *device, int ordinal, const gk_hip_sharing *sharing);
 void gki_hip_close(gki_hip_device *device);
@@ -61,11 +58,6 @@ gk_result gki_hip_refuse_lost(const gki_hip_device *device);
 
 /* GK_ERROR_INVALID if the stream is being captured. */
 gk_result gki_hip_refuse_capture(gki_hip_device *device, hipStream_t stream);
-
-/* Launches a kernel with arguments in the form that works here. */
-hipError_t gki_hip_launch_kernel(const gki_hip_device *device, hipFunction_t function, const unsigned grid[3],
-                                 const unsigned block[3], unsigned shared_bytes, hipStream_t stream,
-                                 const gki_hip_args *args);
 
 /* Waits for an event; polls first, since a wake-up takes longer than work that is almost done. */
 hipError_t gki_hip_wait(const gki_hip_device *device, hipEvent_t event);

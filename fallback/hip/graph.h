@@ -59,6 +59,9 @@ hipError_t gki_hip_drain(gki_hip_graph *graph);
 
 /* ---- tasks.c ----------------------------------------------------------------------------------------------------- */
 
+/* A kernel's arguments, in both forms. */
+typedef struct gki_hip_args { void **pointers; void *packed; size_t bytes; } gki_hip_args;
+
 /* How a kernel is launched. Doesn't move: `args` points into it. */
 typedef struct gki_hip_shape {
   hipFunction_t function;
@@ -68,6 +71,7 @@ typedef struct gki_hip_shape {
   union {
     gki_task task;
     struct { uint64_t points, state, slots, cancelled; uint32_t run; } control;
+    struct { uint64_t to; uint32_t narrow; uint64_t wide; uint32_t last; } echo;
   } packed; /* of gk's own kernels */
 } gki_hip_shape;
 
@@ -75,6 +79,11 @@ typedef struct gki_hip_shape {
 void gki_hip_shape_task(const gki_hip_graph *graph, uint32_t node, uint32_t run, bool fixed, gki_hip_shape *shape);
 /* Of the control kernel behind a run; GK_NONE: one that follows no run. */
 void gki_hip_shape_control(const gki_hip_graph *graph, uint32_t run, gki_hip_shape *shape);
-/* A launch of that on the graph's stream. */
-hipError_t gki_hip_launch_shape(const gki_hip_graph *graph, const gki_hip_shape *shape);
+/* Of gk's kernel that writes its arguments, which depend on a number, to GKI_HIP_ECHO words; and whether it did. */
+enum { GKI_HIP_ECHO = 3 };
+void gki_hip_shape_echo(const gki_hip_device *device, uint64_t *to, uint32_t number, gki_hip_shape *shape);
+bool gki_hip_has_echo(const uint64_t *to, uint32_t number);
+
+/* Launches it, with arguments in the form that works here. */
+hipError_t gki_hip_launch_shape(const gki_hip_device *device, const gki_hip_shape *shape, hipStream_t stream);
 #endif

@@ -2,6 +2,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "hip/compile.h"
+#include "hip/graphs.h"
 #include "lower/params.h"
 #include <elf.h>
 #include <string.h>
@@ -197,18 +198,15 @@ void gki_hip_unload(void *device, void *code) {
 
 /* Whether the present form of arguments brings them all. */
 static gk_result try_form(gki_hip_device *d, uint64_t *seen, bool *works) {
-  struct { uint64_t to; uint32_t narrow; uint64_t wide; uint32_t last; } packed =
-      {(uintptr_t)seen, 0x01020304, 0x1112131415161718, 0x21222324};
-  void *pointers[] = {&packed.to, &packed.narrow, &packed.wide, &packed.last};
-  const gki_hip_args args = {pointers, &packed, offsetof(__typeof__(packed), last) + sizeof packed.last};
-  const unsigned one[3] = {1, 1, 1};
-  memset(seen, 0, 3 * sizeof *seen);
+  gki_hip_shape shape;
+  gki_hip_shape_echo(d, seen, 1, &shape);
+  memset(seen, 0, GKI_HIP_ECHO * sizeof *seen);
   *works = false;
-  const hipError_t answer = gki_hip_launch_kernel(d, d->echo, one, one, 0, d->stream, &args);
-  if (answer != hipSuccess) return answer == hipErrorOutOfMemory ? gki_hip_check(d, answer, "hipModuleLaunchKernel")
-                                                                : GK_OK;
+  const hipError_t answer = gki_hip_launch_shape(d, &shape, d->stream);
+  if (answer == hipErrorOutOfMemory) return gki_hip_check(d, answer, "hipModuleLaunchKernel");
+  if (answer != hipSuccess) return GK_OK;
   const gk_result result = gki_hip_check(d, d->driver->hipStreamSynchronize(d->stream), "hipStreamSynchronize");
-  *works = seen[0] == packed.narrow && seen[1] == packed.wide && seen[2] == packed.last;
+  *works = gki_hip_has_echo(seen, 1);
   return result;
 }
 
@@ -216,7 +214,7 @@ static gk_result try_form(gki_hip_device *d, uint64_t *seen, bool *works) {
 static gk_result choose_form(gki_hip_device *d) {
   void *seen = NULL;
   bool works = false;
-  gk_result result = gki_hip_alloc_raw(d, 3 * sizeof(uint64_t), GK_HOST_MEMORY, &seen);
+  gk_result result = gki_hip_alloc_raw(d, GKI_HIP_ECHO * sizeof(uint64_t), GK_HOST_MEMORY, &seen);
   if (result == GK_OK) result = try_form(d, seen, &works);
   if (result == GK_OK && !works) {
     d->packs = true;
@@ -249,6 +247,7 @@ gk_result gki_hip_load_builtin(gki_hip_device *d) {
   if (result == GK_OK) d->builtin = module;
   if (result == GK_OK) result = find_builtin(d);
   if (result == GK_OK) result = choose_form(d);
+  if (result == GK_OK) result = gki_hip_try_graphs(d);
   gki_hip_leave(d, before);
   return result;
 }

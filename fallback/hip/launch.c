@@ -189,7 +189,7 @@ static gk_result enqueue_tasks(gki_hip_graph *g, uint32_t run) {
     if (node->op == GK_OP_CALL) result = call(g, node);
     else if (g->kernels[k]) {
       gki_hip_shape_task(g, k, run, false, &shape);
-      result = gki_hip_check(g->device, gki_hip_launch_shape(g, &shape), "launching task %u (%s) of graph %s",
+      result = gki_hip_check(g->device, gki_hip_launch_shape(g->device, &shape, g->stream), "launching task %u (%s) of graph %s",
                              (unsigned)node->source, node->name, g->plan->name);
     }
   }
@@ -202,10 +202,14 @@ static gk_result enqueue(gki_hip_graph *g, uint32_t entry) {
   gki_hip_shape control;
   gk_result result = GK_OK;
   g->is_busy = true;
+  if (run != GK_NONE && g->execs && g->execs[run]) {
+    g->last = run;
+    return check(g, g->device->driver->hipGraphLaunch(g->execs[run], g->stream), "hipGraphLaunch");
+  }
   if (run != GK_NONE) result = enqueue_tasks(g, run);
   if (result != GK_OK || !g->points) return result;
   gki_hip_shape_control(g, run, &control);
-  return check(g, gki_hip_launch_shape(g, &control), "launching the control kernel");
+  return check(g, gki_hip_launch_shape(g->device, &control, g->stream), "launching the control kernel");
 }
 
 gk_result gki_hip_submit(void *graph, uint32_t run) {

@@ -1,5 +1,5 @@
 #include "base/error.h"
-#include "hip/graph.h"
+#include "hip/graphs.h"
 #include "plan/walk.inc"
 #include <string.h>
 
@@ -105,6 +105,7 @@ gk_result gki_hip_lower(void *device, void *graph, const gk_plan *plan, void *co
   if (result != GK_OK) return result;
   result = make_memory(g);
   if (result == GK_OK) result = find_kernels(g, code);
+  if (result == GK_OK) result = gki_hip_make_execs(g);
   gki_hip_leave(g->device, before);
   return result;
 }
@@ -115,6 +116,7 @@ void gki_hip_drop(void *graph) {
   if (g->device && gki_hip_enter_to_free(g->device, &before)) {
     const gki_hip_driver *driver = g->device->driver;
     (void)gki_hip_drain(g);
+    gki_hip_drop_execs(g);
     if (g->event) (void)driver->hipEventDestroy(g->event);
     for (int k = 0; k < GKI_HIP_TAPES; ++k)
       if (g->ends[k]) (void)driver->hipEventDestroy(g->ends[k]);

@@ -7,13 +7,16 @@ enum { BYTES = 16 /* that an item of COPY and FILL moves */ };
 static uint64_t address_in(const gki_hip_graph *g, size_t offset) { return (uintptr_t)g->block + offset; }
 
 /* Kernels stride over the items, so any grid works. That of a count that only the device knows fills the device. */
-static unsigned blocks_of(const gki_hip_graph *g, uint32_t node, unsigned most) {
+static unsigned blocks_of(const gki_hip_graph *g, uint32_t node, bool fixed) {
+  const gk_node *task = &g->plan->nodes[node];
+  const unsigned most = g->kernels[node]->most_blocks;
+  if (fixed) return task->op == GK_OP_KERNEL && !task->items[0] && !task->items[1] && !task->items[2] ? 1 : most;
   const unsigned char *record = g->slots.image + g->slots.records[node];
   uint32_t count, element;
   memcpy(&count, record, sizeof count); /* the first field of both kinds of records */
   if (count >= GKI_UNCOUNTED) return count == GKI_UNCOUNTED ? 1 : most;
   uint64_t items = count;
-  if (g->plan->nodes[node].op != GK_OP_KERNEL) {
+  if (task->op != GK_OP_KERNEL) {
     memcpy(&element, record + offsetof(gki_transfer, element), sizeof element);
     items = (items * element + BYTES - 1) / BYTES;
   }
@@ -54,11 +57,10 @@ void gki_hip_shape_task(const gki_hip_graph *g, uint32_t at, uint32_t run, bool 
     shape_handwritten(g, at, shape);
     return;
   }
-  const gki_hip_kernel *kernel = g->kernels[at];
   gki_task task = gki_task_of(&g->slots, at);
   if (g->points) task.guard = address_in(g, (g->points->table[g->points->runs[run] + GKW_RECORD] + GKW_TASKS) *
                                                 sizeof(uint32_t));
-  shape_composed(kernel, task, fixed ? kernel->most_blocks : blocks_of(g, at, kernel->most_blocks), shape);
+  shape_composed(g->kernels[at], task, blocks_of(g, at, fixed), shape);
 }
 
 void gki_hip_shape_control(const gki_hip_graph *g, uint32_t run, gki_hip_shape *shape) {
@@ -75,7 +77,31 @@ void gki_hip_shape_control(const gki_hip_graph *g, uint32_t run, gki_hip_shape *
                                offsetof(__typeof__(shape->packed.control), run) + sizeof(uint32_t)};
 }
 
-hipError_t gki_hip_launch_shape(const gki_hip_graph *g, const gki_hip_shape *shape) {
-  return gki_hip_launch_kernel(g->device, shape->function, shape->grid, shape->block, shape->shared_bytes, g->stream,
-                               &shape->args);
+void gki_hip_shape_echo(const gki_hip_device *d, uint64_t *to, uint32_t number, gki_hip_shape *shape) {
+  *shape = (gki_hip_shape){.function = d->echo, .grid = {1, 1, 1}, .block = {1, 1, 1}};
+  shape->packed.echo.to = (uintptr_t)to;
+  shape->packed.echo.narrow = number + 1;
+  shape->packed.echo.wide = (uint64_t)number << 32 | 2;
+  shape->packed.echo.last = number + 3;
+  void *const pointers[] = {&shape->packed.echo.to, &shape->packed.echo.narrow, &shape->packed.echo.wide,
+                            &shape->packed.echo.last};
+  memcpy(shape->pointers, pointers, sizeof pointers);
+  shape->args = (gki_hip_args){shape->pointers, &shape->packed,
+                               offsetof(__typeof__(shape->packed.echo), last) + sizeof(uint32_t)};
+}
+
+bool gki_hip_has_echo(const uint64_t *to, uint32_t number) {
+  return to[0] == (uint64_t)number + 1 && to[1] == ((uint64_t)number << 32 | 2) && to[2] == (uint64_t)number + 3;
+}
+
+hipError_t gki_hip_launch_shape(const gki_hip_device *d, const gki_hip_shape *shape, hipStream_t stream) {
+  size_t bytes = shape->args.bytes;
+  void *extra[] = {(void *)(uintptr_t)GKI_HIP_LAUNCH_PARAM_BUFFER_POINTER, shape->args.packed,
+                   (void *)(uintptr_t)GKI_HIP_LAUNCH_PARAM_BUFFER_SIZE, &bytes,
+                   (void *)(uintptr_t)GKI_HIP_LAUNCH_PARAM_END};
+  const bool packs = d->packs && bytes;
+  const unsigned *grid = shape->grid, *block = shape->block;
+  return d->driver->hipModuleLaunchKernel(shape->function, grid[0], grid[1], grid[2], block[0], block[1], block[2],
+                                          shape->shared_bytes, stream, packs ? NULL : shape->args.pointers,
+                                          packs ? extra : NULL);
 }
