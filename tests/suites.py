@@ -46,6 +46,7 @@ SCRIPTS = [
     ("kernels compiled beforehand", ["tests/cuda/embed.py"], False),
     ("CUDA's headers", ["tests/cuda/abi.py"], False),
     ("HIP's headers", ["tests/hip/abi.py"], False),
+    ("HIP images", ["tests/hip/image.py"], False),
     ("probe", ["tests/cuda/probe.py"], PLAIN),
     ("softbody on simulated CUDA", ["tests/softbody_devices.py"], PLAIN),
     ("softbody on lavapipe", ["tests/softbody_devices.py", "lavapipe"], PLAIN),
