@@ -9,6 +9,7 @@
 
 enum { MOST_PARAMETERS = 4096 /* bytes */, MOST_Z = 64, OF_AMDGPU = 224 };
 extern const char gki_text_hip_builtin[];
+extern const unsigned char gki_hip_image[]; /* a bundle of code objects of it */
 
 /* A source, or a handwritten text or image, that is loaded. */
 typedef struct gki_hip_module {
@@ -237,13 +238,21 @@ static gk_result find_builtin(gki_hip_device *d) {
   return result == GK_OK ? measure(d, "gki_fill", &d->fill) : result;
 }
 
-gk_result gki_hip_load_builtin(gki_hip_device *d) {
+/* The image has code for the usual GPUs. The text is for others. */
+static gk_result load_own(gki_hip_device *d, hipModule_t *module) {
   const gki_unit text = {.text = gki_text_hip_builtin, .file = "gk's own kernels", .is_whole = true};
+  const hipError_t answer = d->driver->hipModuleLoadData(module, gki_hip_image);
+  if (answer != hipErrorNoBinaryForGpu && answer != hipErrorInvalidImage)
+    return gki_hip_check(d, answer, "hipModuleLoadData of gk's own kernels");
+  return gki_hip_load_text(d, &text, module);
+}
+
+gk_result gki_hip_load_builtin(gki_hip_device *d) {
   int before;
   hipModule_t module;
   gk_result result = gki_hip_enter(d, &before);
   if (result != GK_OK) return result;
-  result = gki_hip_load_text(d, &text, &module);
+  result = load_own(d, &module);
   if (result == GK_OK) d->builtin = module;
   if (result == GK_OK) result = find_builtin(d);
   if (result == GK_OK) result = choose_form(d);
