@@ -1,0 +1,250 @@
+/* The HIP backend on simulated runtimes (tests/simgpu/hip.c), each case in a process of its own: why it doesn't start,
+ * architectures, forms of arguments, graphs, the program's stream, library calls, forks. */
+#include "unit/support/elsewhere.h"
+#include "gk_hip.h"
+#include "gk_kernel.h"
+#include "gk_info.h"
+#include "base/error.h"
+#include "hip/compile.h"
+#include "simgpu/simgpu.h"
+#include <dlfcn.h>
+
+GK_SOURCE(hip_test)
+GK_KERNEL(step, (inout(int, x), inout(int, left))) {
+  x[i] += 1;
+  left[0] -= 1;
+}
+GK_SOURCE_END
+
+static const gk_param mixed_params[] = {
+  {"to", "int", 4, 4, GK_PTR, GK_ACCESS_OUT}, {"a", NULL, 4, 4, GK_I32, GK_ACCESS_VALUE},
+  {"b", NULL, 8, 8, GK_I64, GK_ACCESS_VALUE}, {"c", NULL, 4, 4, GK_F32, GK_ACCESS_VALUE}};
+static const gk_code mixed_code = {
+  .text = "extern \"C\" __global__ void mixed(int *to, int a, long long b, float c) {\n"
+          "  if (threadIdx.x == 0) { to[0] = a; to[1] = (int)(b >> 32); to[2] = (int)c; }\n}\n", .block = {64}};
+static const gk_kernel mixed = {.name = "mixed", .params = mixed_params, .param_count = 4, .hip = &mixed_code};
+
+enum { X = 1, LEFT, TO, A, B, C, N };
+static const gk_slot_desc slots[] = {GK_OWN(X, int, 1), GK_BUFFER(LEFT, int), GK_BUFFER(TO, int),
+                                     {.slot = A, .type = GK_I32, .name = "A"}, {.slot = B, .type = GK_I64, .name = "B"},
+                                     {.slot = C, .type = GK_F32, .name = "C"}, {.slot = N, .type = GK_I32, .name = "N"}};
+static const gk_task tasks[] = {GK_FILL(X, GK_ONE, 0), GK_RUN(mixed, N, TO, A, B, C), GK_DO_WHILE(LEFT),
+                                GK_RUN(step, GK_ONE, X, LEFT), GK_END};
+static const gk_list list = GK_LIST(list, tasks, slots);
+
+/* ---- in the process of a case ------------------------------------------------------------------------------------ */
+
+static gk_device *device;
+
+static bool fails(gk_result result) {
+  if (result != GK_OK) printf("%s: %s", gk_result_name(result), gk_error());
+  return result != GK_OK;
+}
+
+static int opens(void) { return fails(gk_device_open(&(gk_device_desc){.backend = "hip"}, &device)); }
+
+/* The reason, and the backend that is opened instead. */
+static int say(void) {
+  if (!opens()) printf("%s", gk_device_describe(device)->driver);
+  gk_device_close(device);
+  unsetenv("GK_BACKEND");
+  if (!fails(gk_device_open(NULL, &device))) printf(" | %s", gk_device_describe(device)->backend);
+  gk_device_close(device);
+  return 0;
+}
+
+static void print_fact(void *user, const gk_fact *fact) {
+  if (strcmp(fact->name, user) == 0) printf("%s %s", fact->name, fact->value);
+}
+
+static const simgpu *sim(void) {
+  void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+  return library ? dlsym(library, "simgpu_control") : NULL;
+}
+
+/* Runs the list, and says what came of it. */
+static bool run(int passes) {
+  int left = passes, got[3] = {0}, x = 0;
+  gk_graph *graph = NULL;
+  int *at = gk_alloc(device, sizeof left, GK_DEVICE_MEMORY), *to = gk_alloc(device, sizeof got, GK_DEVICE_MEMORY);
+  if (!at || !to || fails(gk_graph_create(device, &list, 0, &graph))) return false;
+  if (fails(gk_upload(device, at, &left, sizeof left))) return false;
+  gk_bind(graph, LEFT, at);
+  gk_bind(graph, TO, to);
+  gk_bind_int(graph, A, 7);
+  gk_bind_int(graph, B, (int64_t)8 << 32);
+  gk_bind_float(graph, C, 9);
+  gk_bind_int(graph, N, 1);
+  sim()->mark();
+  if (fails(gk_launch(graph, 0)) || fails(gk_wait(graph, NULL))) return false;
+  const simgpu_counts counts = sim()->counts();
+  if (fails(gk_download(device, got, to, sizeof got))) return false;
+  if (fails(gk_download(device, &x, gk_bound(graph, X), sizeof x))) return false;
+  printf(" %d %d %d %d by %s", x, got[0], got[1], got[2], counts.launches ? "graphs" : "kernels");
+  gk_graph_destroy(graph);
+  gk_free(device, at);
+  gk_free(device, to);
+  return true;
+}
+
+static int runs(void) {
+  if (opens()) return 0;
+  gk_facts(print_fact, (void *)(uintptr_t)"arguments");
+  if (run(20)) gk_device_close(device);
+  printf("%s", sim()->first_broken());
+  return 0;
+}
+
+static int forked(void) {
+  if (opens()) return 0;
+  fflush(stdout);
+  if (fork() == 0) {
+    gk_device *other;
+    (void)fails(gk_device_open(&(gk_device_desc){.backend = "hip"}, &other));
+    fflush(stdout);
+    _exit(0);
+  }
+  wait(NULL);
+  if (run(2)) gk_device_close(device);
+  return 0;
+}
+
+/* ---- the program's stream ---------------------------------------------------------------------------------------- */
+
+static void *hip(const char *name) {
+  for (char digit = '7'; digit >= '5'; --digit) {
+    char library[] = "libamdhip64.so.0";
+    library[sizeof library - 2] = digit;
+    void *found = dlopen(library, RTLD_NOW);
+    if (found) return dlsym(found, name);
+  }
+  return NULL;
+}
+
+static void *called_with;
+static gk_result note(const gk_value *args, void *native) {
+  (void)args;
+  called_with = native;
+  return GK_OK;
+}
+
+static int shares(void) {
+  enum { Y = 1 };
+  static const gk_slot_desc own[] = {GK_OWN(Y, int, 1)};
+  static const gk_task calls[] = {GK_FILL(Y, GK_ONE, 5), GK_CALL(note, Y)};
+  static const gk_list calling = GK_LIST(calling, calls, own);
+  hipError_t (*make)(hipStream_t *stream, unsigned flags), (*destroy)(hipStream_t stream);
+  hipStream_t stream = NULL, found = NULL;
+  *(void **)&make = hip("hipStreamCreateWithFlags");
+  *(void **)&destroy = hip("hipStreamDestroy");
+  if (make(&stream, GKI_HIP_STREAM_NON_BLOCKING) != hipSuccess) return 1;
+  gk_hip_sharing sharing = GK_HIP_SHARE(stream);
+  if (fails(gk_device_open(&(gk_device_desc){.backend = "hip", .next = &sharing.base}, &device))) return 0;
+  gk_graph *graph = NULL;
+  if (fails(gk_hip_stream(device, &found)) || fails(gk_graph_create(device, &calling, 0, &graph))) return 0;
+  if (fails(gk_launch(graph, 0)) || fails(gk_wait(graph, NULL))) return 0;
+  printf("%d %d", found == stream, called_with == (void *)stream);
+  if (fails(gk_launch_on(graph, 0, NULL)) || fails(gk_wait(graph, NULL))) return 0;
+  printf(" %d |", called_with == NULL);
+  gk_graph_destroy(graph);
+  gk_device_close(device);
+  sharing.base.bytes = 4;
+  (void)fails(gk_device_open(&(gk_device_desc){.backend = "hip", .next = &sharing.base}, &device));
+  printf(" | ");
+  (void)fails(gk_hip_stream(NULL, &found));
+  return destroy(stream) != hipSuccess;
+}
+
+/* ---- the compiler ------------------------------------------------------------------------------------------------ */
+
+/* Without a device. */
+static int compiles(void) {
+  const gki_hip_driver *driver;
+  gki_compiled image;
+  gki_begin();
+  if (fails(gki_hip_driver_load(&driver))) return 0;
+  char *text = gk_compose(&step, "hip");
+  const gki_unit unit = {.text = text, .file = "hip_test", .kernel = "step"}, bad = {.text = "void f( {", .file = "bad"};
+  if (!fails(gki_hip_compile(driver, "gfx90a:sramecc+:xnack-", &unit, &image))) printf("%d", image.size > 0);
+  gki_compiled_free(&image);
+  printf(" | ");
+  gki_begin();
+  (void)fails(gki_hip_compile(driver, "gfx90a", &bad, &image));
+  printf(" | ");
+  gki_begin();
+  (void)fails(gki_hip_compile(driver, "gfx9999", &unit, &image));
+  gk_free_text(text);
+  return 0;
+}
+
+/* ---- the cases --------------------------------------------------------------------------------------------------- */
+
+#define HIP5 "../../../simgpu/hip5:build/simgpu"
+#define HIP6 "../../../simgpu/hip6:build/simgpu"
+#define HIP7 "../../../simgpu/hip7:build/simgpu"
+#define HOME "CUDA_HOME=build/simgpu"
+#define NO_CACHE "GK_CACHE=off"
+static const elsewhere_case versions[] = {
+    {HIP5, {HOME}, "run", {"arguments kernelParams 20 7 8 9 by ", "$"}},
+    {HIP6, {HOME, "SIMHIP_ARCH=gfx1201"}, "run", {"arguments kernelParams 20 7 8 9 by ", "$"}},
+    {HIP7, {HOME}, "run", {"arguments kernelParams 20 7 8 9 by ", "$"}},
+};
+static const elsewhere_case forms[] = {
+    {HIP7, {HOME, "SIMHIP_FAULT=kernelparams"}, "run", {"arguments extra 20 7 8 9 by ", "$"}},
+    {HIP7, {HOME, "SIMHIP_FAULT=extra"}, "run", {"arguments kernelParams 20 7 8 9 by ", "$"}},
+    {HIP7, {HOME, "SIMHIP_FAULT=extra,kernelparams"}, "run",
+     {"GK_ERROR_NO_DEVICE: backend hip: kernels on ", " get wrong arguments, by kernelParams and by extra", "$"}},
+};
+static const elsewhere_case graphs[] = {
+    {HIP7, {HOME, "GK_HIP_GRAPHS=1"}, "run", {"arguments kernelParams 20 7 8 9 by graphs", "$"}},
+    {HIP7, {HOME, "GK_HIP_GRAPHS=1", "SIMHIP_FAULT=several-roots"}, "run", {"arguments", " 20 7 8 9 by graphs", "$"}},
+    {HIP7, {HOME, "GK_HIP_GRAPHS=0"}, "run", {"arguments kernelParams 20 7 8 9 by kernels", "$"}},
+    {HIP7, {HOME, "GK_HIP_GRAPHS=1", "SIMHIP_FAULT=stale-pointers"}, "run", {"arguments", " 20 7 8 9 by kernels", "$"}},
+    {HIP7, {HOME, "GK_HIP_GRAPHS=1", "SIMHIP_FAULT=exec-keeps-arguments"}, "run",
+     {"arguments", " 20 7 8 9 by kernels", "$"}},
+    {HIP5, {HOME, "GK_HIP_GRAPHS=1"}, "run", {"arguments kernelParams 20 7 8 9 by kernels", "$"}},
+};
+static const elsewhere_case architectures[] = {
+    {HIP5, {HOME, "SIMHIP_ARCH=gfx1100", NO_CACHE}, "say",
+     {"GK_ERROR_NO_DEVICE: backend hip: hipRTC of HIP 5.2 isn't known to compile for gfx1100", "install HIP 5.5 or newer"}},
+    {HIP7, {HOME, "SIMHIP_ARCH=gfx9999", NO_CACHE}, "say",
+     {"GK_ERROR_NO_DEVICE: backend hip: hipRTC of HIP 7.2 isn't known to compile for gfx9999",
+      "this version of gk knows of no hipRTC that does"}},
+};
+static const elsewhere_case streams[] = {
+    {HIP7, {HOME}, "share", {"1 1 1 |", "GK_ERROR_INVALID: backend hip: gk_hip_sharing has ", " bytes, not 4;",
+                             " | GK_ERROR_INVALID: gk_hip_stream"}}};
+static const elsewhere_case forks[] = {
+    {HIP7, {HOME}, "fork", {"GK_ERROR_NO_DEVICE: backend hip: this process was forked", " 2 7 8 9 by ", "$"}}};
+static const elsewhere_case compilers[] = {
+    {HIP6, {HOME}, "compile", {"1 | GK_ERROR_COMPILE: bad doesn't compile (hipRTC of HIP 6.4 for gfx90a):\n",
+                               " | GK_ERROR_UNSUPPORTED: backend hip: hipRTC of HIP 6.4 isn't known to compile for gfx9999"}}};
+
+TEST(every_version_runs_a_list) { ELSEWHERE(versions); }
+TEST(the_form_of_arguments_that_works_is_taken) { ELSEWHERE(forms); }
+TEST(graphs_are_used_where_they_are_right) { ELSEWHERE(graphs); }
+TEST(unknown_architectures_are_not_handed_to_the_compiler) { ELSEWHERE(architectures); }
+TEST(the_programs_stream_gets_all_work) { ELSEWHERE(streams); }
+TEST(a_fork_is_refused) { ELSEWHERE(forks); }
+TEST(kernels_are_compiled_without_a_device) { ELSEWHERE(compilers); }
+
+/* Debian's, or AMD's. */
+TEST(a_runtime_without_a_device_says_so) {
+  static const elsewhere_case real[] = {
+      {NULL, {"ROCM_PATH=/nowhere"}, "say", {"GK_ERROR_NO_DEVICE: backend hip: ", " can't be used: ", "(hipErrorNoDevice, ",
+                                             "; see whether rocminfo lists a GPU"}},
+      {NULL, {"ROCM_PATH=/nowhere"}, "compile", {"1 | GK_ERROR_COMPILE: bad doesn't compile (hipRTC of HIP "}}};
+  if (!dlopen("libamdhip64.so.5", RTLD_NOW) || access("/dev/kfd", F_OK) == 0) {
+    print_message("this machine has no HIP runtime, or a device\n");
+    skip();
+  }
+  ELSEWHERE(real);
+}
+
+int main(int count, char **words) {
+  static const elsewhere_word known[] = {{"say", say}, {"run", runs}, {"fork", forked}, {"share", shares},
+                                         {"compile", compiles}};
+  int code;
+  if (elsewhere_is_here(count, words, known, GK_COUNT(known), &code)) return code;
+  return run_all_tests();
+}
