@@ -68,11 +68,11 @@ typedef struct gk_source {
  * what it points to must live as long as the device. On CUDA, kernels with the same address of text or image share one
  * module. */
 typedef struct gk_code {
-  const char *text;      /**< Source for the backend's compiler (NVRTC; GLSL on Vulkan). NVRTC's messages call it
+  const char *text;      /**< Source for the backend's compiler (NVRTC; hipRTC; GLSL on Vulkan). NVRTC's messages call it
                           * gk_code.text, or by its line directives. */
   const char *options;   /**< Options for that compiler, separated by blanks; NULL: none. An option that names a GPU
                           * overrides the device's. Vulkan takes none. */
-  const void *image;     /**< PTX, cubin or fatbin (code object); on Vulkan SPIR-V. */
+  const void *image;     /**< PTX, cubin or fatbin; on HIP a code object or a bundle of them; on Vulkan SPIR-V. */
   size_t image_bytes;    /**< Size of the image. PTX needs no 0 at its end. */
   void *function;        /**< A CUfunction of the device's context (hipFunction_t), which remains yours. If shared_bytes
                           * needs it, gk raises its CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES. */
@@ -96,7 +96,7 @@ struct gk_kernel {
   const gk_source *source; /**< Portable text for any backend, or NULL. */
   gk_host_kernel host;     /**< Function for the CPU, or NULL. */
   const gk_code *cuda;     /**< Code for CUDA, used instead of the portable text, or NULL. */
-  const gk_code *hip;      /**< The same for HIP, whose backend isn't written yet. */
+  const gk_code *hip;      /**< The same for HIP. */
   const gk_code *vulkan;   /**< The same for Vulkan. */
   uintptr_t reserved[2];   /**< Zero. */
 };
