@@ -35,6 +35,7 @@ static struct {
 } cu;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
+static const simgpu *sim; /* NULL: a real driver */
 static int device_count;
 static CUcontext contexts[DEVICES];
 static hipFunction_t functions;
@@ -44,12 +45,18 @@ static _Thread_local CUcontext own_context; /* NULL: none is current */
 
 /* ---- the driver -------------------------------------------------------------------------------------------------- */
 
-/* The contexts live until the process ends, as those of HIP do. */
-static void release_contexts(void) {
-  if (own_context) cu.cuCtxPopCurrent(&own_context);
+static void pop_own_context(void) {
+  CUcontext last;
+  if (own_context) cu.cuCtxPopCurrent(&last);
   own_context = NULL;
-  for (int k = 0; k < device_count; ++k)
+}
+
+static void release_contexts(void) {
+  pop_own_context();
+  for (int k = 0; k < device_count; ++k) {
     if (contexts[k]) cu.cuDevicePrimaryCtxRelease(k);
+    contexts[k] = NULL;
+  }
 }
 
 static void find_driver(void) {
@@ -65,6 +72,7 @@ static void find_driver(void) {
   int count = 0;
   if (cu.cuInit(0) != CUDA_SUCCESS || cu.cuDeviceGetCount(&count) != CUDA_SUCCESS) return;
   device_count = count < DEVICES ? count : DEVICES;
+  sim = dlsym(library, "simgpu_control");
   atexit(release_contexts);
 }
 
@@ -90,22 +98,21 @@ static hipError_t find_device(int device) {
   return device >= 0 && device < device_count ? hipSuccess : hipErrorInvalidDevice;
 }
 
-static hipError_t retain(int device) {
-  SIM_HOLD(lock);
-  return contexts[device] ? hipSuccess : hip(cu.cuDevicePrimaryCtxRetain(&contexts[device], device));
+/* Makes the context of the thread's device current. With the lock held. */
+static hipError_t enter_locked(void) {
+  hipError_t result = find_device(own_device);
+  CUcontext *const context = &contexts[own_device];
+  if (result == hipSuccess && !*context) result = hip(cu.cuDevicePrimaryCtxRetain(context, own_device));
+  if (result != hipSuccess || own_context == *context) return result;
+  pop_own_context();
+  result = hip(cu.cuCtxPushCurrent(*context));
+  if (result == hipSuccess) own_context = *context;
+  return result;
 }
 
-/* Makes the context of the thread's device current. */
 static hipError_t enter(void) {
-  hipError_t result = find_device(own_device);
-  if (result == hipSuccess) result = retain(own_device);
-  if (result != hipSuccess || own_context == contexts[own_device]) return result;
-  CUcontext last;
-  if (own_context) cu.cuCtxPopCurrent(&last);
-  own_context = NULL;
-  result = hip(cu.cuCtxPushCurrent(contexts[own_device]));
-  if (result == hipSuccess) own_context = contexts[own_device];
-  return result;
+  SIM_HOLD(lock);
+  return enter_locked();
 }
 
 #define PROTOTYPE(need, result, name, parameters) SIM_HIP_EXPORT result name parameters;
@@ -274,7 +281,15 @@ SAME(hipMemsetD8Async, (hipDeviceptr_t to, unsigned char value, size_t bytes, hi
 
 /* ---- streams, events --------------------------------------------------------------------------------------------- */
 
-SAME(hipStreamCreateWithFlags, (hipStream_t *stream, unsigned int flags), cuStreamCreate((CUstream *)stream, flags))
+/* Contexts live until the process ends, as those of HIP do. On the simulated driver tests go on behind a failure: where
+ * nothing is left of what was made, the first stream gets new ones, as in a new process. */
+hipError_t hipStreamCreateWithFlags(hipStream_t *stream, unsigned int flags) {
+  SIM_HOLD(lock);
+  if (sim && sim->alive(SIMGPU_ALL) == sim->alive(SIMGPU_RETAINS)) release_contexts();
+  const hipError_t entered = enter_locked();
+  return entered == hipSuccess ? hip(cu.cuStreamCreate((CUstream *)stream, flags)) : entered;
+}
+
 SAME(hipStreamDestroy, (hipStream_t stream), cuStreamDestroy(CU(stream)))
 SAME(hipStreamSynchronize, (hipStream_t stream), cuStreamSynchronize(CU(stream)))
 SAME(hipStreamQuery, (hipStream_t stream), cuStreamQuery(CU(stream)))
