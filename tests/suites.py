@@ -68,6 +68,12 @@ def simulated(version, *command, no="", probes=True):
             f"SIMGPU_NO={no}", *([] if probes else ["GK_CUDA_PROBE=0"]), *command, "--backend", "cuda"]
 
 
+def simulated_hip(version, *command, fault="", arch="gfx90a"):
+    """On the simulated HIP of that version, with an error that users report (tests/simgpu/README.md)."""
+    return ["/usr/bin/env", f"LD_LIBRARY_PATH=build/simgpu/hip{version[0]}:build/simgpu", f"SIMHIP_FAULT={fault}",
+            f"SIMHIP_ARCH={arch}", *command, "--backend", "hip"]
+
+
 CORES = itertools.cycle(sorted(os.sched_getaffinity(0)))
 
 
@@ -183,8 +189,35 @@ for version, no in [(version, no) for version in ("12.4", "13.0") for no in [*NO
                         simulated(version, CONFORMANCE, "--expect", "tests/cuda/simulated.expect", no=no), [], False))
 FULL_SUITES.append(("conformance on CUDA with plain gates and calls that fail",
                     simulated("13.0", CONFORMANCE, "--sweep", "calls", no=PLAIN_NOS), ["--most", "1000"], False))
+# HIP: the newest as a whole, samples of the others. Waves have 64 threads on gfx90a, 32 on gfx1100.
+HIP_VERSIONS = ("5.2", "6.4", "7.2")
+for version, lists in zip(HIP_VERSIONS, ("50", "50", "120")):
+    (SUITES if version == "7.2" else FULL_SUITES).append(
+        (f"conformance on simulated HIP {version}", simulated_hip(version, CONFORMANCE), [], False))
+    SUITES += [(f"random lists on simulated HIP {version}", simulated_hip(version, RANDOM_LISTS, "--random", lists),
+                ["--random", "5000"], False),
+               (f"conformance on simulated HIP {version} with calls that fail",
+                simulated_hip(version, CONFORMANCE, "--sweep", "calls", "--most", "3", *FEW), [], False)]
+    FULL_SUITES.append((f"conformance on simulated HIP {version}, host-gated",
+                        simulated_hip(version, CONFORMANCE, "--host-gated"), [], False))
+    FULL_SUITES += [(f"conformance on simulated HIP {version} with each call failing, {chapter}",
+                     simulated_hip(version, CONFORMANCE, "--sweep", "calls", f"{chapter}/*"), [], False)
+                    for chapter in CHAPTERS]
+SUITES += [("random lists on simulated HIP 7.2, host-gated",
+            simulated_hip("7.2", RANDOM_LISTS, "--host-gated", "--random", "60"), ["--random", "5000"], False),
+           ("random lists on simulated HIP 7.2, waves of 32",
+            simulated_hip("7.2", RANDOM_LISTS, "--random", "30", arch="gfx1100"), ["--random", "2000"], False),
+           ("conformance on simulated HIP without memory",
+            simulated_hip("7.2", CONFORMANCE, "--sweep", "memory", "--most", "3", *FEW), ["--most", "1000"], False)]
+HIP_FAULTS = re.findall(r'has_fault\("([\w-]+)"\)', (ROOT / "tests/simgpu/hip.c").read_text())
+for fault in HIP_FAULTS:
+    SUITES.append((f"random lists on simulated HIP 7.2, {fault}",
+                   simulated_hip("7.2", RANDOM_LISTS, "--random", "20", fault=fault), ["--random", "2000"], False))
+    FULL_SUITES += [(f"conformance on simulated HIP {version}, {fault}",
+                     simulated_hip(version, CONFORMANCE, fault=fault), [], False) for version in HIP_VERSIONS]
 # On the simulated driver, where the compiler of gk itself matters least: in the first tree alone, but for the newest.
 ONCE = [name for name, *_ in SUITES if "on simulated CUDA" in name and name != "conformance on simulated CUDA 13.0"]
+ONCE += [name for name, *_ in SUITES if "on simulated HIP" in name]
 ONCE += [name for name, *_ in SUITES if "on lavapipe" in name and name not in IN_PLAIN]
 ONCE.append("unit/cuda/half_way_test")  # a sweep over calls that fail
 FULL_SCRIPTS = [("tidy", ["tests/repo/tidy.py"], False), ("analyzer", ["tests/repo/analyzer.py"], False),
