@@ -68,7 +68,8 @@ def look_around(options):
     return compiler, [find_openmp(compiler), find_png(compiler, not options.without_png),
                       find_xxhash(compiler, not options.without_xxhash),
                       find_nvtx(compiler, options.cuda, not options.without_nvtx), find_cmocka(compiler),
-                      find_cplusplus(compiler), cuda, find_vulkan(compiler, not options.without_vulkan), find_hip(not options.without_hip)]
+                      find_cplusplus(compiler), cuda, find_vulkan(compiler, not options.without_vulkan),
+                      find_hip(not options.without_hip)]
 
 
 def settings(options, compiler, found):

@@ -68,8 +68,8 @@ typedef struct gk_source {
  * what it points to must live as long as the device. On CUDA, kernels with the same address of text or image share one
  * module. */
 typedef struct gk_code {
-  const char *text;      /**< Source for the backend's compiler (NVRTC; hipRTC; GLSL on Vulkan). NVRTC's messages call it
-                          * gk_code.text, or by its line directives. */
+  const char *text;      /**< Source for the backend's compiler (NVRTC, hipRTC; GLSL on Vulkan). Messages of NVRTC and
+                          * hipRTC call it gk_code.text, or by its line directives. */
   const char *options;   /**< Options for that compiler, separated by blanks; NULL: none. An option that names a GPU
                           * overrides the device's. Vulkan takes none. */
   const void *image;     /**< PTX, cubin or fatbin; on HIP a code object or a bundle of them; on Vulkan SPIR-V. */

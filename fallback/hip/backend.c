@@ -11,8 +11,8 @@ static const gk_capability capabilities[] = {
                         "on the device. Handwritten code gets its arguments at each launch."},
   {"COPY", GK_NATIVE, "By a kernel of gk's, which reads its count when it runs."},
   {"FILL", GK_NATIVE, "By a kernel of gk's, as COPY."},
-  {"CALL", GK_ON_HOST, "Called each time it runs, with the stream on which it puts its work. In lists with decisions the "
-                       "host waits for those before it."},
+  {"CALL", GK_ON_HOST, "Called each time it runs, with the stream on which it puts its work. In lists with decisions "
+                       "the host waits for those before it."},
   {"LIST", GK_NATIVE, "Written out when the graph is made."},
   {"DO_WHILE", GK_BATCHED, "HIP has no conditional nodes. Several passes are enqueued at once; a small kernel behind "
                            "each run of tasks reads the flag, and tasks that don't come do nothing."},
@@ -39,8 +39,8 @@ static gk_result read_extensions(const gk_extension *at, const gk_hip_sharing **
                      "GK_HIP_SHARE, and compile with the header of the library that is used", sizeof **sharing,
                      (unsigned)at->bytes);
     if (*sharing)
-      return gk_fail(GK_ERROR_INVALID, "backend hip: gk_hip_sharing is given twice, or the chain of extensions goes in a "
-                     "circle; give it once");
+      return gk_fail(GK_ERROR_INVALID, "backend hip: gk_hip_sharing is given twice, or the chain of extensions goes in "
+                     "a circle; give it once");
     *sharing = (const gk_hip_sharing *)at;
   }
   return GK_OK;
@@ -53,7 +53,7 @@ static gk_result open_device(void *at, const gk_device_desc *desc) {
   if (result == GK_OK) result = gki_hip_open(d, desc->ordinal, sharing);
   if (result == GK_OK) result = gki_hip_load_builtin(d);
   memcpy(d->capabilities, capabilities, sizeof capabilities);
-  return result == GK_ERROR_UNSUPPORTED ? GK_ERROR_NO_DEVICE : result; /* there is no compiler for it, or no arguments */
+  return result == GK_ERROR_UNSUPPORTED ? GK_ERROR_NO_DEVICE : result; /* no compiler for it, or no arguments */
 }
 
 static void close_device(void *at) {

@@ -41,8 +41,8 @@ static gk_result refuse(const gki_hip_driver *driver, const char *architecture) 
   if (since) snprintf(advice, sizeof advice, "install HIP %d.%d or newer", since / 100, since % 100);
   else snprintf(advice, sizeof advice, "this version of gk knows of no hipRTC that does");
   return gk_fail(GK_ERROR_UNSUPPORTED, "backend hip: hipRTC of HIP %d.%d isn't known to compile for %s, and one that "
-                 "doesn't know an architecture may end the process, so it isn't tried; %s", version / 100, version % 100,
-                 architecture, advice);
+                 "doesn't know an architecture may end the process, so it isn't tried; %s", version / 100,
+                 version % 100, architecture, advice);
 }
 
 /* ---- compiling --------------------------------------------------------------------------------------------------- */
@@ -70,7 +70,7 @@ static bool split_options(const char *architecture, const char *options, char co
   words[0] = copy;
   *count = 1;
   if (used > OPTION_BYTES || strlen(options) >= (size_t)(MOST_OPTIONS - 1) * OPTION_BYTES) return false;
-  char *rest = strcpy(copy + used, options);
+  char *rest = memcpy(copy + used, options, strlen(options) + 1);
   for (char *word; (word = strtok_r(rest, " \t\n", &rest)); words[(*count)++] = word)
     if (*count == MOST_OPTIONS) return false;
   return true;

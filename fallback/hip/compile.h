@@ -11,8 +11,8 @@
 gk_result gki_hip_compile(const gki_hip_driver *driver, const char *architecture, const gki_unit *text,
                           gki_compiled *image);
 
-/* On the device's thread. As gki_hip_compile, and GK_ERROR_DEVICE: the runtime refuses the image. The caller unloads the
- * module. */
+/* For a thread that has entered the device. As gki_hip_compile, and GK_ERROR_DEVICE: the runtime refuses the image. The
+ * caller unloads the module. */
 gk_result gki_hip_load_text(gki_hip_device *device, const gki_unit *text, hipModule_t *module);
 
 /* Whether a runtime's hipRTC knows an architecture. One that it doesn't know may end the process. */

@@ -236,6 +236,7 @@ gk_result gki_hip_try_graphs(gki_hip_device *d) {
   gki_hip_free_raw(d, GK_HOST_MEMORY, seen);
   if (answer == hipErrorOutOfMemory) return gki_hip_check(d, answer, "trying graphs");
   if (answer != hipSuccess)
-    snprintf(d->graphs_why, sizeof d->graphs_why, "the runtime refuses them: %.100s", d->driver->hipGetErrorName(answer));
+    snprintf(d->graphs_why, sizeof d->graphs_why, "the runtime refuses them: %.100s",
+             d->driver->hipGetErrorName(answer));
   return GK_OK;
 }

@@ -7,8 +7,8 @@
  * stream. $GK_HIP_GRAPHS=1: if it is right; 0: never. On the device, with gk's own kernels. */
 gk_result gki_hip_try_graphs(gki_hip_device *device);
 
-/* Makes the graphs of the runs, each with its control kernel, but for runs with library calls or handwritten code, whose
- * arguments change. A run whose graph the runtime refuses is launched task by task. */
+/* Makes the graphs of the runs, each with its control kernel, but for runs with library calls or handwritten code,
+ * whose arguments change. A run whose graph the runtime refuses is launched task by task. */
 gk_result gki_hip_make_execs(gki_hip_graph *graph);
 void gki_hip_drop_execs(gki_hip_graph *graph);
 #endif

@@ -147,8 +147,8 @@ static gk_result find_function(gki_hip_device *d, const gk_kernel *kernel, gki_h
   const hipError_t answer = d->driver->hipModuleGetFunction(&made->function, made->module->module, entry);
   if (answer != hipErrorNotFound) return gki_hip_check(d, answer, "hipModuleGetFunction of kernel %s", kernel->name);
   if (kernel->hip)
-    return gk_fail(GK_ERROR_COMPILE, "kernel %s: its code has no entry %s; declare it extern \"C\" there, or name it in "
-                   ".entry as it is in there", kernel->name, entry);
+    return gk_fail(GK_ERROR_COMPILE, "kernel %s: its code has no entry %s; declare it extern \"C\" there, or name it "
+                   "in .entry as it is in there", kernel->name, entry);
   return gk_fail(GK_ERROR_COMPILE, "kernel %s: the compiled text of %s, behind line %u, has no entry of this name; "
                  "write GK_KERNEL(%s, ...) there, outside of any #if that leaves it out", kernel->name,
                  kernel->source->file, (unsigned)kernel->source->line, kernel->name);

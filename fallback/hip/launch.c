@@ -189,8 +189,8 @@ static gk_result enqueue_tasks(gki_hip_graph *g, uint32_t run) {
     if (node->op == GK_OP_CALL) result = call(g, node);
     else if (g->kernels[k]) {
       gki_hip_shape_task(g, k, run, false, &shape);
-      result = gki_hip_check(g->device, gki_hip_launch_shape(g->device, &shape, g->stream), "launching task %u (%s) of graph %s",
-                             (unsigned)node->source, node->name, g->plan->name);
+      result = gki_hip_check(g->device, gki_hip_launch_shape(g->device, &shape, g->stream),
+                             "launching task %u (%s) of graph %s", (unsigned)node->source, node->name, g->plan->name);
     }
   }
   return result;

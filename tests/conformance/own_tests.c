@@ -13,7 +13,7 @@ static void test_device_fails(unsigned long call, gk_result code, int way) {
   test_device_fail_at(call, code);
 }
 
-/* ---- CUDA, and HIP over it, on the simulated driver; on a real one nothing can be asked or made to fail ---------------------------- */
+/* ---- CUDA, and HIP over it, on the simulated driver; on a real one nothing can be asked or made to fail ---------- */
 
 static const simgpu *sim;
 
@@ -40,12 +40,6 @@ static void simgpu_fails(unsigned long call, gk_result code, int way) {
   if (!sim) return;
   sim->mark();
   sim->fail(call, code == GK_ERROR_MEMORY ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_LAUNCH_FAILED, ways[way]);
-}
-
-/* A device whose context failed couldn't be opened again, since HIP's runtime keeps that. */
-static void simhip_fails(unsigned long call, gk_result code, int way) {
-  (void)way;
-  simgpu_fails(call, code, 0);
 }
 
 /* ---- Vulkan behind a stand-in for libvulkan ---------------------------------------------------------------------- */
@@ -80,7 +74,7 @@ const own_backend own_backends[] = {
   {.name = "cuda", .enter = find_simgpu, .seed = simgpu_seed, .broken = simgpu_broken, .leaks = simgpu_leaks,
    .ways = {"at once", "late", "with the device lost"}, .fail_at = simgpu_fails, .calls = simgpu_calls},
   {.name = "hip", .enter = find_simgpu, .seed = simgpu_seed, .broken = simgpu_broken, .leaks = simhip_leaks,
-   .ways = {"at once", "at once", "at once"}, .fail_at = simhip_fails, .calls = simgpu_calls},
+   .ways = {"at once", "late", "with the device lost"}, .fail_at = simgpu_fails, .calls = simgpu_calls},
   {.name = "vulkan", .enter = find_standin, .seed = standin_seed, .broken = standin_broken, .leaks = standin_leaks,
    .ways = {"at once", "late", "with the device lost"}, .fail_at = standin_fails, .calls = standin_calls},
   FAKE("fake_in_process"), FAKE("fake_native"), FAKE("fake_batched"), {0},

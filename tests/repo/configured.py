@@ -60,19 +60,20 @@ def check_refusals(folder):
 
 
 def check_without(folder):
-    tap.case("without CUDA and Vulkan: it builds",
-             tap.run("./configure.py", "--without-cuda", "--without-vulkan", "--without-png", "--debug", cwd=folder) or
+    tap.case("without CUDA, HIP and Vulkan: it builds",
+             tap.run("./configure.py", "--without-cuda", "--without-hip", "--without-vulkan", "--without-png",
+                     "--debug", cwd=folder) or
              tap.run("ninja", cwd=folder))
-    found = re.findall(r"\b(?:gki?_cuda|gki_vulkan)\w*", ask(folder, "nm", "build/libgk.a"))
+    found = re.findall(r"\b(?:gki?_cuda|gki?_hip|gki_vulkan)\w*", ask(folder, "nm", "build/libgk.a"))
     tap.case("nothing of it is in the library", ", ".join(found))
-    found = re.findall(r"gk_cuda\.h", ask(folder, "ninja", "-t", "commands", "install"))
+    found = re.findall(r"gk_(?:cuda|hip)\.h", ask(folder, "ninja", "-t", "commands", "install"))
     tap.case("nothing of it is installed", ", ".join(found))
     said = ask(folder, "build/gk-embed", "--name", "images", "kernels.h")
     tap.case("gk-embed says that it can compile for none",
              None if "this gk can compile kernels for none of its backends" in said else said)
     report = ask(folder, "build/gk-info")
     said = [re.search(rf"^ +{name} +- +gk was built without this backend$", report, re.M)
-            for name in ("cuda", "vulkan")]
+            for name in ("cuda", "hip", "vulkan")]
     tap.case("gk-info says so", None if all(said) and "\n  openmp 0 " in report else report)
 
 

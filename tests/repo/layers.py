@@ -28,6 +28,7 @@ LAYERS = {
     "common/lower": BASE | {"common/plan"},
     "common/runtime": LIST | {"common/check", "common/plan", "common/dump", "common/kernel"},
     "cuda": SHARED,
+    "fallback/hip": SHARED,
     "fallback/openmp": SHARED,
     "fallback/vulkan": SHARED,
     "common/info": set(),
@@ -49,7 +50,8 @@ NAMED = [
     ("common/kernel/glsl.c", '"%s:%u: kernel %s for Vulkan: ', "the device API for which users write a kernel"),
     ("common/dump/as_text.c", '" more without SWITCH nodes, as before CUDA', "the version is CUDA's"),
 ]
-OBJECTS = ["common/library.ninja", "common/info/info.ninja", "cuda/library.ninja", "fallback/openmp/library.ninja"]
+OBJECTS = ["common/library.ninja", "common/info/info.ninja", "cuda/library.ninja", "fallback/hip/library.ninja",
+           "fallback/openmp/library.ninja"]
 SUFFIXES = {".c", ".h", ".inc", ".cu", ".def", ".ninja"}
 
 

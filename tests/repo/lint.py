@@ -11,7 +11,7 @@ FOLDERS = ["include", "common", "cuda", "fallback", "tests", "bench", "docs", ".
 LIBRARY = ("include/", "common/", "cuda/", "fallback/")
 CODE = {".c", ".h", ".cu", ".inc", ".comp", ".def", ".py", ".ninja"}
 C = {".c", ".h", ".cu", ".inc"}
-SKIPPED = {".obj", ".png", ".jpg", ".fatbin", ".ptx"}
+SKIPPED = {".obj", ".png", ".jpg", ".fatbin", ".hipfb", ".ptx"}
 COLUMNS, LINES = 120, 500
 
 # In the library and the examples; each with what to use instead.

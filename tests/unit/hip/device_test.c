@@ -27,7 +27,8 @@ static const gk_kernel mixed = {.name = "mixed", .params = mixed_params, .param_
 enum { X = 1, LEFT, TO, A, B, C, N };
 static const gk_slot_desc slots[] = {GK_OWN(X, int, 1), GK_BUFFER(LEFT, int), GK_BUFFER(TO, int),
                                      {.slot = A, .type = GK_I32, .name = "A"}, {.slot = B, .type = GK_I64, .name = "B"},
-                                     {.slot = C, .type = GK_F32, .name = "C"}, {.slot = N, .type = GK_I32, .name = "N"}};
+                                     {.slot = C, .type = GK_F32, .name = "C"},
+                                     {.slot = N, .type = GK_I32, .name = "N"}};
 static const gk_task tasks[] = {GK_FILL(X, GK_ONE, 0), GK_RUN(mixed, N, TO, A, B, C), GK_DO_WHILE(LEFT),
                                 GK_RUN(step, GK_ONE, X, LEFT), GK_END};
 static const gk_list list = GK_LIST(list, tasks, slots);
@@ -164,7 +165,8 @@ static int compiles(void) {
   gki_begin();
   if (fails(gki_hip_driver_load(&driver))) return 0;
   char *text = gk_compose(&step, "hip");
-  const gki_unit unit = {.text = text, .file = "hip_test", .kernel = "step"}, bad = {.text = "void f( {", .file = "bad"};
+  const gki_unit unit = {.text = text, .file = "hip_test", .kernel = "step"};
+  const gki_unit bad = {.text = "void f( {", .file = "bad"};
   if (!fails(gki_hip_compile(driver, "gfx90a:sramecc+:xnack-", &unit, &image))) printf("%d", image.size > 0);
   gki_compiled_free(&image);
   printf(" | ");
@@ -193,7 +195,7 @@ static const elsewhere_case forms[] = {
     {HIP7, {HOME, "SIMHIP_FAULT=kernelparams"}, "run", {"arguments extra 20 7 8 9 by "}},
     {HIP7, {HOME, "SIMHIP_FAULT=extra"}, "run", {"arguments kernelParams 20 7 8 9 by "}},
     {HIP7, {HOME, "SIMHIP_FAULT=extra,kernelparams"}, "run",
-     {"GK_ERROR_NO_DEVICE: backend hip: kernels on ", " get wrong arguments, by kernelParams and by extra", "$"}},
+     {"GK_ERROR_NO_DEVICE: backend hip: kernels on ", " get wrong arguments, by kernelParams and by extra"}},
 };
 static const elsewhere_case graphs[] = {
     {HIP7, {HOME, "GK_HIP_GRAPHS=1"}, "run", {"arguments kernelParams 20 7 8 9 by graphs", "$"}},
@@ -206,7 +208,8 @@ static const elsewhere_case graphs[] = {
 };
 static const elsewhere_case architectures[] = {
     {HIP5, {HOME, "SIMHIP_ARCH=gfx1100", NO_CACHE}, "say",
-     {"GK_ERROR_NO_DEVICE: backend hip: hipRTC of HIP 5.2 isn't known to compile for gfx1100", "install HIP 5.5 or newer"}},
+     {"GK_ERROR_NO_DEVICE: backend hip: hipRTC of HIP 5.2 isn't known to compile for gfx1100",
+      "install HIP 5.5 or newer"}},
     {HIP7, {HOME, "SIMHIP_ARCH=gfx9999", NO_CACHE}, "say",
      {"GK_ERROR_NO_DEVICE: backend hip: hipRTC of HIP 7.2 isn't known to compile for gfx9999",
       "this version of gk knows of no hipRTC that does"}},
@@ -218,7 +221,8 @@ static const elsewhere_case forks[] = {
     {HIP7, {HOME}, "fork", {"GK_ERROR_NO_DEVICE: backend hip: this process was forked", " 2 7 8 9 by "}}};
 static const elsewhere_case compilers[] = {
     {HIP6, {HOME}, "compile", {"1 | GK_ERROR_COMPILE: bad doesn't compile (hipRTC of HIP 6.4 for gfx90a):\n",
-                               " | GK_ERROR_UNSUPPORTED: backend hip: hipRTC of HIP 6.4 isn't known to compile for gfx9999"}}};
+                               " | GK_ERROR_UNSUPPORTED: backend hip: hipRTC of HIP 6.4 isn't known to compile for "
+                               "gfx9999"}}};
 
 TEST(every_version_runs_a_list) { ELSEWHERE(versions); }
 TEST(the_form_of_arguments_that_works_is_taken) { ELSEWHERE(forms); }
@@ -231,8 +235,9 @@ TEST(kernels_are_compiled_without_a_device) { ELSEWHERE(compilers); }
 /* Debian's, or AMD's. */
 TEST(a_runtime_without_a_device_says_so) {
   static const elsewhere_case real[] = {
-      {NULL, {"ROCM_PATH=/nowhere"}, "say", {"GK_ERROR_NO_DEVICE: backend hip: ", " can't be used: ", "(hipErrorNoDevice, ",
-                                             "; see whether rocminfo lists a GPU"}},
+      {NULL, {"ROCM_PATH=/nowhere"}, "say",
+       {"GK_ERROR_NO_DEVICE: backend hip: ", " can't be used: ", "(hipErrorNoDevice, ",
+        "; see whether rocminfo lists a GPU"}},
       {NULL, {"ROCM_PATH=/nowhere"}, "compile", {"1 | GK_ERROR_COMPILE: bad doesn't compile (hipRTC of HIP "}}};
   if (!dlopen("libamdhip64.so.5", RTLD_NOW) || access("/dev/kfd", F_OK) == 0) {
     print_message("this machine has no HIP runtime, or a device\n");
