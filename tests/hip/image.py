@@ -10,8 +10,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-import clang
-from clang import tap
+import hipclang
+from hipclang import tap
 
 IMAGE = tap.ROOT / "fallback/hip/image/kernels.hipfb"
 MADE = IMAGE.with_name("made.txt")
@@ -23,15 +23,15 @@ MAGIC = b"__CLANG_OFFLOAD_BUNDLE__"
 
 
 def version():
-    said = subprocess.run([clang.clang(), "--version"], stdout=subprocess.PIPE, text=True).stdout
+    said = subprocess.run([hipclang.clang(), "--version"], stdout=subprocess.PIPE, text=True).stdout
     return re.search(r"clang version (\S+)", said)[1]
 
 
 def make(target):
     """None, or what is wrong."""
     target.parent.mkdir(parents=True, exist_ok=True)
-    return tap.run("ninja", TEXT) or clang.compile_hip(TEXT, target, clang.ARCHITECTURES, "-include",
-                                                       "hip/hip_runtime.h")
+    return tap.run("ninja", TEXT) or hipclang.compile_hip(
+        TEXT, target, hipclang.ARCHITECTURES, "-include", "hip/hip_runtime.h")
 
 
 def sum_of(path):
@@ -54,12 +54,13 @@ def parts_of(bundle):
 def judge(bundle):
     kernels = re.findall(r"^GKI_ENTRY (\w+)\(", "".join(path.read_text() for path in SOURCES), re.M)
     parts = parts_of(bundle)
-    if sorted(parts) != sorted(clang.ARCHITECTURES):
-        return f"wanted {sorted(clang.ARCHITECTURES)}, found {sorted(parts)}"
+    if sorted(parts) != sorted(hipclang.ARCHITECTURES):
+        return f"wanted {sorted(hipclang.ARCHITECTURES)}, found {sorted(parts)}"
     for name, code in parts.items():
-        absent = [kernel for kernel in kernels if f"{kernel}.kd".encode() not in code]
-        if code[:4] != b"\x7fELF" or struct.unpack_from("<H", code, 18)[0] != OF_AMDGPU or absent or not kernels:
-            return f"{name}: no code object of AMD's, or one without {', '.join(absent)}"
+        if code[:4] != b"\x7fELF" or struct.unpack_from("<H", code, 18)[0] != OF_AMDGPU or not kernels:
+            return f"{name}: no code object of AMD's"
+        if hipclang.missing_code(code, kernels):
+            return f"{name}: {hipclang.missing_code(code, kernels)}"
     return None
 
 
@@ -75,7 +76,7 @@ def check_compiler():
     name, made = "clang makes the same image", Path("build/hip/kernels.hipfb")
     try:
         wanted, found = re.match(r"# clang (\S+);", MADE.read_text())[1], version()
-    except clang.Missing as missing:
+    except hipclang.Missing as missing:
         return tap.skip(name, missing)
     if found != wanted:
         return tap.skip(name, f"this is clang {found}; it was made by {wanted}")

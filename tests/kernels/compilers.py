@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Gives composed kernels to every device compiler that is here: NVRTC, nvcc, hipcc, glslc, glslangValidator, spirv-val.
-hipcc also gets COPY and FILL, and all get the walk over the points of a plan.
+"""Gives composed kernels to every device compiler that is here: NVRTC, nvcc, hipcc, clang 19, glslc, glslangValidator,
+spirv-val. hipcc also gets COPY and FILL, and all but clang get the walk over the points of a plan.
 
 The kernels are those of language.h, a row of the common language each, of the examples, the conformance suite and the
 particles. NVRTC and nvcc make code of the first for some architectures and of the others for one, NVRTC of 12.4 (from
-PyPI) for those of them that it knows; with GK_TEST_SCALE above 1 for all that they know. Runs in a build tree; prints
+PyPI) for those of them that it knows; clang makes code of each for one of AMD's architectures, by turns. With
+GK_TEST_SCALE above 1 all make code for all architectures that they know. Runs in a build tree; prints
 TAP. A compiler that isn't here is skipped and says so.
 
   tests/kernels/compilers.py [PART ...]    tasks, transfers, walk, functions, or a path in HEADERS"""
@@ -19,7 +20,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "cuda"))
+sys.path[:0] = [str(Path(__file__).resolve().parents[1] / folder) for folder in ("cuda", "hip")]
+import hipclang
 import nvrtc
 import tap
 import toolkits
@@ -287,6 +289,26 @@ def check_hipcc(kernels, folder):
         hipcc, "--genco", "--offload-arch=gfx90a", "-x", "hip", "-o", folder / "kernels.co", source))
 
 
+def check_clang(kernels, folder):
+    source, known = folder / "kernels.hip", list(hipclang.ARCHITECTURES)
+    try:
+        hipclang.clang()
+    except hipclang.Missing as missing:
+        return tap.skip(f"{kernels.name}: clang for AMD's GPUs", missing)
+    text, problem = kernels.compose("hip", kernels.kernels[0])
+    source.write_text(text or "")
+
+    def compile_one(architecture):
+        target = folder / f"{architecture}.co"
+        return problem or hipclang.compile_hip(source, target, [architecture]) or \
+            hipclang.missing_code(target.read_bytes(), kernels.kernels)
+    wanted = known if ALL else [known[list(HEADERS).index(kernels.name) % len(known)]]
+    with ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0))) as pool:
+        for architecture, wrong in zip(wanted, pool.map(compile_one, wanted)):
+            tap.case(f"{kernels.name}: clang: {architecture}", wrong)
+    return None
+
+
 def check_glsl(kernels, folder):
     glslc, glslang, validator = tool("glslc"), tool("glslangValidator"), tool("spirv-val")
     if not glslc and not glslang:
@@ -373,7 +395,7 @@ def check_kernels(header):
         kernels = Kernels(header, Path(name))
         if tap.case(f"{kernels.name}: a program to compose it", kernels.problem or (
                 None if kernels.kernels else "no kernels were found")):
-            for check in (check_glsl, check_nvrtc, check_nvcc, check_hipcc):
+            for check in (check_glsl, check_nvrtc, check_nvcc, check_hipcc, check_clang):
                 check(kernels, Path(name))
 
 

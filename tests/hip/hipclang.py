@@ -63,3 +63,9 @@ def compile_hip(source, target, architectures, *flags):
     return tap.run(clang(), "-x", "hip", "--offload-device-only", *(f"--offload-arch={one}" for one in architectures),
                    "-O3", "-mcode-object-version=4", "-fuse-cuid=none", f"--rocm-device-lib-path={device_libraries()}",
                    "-D__HIPCC__=1", "-D__HIP_PLATFORM_AMD__=1", *flags, source, "-o", target)
+
+
+def missing_code(code, kernels):
+    """None, or which kernels a code object, or a bundle of one, lacks."""
+    absent = [kernel for kernel in kernels if f"{kernel}.kd\0".encode() not in code]
+    return f"no code for {', '.join(absent)}" if absent else None
