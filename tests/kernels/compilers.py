@@ -5,8 +5,8 @@ spirv-val. hipcc also gets COPY and FILL, and all but clang get the walk over th
 The kernels are those of language.h, a row of the common language each, of the examples, the conformance suite and the
 particles. NVRTC and nvcc make code of the first for some architectures and of the others for one, NVRTC of 12.4 (from
 PyPI) for those of them that it knows; clang makes code of each for one of AMD's architectures, by turns. With
-GK_TEST_SCALE above 1 all make code for all architectures that they know. Runs in a build tree; prints
-TAP. A compiler that isn't here is skipped and says so.
+GK_TEST_SCALE above 1 all make code for all architectures that they know. Runs in a build tree; prints TAP. A compiler
+that isn't here is skipped and says so.
 
   tests/kernels/compilers.py [PART ...]    tasks, transfers, walk, functions, or a path in HEADERS"""
 import itertools
