@@ -51,15 +51,15 @@ def make_isa(folder, name, number):
     if target.exists():
         return
     source.write_text(LAYOUT + ISA.format(number))
-    problem = tap.run(clang(), "-x", "ir", "-target", "amdgcn-amd-amdhsa", "-nogpulib", "-emit-llvm", "-c", source, "-o",
-                      target)
+    problem = tap.run(clang(), "-x", "ir", "-target", "amdgcn-amd-amdhsa", "-nogpulib", "-emit-llvm", "-c", source,
+                      "-o", target)
     if problem:
         raise Missing(problem)
 
 
 def compile_hip(source, target, architectures, *flags):
-    """A code object, or a bundle of several; None, or what is wrong. Runtimes from HIP 5 on take code objects of version
-    4. Nothing in them depends on where the source is."""
+    """Writes a bundle of code objects; None, or what is wrong. Runtimes from HIP 5 on take code objects of version 4.
+    Nothing in them depends on where the source is."""
     return tap.run(clang(), "-x", "hip", "--offload-device-only", *(f"--offload-arch={one}" for one in architectures),
                    "-O3", "-mcode-object-version=4", "-fuse-cuid=none", f"--rocm-device-lib-path={device_libraries()}",
                    "-D__HIPCC__=1", "-D__HIP_PLATFORM_AMD__=1", *flags, source, "-o", target)
