@@ -229,7 +229,7 @@ def find_vulkan(compiler, wanted):
 
 def find_hip(wanted):
     """hipcc, with which tests compile kernels. The backend needs nothing: its libraries are found at run time."""
-    left_out = {"hip_backend": "", "hip_members": "none", "hip_installed": "", "hip_left_out": "hip"}
+    left_out = {"hip_backend": "", "hip_members": "none", "hip_installed": "install-tools", "hip_left_out": "hip"}
     settings = {} if wanted else left_out
     hipcc = shutil.which("hipcc") or shutil.which("/opt/rocm/bin/hipcc")
     version = re.search(r"HIP version: (\S+)", output(hipcc, "--version") or "") if hipcc else None
