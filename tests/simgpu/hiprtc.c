@@ -52,7 +52,7 @@ static bool is_ready(void) {
 }
 
 enum { HIPRTC_ERROR_INVALID_INPUT = 3, HIPRTC_ERROR_INTERNAL_ERROR = 11 };
-static hiprtcResult rtc(int result) { return (hiprtcResult)result; }
+static hiprtcResult rtc(unsigned result) { return (hiprtcResult)result; }
 
 #define PROTOTYPE(result, name, parameters) SIM_HIP_EXPORT result name parameters;
 GKI_HIPRTC_ENTRIES(PROTOTYPE)
@@ -122,7 +122,7 @@ hiprtcResult hiprtcCreateProgram(hiprtcProgram *program, const char *source, con
   if (!program || !source) return rtc(HIPRTC_ERROR_INVALID_INPUT);
   char *text = NULL;
   hiprtcProgram p = calloc(1, sizeof *p);
-  int result = HIPRTC_ERROR_OUT_OF_MEMORY;
+  unsigned result = HIPRTC_ERROR_OUT_OF_MEMORY;
   if (p && asprintf(&text, "%s#line 1 \"%s\"\n%s", PRELUDE, name ? name : "program", source) >= 0)
     result = nvrtc.nvrtcCreateProgram(&p->program, text, name, header_count, headers, names);
   free(text);
@@ -135,7 +135,8 @@ hiprtcResult hiprtcCompileProgram(hiprtcProgram program, int count, const char *
   const char **passed = calloc((size_t)count + 2, sizeof *passed);
   if (!passed) return HIPRTC_ERROR_OUT_OF_MEMORY;
   static const char ARCHITECTURE[] = "--offload-arch=";
-  int used = 0, result = HIPRTC_SUCCESS;
+  int used = 0;
+  unsigned result = HIPRTC_SUCCESS;
   memcpy(program->head.magic, SIM_HIP_MAGIC, sizeof SIM_HIP_MAGIC);
   passed[used++] = "--gpu-architecture=compute_75";
   for (int k = 0; k < count; ++k) {
@@ -155,7 +156,7 @@ hiprtcResult hiprtcCompileProgram(hiprtcProgram program, int count, const char *
 
 hiprtcResult hiprtcDestroyProgram(hiprtcProgram *program) {
   if (!program || !*program) return rtc(HIPRTC_ERROR_INVALID_INPUT);
-  const int result = nvrtc.nvrtcDestroyProgram(&(*program)->program);
+  const unsigned result = nvrtc.nvrtcDestroyProgram(&(*program)->program);
   free(*program);
   *program = NULL;
   return rtc(result);
@@ -170,7 +171,7 @@ hiprtcResult hiprtcGetProgramLog(hiprtcProgram program, char *log) {
 }
 
 hiprtcResult hiprtcGetCodeSize(hiprtcProgram program, size_t *bytes) {
-  const int result = nvrtc.nvrtcGetPTXSize(program->program, bytes);
+  const unsigned result = nvrtc.nvrtcGetPTXSize(program->program, bytes);
   if (result == HIPRTC_SUCCESS) *bytes += sizeof program->head;
   return rtc(result);
 }
