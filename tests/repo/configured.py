@@ -28,6 +28,13 @@ int main(void) {
   return gki_trace_describe(&heard) || !strstr(heard, "without NVTX");
 }
 """
+CHECK = """#include "gk.h"
+#include <string.h>
+int main(void) {
+  const char *const said = "the backend \\"hip\\" is not in this build; take one of \\"openmp\\"";
+  return gk_check(NULL, "hip", NULL, NULL) != GK_ERROR_INVALID || !strstr(gk_error(), said);
+}
+"""
 BARE = {"cache": "common/kernel/cache_none.c", "nvtx": "", "nvtx_headers": ""}
 KEPT = ["python", "arguments"]  # what ninja runs configure.py by
 
@@ -66,6 +73,10 @@ def check_without(folder):
              tap.run("ninja", cwd=folder))
     found = re.findall(r"\b(?:gki?_cuda|gki?_hip|gki_vulkan)\w*", ask(folder, "nm", "build/libgk.a"))
     tap.case("nothing of it is in the library", ", ".join(found))
+    (folder / "check.c").write_text(CHECK)
+    tap.case("gk_check says that a backend isn't built",
+             tap.run("cc", "-Iinclude", "check.c", "build/libgk.a", "-fopenmp", "-pthread", "-ldl", "-lm", "-o", "check",
+                     cwd=folder) or tap.run("./check", cwd=folder))
     found = re.findall(r"gk_(?:cuda|hip)\.h", ask(folder, "ninja", "-t", "commands", "install"))
     tap.case("nothing of it is installed", ", ".join(found))
     said = ask(folder, "build/gk-embed", "--name", "images", "kernels.h")

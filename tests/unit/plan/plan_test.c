@@ -328,7 +328,8 @@ TEST(test_handwritten) {
             {.op = GK_OP_KERNEL, .kernel = &hip});
   static const gk_backend plain = {.name = "plain"}, with_code = {.name = "with code", .code = code_for_hip};
   const struct { const gk_backend *backend; bool cuda, hip; } cases[] = {
-    {&plain, false, false}, {&with_code, false, true}, {NULL, true, false}};
+    {&plain, false, false}, {&with_code, false, true},
+    {NULL, true, gki_backend_named("hip") != NULL}};
   assert_ok(gk_backend_register(&asking));
   for (size_t k = 0; k < GK_COUNT(cases); ++k) {
     gki_blocks blocks;
