@@ -75,8 +75,8 @@ def check_without(folder):
     tap.case("nothing of it is in the library", ", ".join(found))
     (folder / "check.c").write_text(CHECK)
     tap.case("gk_check says that a backend isn't built",
-             tap.run("cc", "-Iinclude", "check.c", "build/libgk.a", "-fopenmp", "-pthread", "-ldl", "-lm", "-o", "check",
-                     cwd=folder) or tap.run("./check", cwd=folder))
+             tap.run("cc", "-Iinclude", "check.c", "build/libgk.a", "-fopenmp", "-pthread", "-ldl", "-lm", "-o",
+                     "check", cwd=folder) or tap.run("./check", cwd=folder))
     found = re.findall(r"gk_(?:cuda|hip)\.h", ask(folder, "ninja", "-t", "commands", "install"))
     tap.case("nothing of it is installed", ", ".join(found))
     said = ask(folder, "build/gk-embed", "--name", "images", "kernels.h")
