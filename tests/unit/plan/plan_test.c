@@ -1,6 +1,7 @@
 /* A list as a tree: its nodes, runs and names; the list isn't needed afterwards; work and memory grow with the list. */
 #include "plan/plan.h"
 #include "base/error.h"
+#include "base/registry.h"
 #include "unit/support/spare_backend.h"
 #include "unit/support/own_memory.h"
 #include "unit/support/test.h"
