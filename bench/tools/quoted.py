@@ -48,7 +48,7 @@ SHOWN = re.compile(r"`[^`]*\b(?:build/\w|bench/[\w/]+\.(?:py|sh)\b)[^`]*`")  # a
 # Documents, each with the heading from which on figures in words need a quote, too.
 IN_WORDS = {"README.md": "", "CHANGELOG.md": "", "bench/peers/README.md": "", "docs/performance.md": "",
             "docs/measuring.md": "## Why goals are missed"}
-VERSIONS = {"11.4", "12.0", "12.3", "12.4", "12.8", "12.9", "13.0"}  # of CUDA
+VERSIONS = {"11.4", "12.0", "12.3", "12.4", "12.8", "12.9", "13.0", "5.2", "6.4", "7.2"}  # of CUDA and HIP
 # Numbers that aren't figures of gk's speed.
 EXEMPT = {
     ("docs/coverage.md", "94.5 %"): "branches taken", ("docs/coverage.md", "98.5 %"): "lines run",
