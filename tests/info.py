@@ -21,7 +21,7 @@ PROGRAM = "build/tests/info/gk-info"
 PAGE = tap.ROOT / "docs" / "info.md"
 VERSIONS = ["11.4", "12.2", "12.3", "12.4", "12.6", "12.8", "13.0"]
 NOS = ["conditional", "P1a", "P1d", "P2b", "P17b", "P4e", "P9a", "overlap"]
-BACKENDS = ["cuda", *tap.config("vulkan_backend"), "openmp"]
+BACKENDS = ["cuda", *([] if tap.config("hip_left_out") else ["hip"]), *tap.config("vulkan_backend"), "openmp"]
 COLUMNS = 118  # of what is printed in the page
 KEPT = ("PATH", "ASAN_OPTIONS", "UBSAN_OPTIONS", "LSAN_OPTIONS", "LLVM_PROFILE_FILE")
 NO_VULKAN = {"VK_ICD_FILENAMES": "/nowhere", "VK_DRIVER_FILES": "/nowhere"}  # else a driver of this machine is found
@@ -149,6 +149,8 @@ MACHINE = ["name", "driver", "threads", "nvtx", r"libnvrtc\S*"]
 def masked(text, rows):
     text = re.sub(rf"^    ({'|'.join(rows)})( +).*$", r"    \1\2...", text, flags=re.M)
     text = re.sub(r"^  (openmp 0|vulkan)( +).*$", r"  \1\2...", text, flags=re.M)
+    text = re.sub(r"^  hip  .*\n(?: {13}.*\n)*", "  hip        ...\n", text, flags=re.M)  # AMD's runtime may be here
+    text = re.sub(r"^hip\n(?: .*\n)+\n", "", text, flags=re.M)
     text = re.sub(r"\S*/(lib(?:cuda|nvrtc)\.so\S*),", r".../\1,", text)
     return "\n".join(wrapped(line) for line in text.splitlines())
 
@@ -423,7 +425,7 @@ def judge_terminal():
 def main():
     update = "--update" in sys.argv
     for name in PARTS:
-        if name == "machine" and (has_cuda() or "vulkan" not in BACKENDS):
+        if name == "machine" and (has_cuda() or not {"hip", "vulkan"} <= set(BACKENDS)):
             tap.skip("docs/info.md: machine", "it is about one without CUDA's driver, and gk with all backends")
         else:
             case(f"docs/info.md: {name}", lambda: judge_page(name, update))
