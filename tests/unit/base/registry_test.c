@@ -139,8 +139,9 @@ TEST(unknown_name_lists_the_known) {
                gk_device_open(&(gk_device_desc){.backend = "quantum"}, &device));
   assert_says("fake_native");
   assert_says("openmp");
-  assert_invalid("gk_device_open: the backend \"hip\" is not in this build; there are: ",
-               gk_device_open(&(gk_device_desc){.backend = "hip"}, &device));
+  if (!gki_backend_named("hip"))
+    assert_invalid("gk_device_open: the backend \"hip\" is not in this build; there are: ",
+                   gk_device_open(&(gk_device_desc){.backend = "hip"}, &device));
   setenv("GK_BACKEND", "steam", 1);
   assert_invalid("no backend named \"steam\" (from $GK_BACKEND)", gk_device_open(NULL, &device));
   unsetenv("GK_BACKEND");
