@@ -6,6 +6,7 @@
 #include "cuda/memory.h"
 #include "cuda/pool.h"
 #include "cuda/stream.h"
+#include "plan/node.h"
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -192,14 +193,6 @@ static gk_result begin_control(gki_cuda_gated *graph) {
   return gki_cuda_graph_result(graph->device, graph->plan, sent, "cuMemcpyHtoDAsync of the control block");
 }
 
-/* Without flags the host doesn't wait before the end either. */
-static bool may_go_ahead(const gki_cuda_gated *graph) {
-  const gk_plan *plan = graph->plan;
-  bool decides = false;
-  for (uint32_t k = 0; k < plan->node_count; ++k) decides = decides || plan->nodes[k].flag;
-  return decides && graph->device->ahead && !(plan->bits & (GK_HOST_GATED | GK_ISOLATE));
-}
-
 static gk_result alloc_memory(gki_cuda_gated *graph) {
   gki_cuda_device *device = graph->device;
   gk_result result = gki_cuda_slots_make(&graph->slots, device, graph->plan, 1, &graph->arena);
@@ -207,7 +200,7 @@ static gk_result alloc_memory(gki_cuda_gated *graph) {
     result = gki_cuda_alloc_device(device, GKI_CUDA_TABLE_AT + graph->slots.table.bytes, "a graph's table of slots",
                                    &graph->table);
   if (result == GK_OK) result = begin_control(graph);
-  if (result == GK_OK && may_go_ahead(graph))
+  if (result == GK_OK && graph->device->ahead && gki_may_go_ahead(graph->plan))
     result = gki_cuda_ahead_make(&graph->ahead, device, graph->plan, graph->current_stream);
   CUevent event;
   if (result == GK_OK)

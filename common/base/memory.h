@@ -23,6 +23,9 @@ void *gki_array(size_t count, size_t element_bytes, const char *what);
 bool gki_grow(void **array, size_t *capacity, size_t wanted, size_t element_bytes, const char *what);
 
 enum { GKI_STRUCT_ALIGNMENT = 64 }; /* of structs bound to slots; enough for any vector type */
+static inline size_t gki_struct_align(size_t bytes) {
+  return (bytes + GKI_STRUCT_ALIGNMENT - 1) / GKI_STRUCT_ALIGNMENT * GKI_STRUCT_ALIGNMENT;
+}
 
 /* Blocks chained together, freed at once. All zero is an empty arena. */
 typedef struct gki_arena {

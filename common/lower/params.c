@@ -172,7 +172,8 @@ void gki_param_update(gki_params *p, const gk_launch_args *launch) {
 
 /* ---- bad counts -------------------------------------------------------------------------------------------------- */
 
-gk_result gki_param_check(const gki_params *p, uint32_t node, const gk_value *values) {
+/* GK_ERROR_INVALID if a task has too many blocks. */
+static gk_result check_blocks(const gki_params *p, uint32_t node, const gk_value *values) {
   const uint32_t number = gki_param_number(p, node);
   int64_t grid[3];
   if (number == p->count || p->tasks[number].node != node) return GK_OK;
@@ -183,6 +184,31 @@ gk_result gki_param_check(const gki_params *p, uint32_t node, const gk_value *va
                  "let a block cover more items (.per_block of the kernel's code), or change the number",
                  (unsigned)task->source, task->name, (long long)grid[axis], "xyz"[axis], (unsigned)task->items[axis],
                  p->slots->plan->slots[task->items[axis]].name, p->most_blocks[axis]);
+}
+
+/* The extents as the task has read them, and as the host knows them. */
+static void read_extents(const gki_slot_table *slots, const gki_bad_count *post, const gk_value *values,
+                         int64_t extent[3]) {
+  const gk_node *node = &slots->plan->nodes[post->node];
+  for (int axis = 0; axis < 3; ++axis) {
+    const uint32_t slot = node->items[axis];
+    if (!slot) extent[axis] = 1;
+    else if (slots->plan->slots[slot].type == GK_PTR) extent[axis] = post->extent[axis];
+    else extent[axis] = gki_slot_table_number(slots, slot, values);
+  }
+}
+
+gk_result gki_param_check(const gki_params *p, const gki_bad_count *post, const gk_launch_args *launch) {
+  const gk_plan *plan = p->slots->plan;
+  if (post->node >= plan->node_count)
+    return gk_fail(GK_ERROR_DEVICE, "graph %s: a launch posted a bad count of a task that can't be (%u), so something "
+                   "wrote over gk's memory on the device: look for a kernel that writes beyond its own, and close the "
+                   "device", plan->name, (unsigned)post->node);
+  int64_t extent[3];
+  uint64_t items;
+  read_extents(p->slots, post, launch->values, extent);
+  const gk_result result = gk_check_count(plan, post->node, launch, extent, &items);
+  return result == GK_OK ? check_blocks(p, post->node, launch->values) : result;
 }
 
 /* Slot 0 holds 0: as a record, a FILL without elements. */

@@ -40,8 +40,10 @@ gk_result gki_param_make(gki_params *params, const gki_slot_table *slots, const 
  * of a bad count. */
 void gki_param_update(gki_params *params, const gk_launch_args *launch);
 
-/* Of a task that posted a bad count: GK_ERROR_INVALID if it has too many blocks. Other bad counts are the caller's. */
-gk_result gki_param_check(const gki_params *params, uint32_t node, const gk_value *values);
+/* The message for a bad count that a task of a launch has posted, which names the task and says what is wrong.
+ * GK_ERROR_INVALID; GK_ERROR_DEVICE: no task can have posted it. GK_OK: the launch's counts are good, so the post is of
+ * another one. */
+gk_result gki_param_check(const gki_params *params, const gki_bad_count *post, const gk_launch_args *launch);
 
 /* The number of the first task at this node or behind it. */
 uint32_t gki_param_number(const gki_params *params, uint32_t node);

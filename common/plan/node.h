@@ -16,6 +16,14 @@ static inline bool gki_reads_count(const gk_plan *plan, const gk_node *node) {
   return false;
 }
 
+/* Whether a device may decide for this plan: it has decisions, and nothing asks for those of the host. */
+static inline bool gki_may_go_ahead(const gk_plan *plan) {
+  if (plan->bits & (GK_HOST_GATED | GK_ISOLATE)) return false;
+  for (uint32_t k = 0; k < plan->node_count; ++k)
+    if (plan->nodes[k].flag) return true;
+  return false;
+}
+
 /* gk_check_count without a message; false: the count is bad. */
 bool gki_count_items(const gk_plan *plan, uint32_t node, const gk_launch_args *launch, const int64_t extent[3],
                      uint64_t *items);

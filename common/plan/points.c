@@ -274,8 +274,8 @@ gk_result gk_plan_points(const gk_plan *plan, const gk_points **points) {
   return result;
 }
 
-/* @return whether a point is a RUN or an END, whose run's words are `words` then, else 0 */
-static bool is_stop(const uint32_t *point, uint32_t *words) {
+/* Whether a lane waits at a point: a RUN, whose words are `words` then, or an END, where that is 0. */
+static bool is_waited_at(const uint32_t *point, uint32_t *words) {
   *words = point[GKW_KIND] == GKW_RUN ? point[GKW_RECORD] : 0;
   return point[GKW_KIND] <= GKW_END;
 }
@@ -290,8 +290,8 @@ bool gk_points_step(const gk_points *points, uint32_t run, uint32_t *words) {
   words[GKW_STEP_PAST] = 0;
   const bool has_past = kind == GKW_HEAD || kind == GKW_PASS_END || kind == GKW_IF;
   if (!has_past && kind != GKW_ENTER && kind != GKW_MARK && kind != GKW_YIELD) return false;
-  return is_stop(&points->table[point[GKW_NEXT]], &words[GKW_STEP_NEXT]) &&
-         (!has_past || is_stop(&points->table[point[GKW_PAST]], &words[GKW_STEP_PAST]));
+  return is_waited_at(&points->table[point[GKW_NEXT]], &words[GKW_STEP_NEXT]) &&
+         (!has_past || is_waited_at(&points->table[point[GKW_PAST]], &words[GKW_STEP_PAST]));
 }
 
 const char *gk_walk_text(void) {

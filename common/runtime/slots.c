@@ -69,7 +69,7 @@ static gk_result lay_out_bytes(gk_graph *graph) {
     if (plan->slots[k].type != GK_BYTES) continue;
     graph->slots[k].bytes_at = total;
     size_t bytes = plan->slots[k].element_bytes;
-    total += (bytes + GKI_STRUCT_ALIGNMENT - 1) / GKI_STRUCT_ALIGNMENT * GKI_STRUCT_ALIGNMENT;
+    total += gki_struct_align(bytes);
   }
   graph->bytes_size = total;
   graph->bytes = gki_arena_alloc_aligned(&graph->arena, total, GKI_STRUCT_ALIGNMENT);

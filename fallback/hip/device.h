@@ -29,7 +29,7 @@ typedef struct gki_hip_device {
   size_t block_count, block_capacity;
   bool is_lost;          /* atomic; `loss` is written before */
   char loss[300];
-  struct gki_hip_module *modules; /* of programs' kernels, under the lock */
+  struct gki_hip_module *modules; /* of programs' kernels; common loads one kernel at a time */
   hipModule_t builtin;
   gki_hip_kernel copy, fill;
   hipFunction_t ahead, echo;

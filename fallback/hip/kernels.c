@@ -154,7 +154,6 @@ static gk_result find_function(gki_hip_device *d, const gk_kernel *kernel, gki_h
                  kernel->source->file, (unsigned)kernel->source->line, kernel->name);
 }
 
-/* Under the lock of loads: common loads one kernel at a time. */
 static gk_result prepare(gki_hip_device *d, const gk_kernel *kernel, gki_hip_kernel *made) {
   gk_result result = kernel->hip ? set_block(d, kernel, made) : GK_OK;
   if (result == GK_OK && kernel->hip && kernel->hip->function) {

@@ -48,21 +48,7 @@ static gk_result check_counts(const gki_hip_graph *g) {
   const uint64_t number = g->launch.launch;
   const gki_bad_count *post = &g->shared->failures[(number - 1) % GKI_LAUNCH_RING];
   if (__atomic_load_n(&post->number, __ATOMIC_ACQUIRE) != number) return GK_OK;
-  if (post->node >= g->plan->node_count)
-    return gk_fail(GK_ERROR_DEVICE, "graph %s: a launch posted a bad count of a task that can't be (%u), so something "
-                   "wrote over gk's memory on the device: look for a kernel that writes beyond its own, and close the "
-                   "device", g->plan->name, (unsigned)post->node);
-  const gk_node *node = &g->plan->nodes[post->node];
-  int64_t extent[3];
-  for (int axis = 0; axis < 3; ++axis) {
-    const uint32_t slot = node->items[axis];
-    extent[axis] = !slot                                 ? 1
-                   : g->plan->slots[slot].type == GK_PTR ? post->extent[axis]
-                                                         : gki_slot_table_number(&g->slots, slot, g->launch.values);
-  }
-  uint64_t items;
-  const gk_result result = gk_check_count(g->plan, post->node, &g->launch, extent, &items);
-  return result == GK_OK ? gki_param_check(&g->params, post->node, g->launch.values) : result;
+  return gki_param_check(&g->params, post, &g->launch);
 }
 
 /* Waits up to an event; if that is NULL, or after a failure, for all work of the launch. */

@@ -1,24 +1,11 @@
 #include "base/error.h"
 #include "hip/graphs.h"
-#include "plan/walk.inc"
+#include "plan/node.h"
 #include <string.h>
 
 static const unsigned most_blocks[3] = {INT32_MAX, 65535, 65535};
 
-/* ---- going ahead ------------------------------------------------------------------------------------------------- */
-
-/* Without flags the host waits only at the end. */
-static gk_result find_points(gki_hip_graph *g) {
-  const gk_plan *plan = g->plan;
-  if (plan->bits & (GK_HOST_GATED | GK_ISOLATE)) return GK_OK;
-  for (uint32_t k = 0; k < plan->node_count; ++k)
-    if (plan->nodes[k].flag) return gk_plan_points(plan, &g->points);
-  return GK_OK;
-}
-
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
-
-static size_t align(size_t at) { return (at + GKI_STRUCT_ALIGNMENT - 1) / GKI_STRUCT_ALIGNMENT * GKI_STRUCT_ALIGNMENT; }
 
 static gk_result make_event(gki_hip_graph *g, hipEvent_t *event) {
   hipEvent_t made;
@@ -41,9 +28,9 @@ static gk_result alloc(gki_hip_graph *g, size_t bytes, gk_memory kind, void *mem
 static void lay_out(gki_hip_graph *g, size_t table_bytes) {
   const size_t state = g->points ? g->points->state_count * sizeof(uint32_t) : 0;
   const size_t points = g->points ? g->points->word_count * sizeof(uint32_t) : 0;
-  g->control_at = align(state);
-  g->table_at = align(g->control_at + sizeof(gki_task_control));
-  g->points_at = align(g->table_at + table_bytes);
+  g->control_at = gki_struct_align(state);
+  g->table_at = gki_struct_align(g->control_at + sizeof(gki_task_control));
+  g->points_at = gki_struct_align(g->table_at + table_bytes);
   g->bytes = g->points_at + points;
 }
 
@@ -52,8 +39,8 @@ static gk_result make_memory(gki_hip_graph *g) {
   gk_result result = gki_slot_table_make(&g->slots, g->plan, 1, &g->arena, &table_bytes);
   if (result != GK_OK) return result;
   lay_out(g, table_bytes);
-  const size_t states = align(g->points ? GKI_HIP_TAPES * g->points->state_count * sizeof(uint32_t) : 0);
-  const size_t head = align(sizeof *g->shared), all = head + states + g->bytes;
+  const size_t states = gki_struct_align(g->points ? GKI_HIP_TAPES * g->points->state_count * sizeof(uint32_t) : 0);
+  const size_t head = gki_struct_align(sizeof *g->shared), all = head + states + g->bytes;
   result = alloc(g, g->bytes, GK_DEVICE_MEMORY, &g->block);
   if (result == GK_OK) result = alloc(g, all, GK_HOST_MEMORY, &g->shared);
   if (result != GK_OK) return result;
@@ -99,7 +86,7 @@ gk_result gki_hip_lower(void *device, void *graph, const gk_plan *plan, void *co
   g->plan = plan;
   g->last = GK_NONE;
   g->stream = g->device->stream;
-  gk_result result = find_points(g);
+  gk_result result = gki_may_go_ahead(plan) ? gk_plan_points(plan, &g->points) : GK_OK;
   *mode = g->points ? GK_MODE_AHEAD : GK_MODE_BATCHED;
   if (result == GK_OK) result = gki_hip_enter(g->device, &before);
   if (result != GK_OK) return result;

@@ -77,16 +77,13 @@ static gk_result read_extensions(const gk_extension *at, const gk_vulkan_sharing
 }
 
 static gk_result refuse_sharing(const gk_vulkan_sharing *s) {
-  const char *missing = !s->instance          ? "instance"
-                        : !s->physical_device ? "physical_device"
-                        : !s->device          ? "device"
-                        : !s->queue           ? "queue"
-                        : !s->created         ? "created"
-                        : !s->lock && s->unlock ? "lock"
-                        : s->lock && !s->unlock ? "unlock" : NULL;
-  if (missing)
-    return gk_fail(GK_ERROR_INVALID, "backend vulkan: gk_vulkan_sharing: `%s` is NULL; give the program's own",
-                   missing);
+  const struct { bool is_there; const char *name; } needed[] = {
+    {s->instance, "instance"}, {s->physical_device, "physical_device"}, {s->device, "device"}, {s->queue, "queue"},
+    {s->created, "created"}, {s->lock || !s->unlock, "lock"}, {s->unlock || !s->lock, "unlock"}};
+  for (size_t k = 0; k < GK_COUNT(needed); ++k)
+    if (!needed[k].is_there)
+      return gk_fail(GK_ERROR_INVALID, "backend vulkan: gk_vulkan_sharing: `%s` is NULL; give the program's own",
+                     needed[k].name);
   if (s->created->sType != VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO)
     return gk_fail(GK_ERROR_INVALID, "backend vulkan: gk_vulkan_sharing: `created` is no VkDeviceCreateInfo (its sType "
                    "is %d); give the struct that the device was made from", (int)s->created->sType);

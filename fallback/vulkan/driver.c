@@ -18,14 +18,29 @@ static PFN_vkGetInstanceProcAddr load(void) {
   return entry;
 }
 
-static gk_result missing(const char *name) {
-  return gk_fail(GK_ERROR_NO_DEVICE, "backend vulkan: the driver has no vk%s; it needs Vulkan 1.2", name);
+/* ---- entries ----------------------------------------------------------------------------------------------------- */
+
+typedef struct entry { const char *name; size_t at; bool is_needed; } entry;
+#define NEEDED(name) {"vk" #name, offsetof(gki_vulkan_driver, name), true},
+#define OPTIONAL(name) {"vk" #name, offsetof(gki_vulkan_driver, name), false},
+static const entry of_instance[] = {GKI_VULKAN_OF_INSTANCE(NEEDED)},
+                   of_device[] = {GKI_VULKAN_OF_DEVICE(NEEDED) GKI_VULKAN_OPTIONAL(OPTIONAL)};
+
+static bool keep(gki_vulkan_driver *driver, entry one, PFN_vkVoidFunction found) {
+  memcpy((char *)driver + one.at, &found, sizeof found);
+  return found != NULL;
 }
+
+static gk_result missing(const char *name) {
+  return gk_fail(GK_ERROR_NO_DEVICE, "backend vulkan: the driver has no %s; it needs Vulkan 1.2", name);
+}
+
+/* ---- the instance ------------------------------------------------------------------------------------------------ */
 
 /* Under the lock. */
 static gk_result make_instance(PFN_vkGetInstanceProcAddr find) {
   PFN_vkCreateInstance create = (PFN_vkCreateInstance)find(NULL, "vkCreateInstance");
-  if (!create) return missing("CreateInstance");
+  if (!create) return missing("vkCreateInstance");
   const VkApplicationInfo program = {.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO, .pEngineName = "gk",
                                      .apiVersion = VK_API_VERSION_1_2};
   const VkInstanceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO, .pApplicationInfo = &program};
@@ -52,23 +67,15 @@ gk_result gki_vulkan_driver_open(gki_vulkan_driver *driver, PFN_vkGetInstancePro
     return gk_fail(GK_ERROR_NO_DEVICE, "backend vulkan: there is no libvulkan.so.1; install libvulkan1 and a driver");
   const gk_result result = *instance ? GK_OK : find_instance(find, instance);
   if (result != GK_OK) return result;
-#define FIND(name) \
-  driver->name = (PFN_vk##name)find(*instance, "vk" #name); \
-  if (!driver->name) return missing(#name);
-  GKI_VULKAN_OF_INSTANCE(FIND)
-#undef FIND
+  for (size_t k = 0; k < GK_COUNT(of_instance); ++k)
+    if (!keep(driver, of_instance[k], find(*instance, of_instance[k].name))) return missing(of_instance[k].name);
   return GK_OK;
 }
 
 gk_result gki_vulkan_driver_find(gki_vulkan_driver *driver, VkDevice device) {
-#define FIND(name) \
-  driver->name = (PFN_vk##name)driver->GetDeviceProcAddr(device, "vk" #name); \
-  if (!driver->name) return missing(#name);
-  GKI_VULKAN_OF_DEVICE(FIND)
-#undef FIND
-#define FIND(name) driver->name = (PFN_vk##name)driver->GetDeviceProcAddr(device, "vk" #name);
-  GKI_VULKAN_OPTIONAL(FIND)
-#undef FIND
+  for (size_t k = 0; k < GK_COUNT(of_device); ++k)
+    if (!keep(driver, of_device[k], driver->GetDeviceProcAddr(device, of_device[k].name)) && of_device[k].is_needed)
+      return missing(of_device[k].name);
   return GK_OK;
 }
 

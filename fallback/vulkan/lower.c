@@ -6,31 +6,18 @@
 #include "vulkan/graph.h"
 #include <string.h>
 
-/* ---- going ahead ------------------------------------------------------------------------------------------------- */
-
-/* Without flags the host waits only at the end. */
-static gk_result find_points(gki_vulkan_graph *g) {
-  const gk_plan *plan = g->plan;
-  if (plan->bits & (GK_HOST_GATED | GK_ISOLATE)) return GK_OK;
-  for (uint32_t k = 0; k < plan->node_count; ++k)
-    if (plan->nodes[k].flag) return gk_plan_points(plan, &g->points);
-  return GK_OK;
-}
-
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
-
-static size_t align(size_t at) { return (at + GKI_STRUCT_ALIGNMENT - 1) / GKI_STRUCT_ALIGNMENT * GKI_STRUCT_ALIGNMENT; }
 
 /* @return the size of the block */
 static size_t lay_out(gki_vulkan_graph *g, size_t table_bytes) {
   const gk_plan *plan = g->plan;
   const size_t state_words = g->points ? g->points->state_count : 0;
   const size_t point_words = g->points ? g->points->word_count : 0;
-  g->table_at = align(sizeof(gki_task_control));
-  g->state_at = align(g->table_at + table_bytes);
-  g->points_at = align(g->state_at + state_words * sizeof(uint32_t));
-  g->grids_at = align(g->points_at + point_words * sizeof(uint32_t));
-  g->gates_at = align(g->grids_at + plan->node_count * sizeof(VkDispatchIndirectCommand));
+  g->table_at = gki_struct_align(sizeof(gki_task_control));
+  g->state_at = gki_struct_align(g->table_at + table_bytes);
+  g->points_at = gki_struct_align(g->state_at + state_words * sizeof(uint32_t));
+  g->grids_at = gki_struct_align(g->points_at + point_words * sizeof(uint32_t));
+  g->gates_at = gki_struct_align(g->grids_at + plan->node_count * sizeof(VkDispatchIndirectCommand));
   return g->gates_at + sizeof(gki_vulkan_gates) +
          ((size_t)plan->node_count + 2 * (size_t)plan->run_count) * sizeof(uint32_t);
 }
@@ -167,7 +154,7 @@ gk_result gki_vulkan_lower(void *device, void *graph, const gk_plan *plan, void 
   gki_vulkan_graph *g = graph;
   g->device = device;
   g->plan = plan;
-  gk_result result = find_points(g);
+  gk_result result = gki_may_go_ahead(plan) ? gk_plan_points(plan, &g->points) : GK_OK;
   *mode = g->points ? GK_MODE_AHEAD : GK_MODE_BATCHED;
   g->gate = g->device->gate;
   if (result == GK_OK) result = make_memory(g);

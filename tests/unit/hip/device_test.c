@@ -1,6 +1,7 @@
 /* The HIP backend on simulated runtimes (tests/simgpu/hip.c), each case in a process of its own: why it doesn't start,
  * architectures, forms of arguments, graphs, the program's stream, library calls, forks. */
 #include "unit/support/elsewhere.h"
+#include "unit/support/set_clock.h"
 #include "gk_hip.h"
 #include "gk_kernel.h"
 #include "gk_info.h"
@@ -95,6 +96,21 @@ static int runs(void) {
   printf("%s", sim()->first_broken());
   return 0;
 }
+
+/* The trial measures three times each, by two readings. */
+static int measured(uint64_t graph_ns, uint64_t plain_ns) {
+  const uint64_t passing[] = {graph_ns, 1, graph_ns + 1, 1, graph_ns + 2, 1, plain_ns, 1, plain_ns + 1, 1, plain_ns + 2,
+                              1, 0};
+  atomic_store(&clock_runs, false);
+  set_clock();
+  readings_ns = passing;
+  const int code = runs();
+  printf(" %d", *readings_ns == 0);
+  return code;
+}
+
+static int graphs_are_faster(void) { return measured(1000000, 1000001); }
+static int graphs_are_slower(void) { return measured(1000001, 1000000); }
 
 static int forked(void) {
   if (opens()) return 0;
@@ -206,6 +222,10 @@ static const elsewhere_case graphs[] = {
      {"arguments", " 20 7 8 9 by kernels", "$"}},
     {HIP5, {HOME, "GK_HIP_GRAPHS=1"}, "run", {"arguments kernelParams 20 7 8 9 by kernels", "$"}},
 };
+static const elsewhere_case times[] = {
+    {HIP7, {HOME}, "faster", {"arguments kernelParams 20 7 8 9 by graphs 1", "$"}},
+    {HIP7, {HOME}, "slower", {"arguments kernelParams 20 7 8 9 by kernels 1", "$"}},
+};
 static const elsewhere_case architectures[] = {
     {HIP5, {HOME, "SIMHIP_ARCH=gfx1100", NO_CACHE}, "say",
      {"GK_ERROR_NO_DEVICE: backend hip: hipRTC of HIP 5.2 isn't known to compile for gfx1100",
@@ -227,6 +247,7 @@ static const elsewhere_case compilers[] = {
 TEST(every_version_runs_a_list) { ELSEWHERE(versions); }
 TEST(the_form_of_arguments_that_works_is_taken) { ELSEWHERE(forms); }
 TEST(graphs_are_used_where_they_are_right) { ELSEWHERE(graphs); }
+TEST(graphs_are_used_where_they_are_faster) { ELSEWHERE(times); }
 TEST(unknown_architectures_are_not_handed_to_the_compiler) { ELSEWHERE(architectures); }
 TEST(the_programs_stream_gets_all_work) { ELSEWHERE(streams); }
 TEST(a_fork_is_refused) { ELSEWHERE(forks); }
@@ -247,8 +268,10 @@ TEST(a_runtime_without_a_device_says_so) {
 }
 
 int main(int count, char **words) {
+  atomic_store(&clock_runs, true);
   static const elsewhere_word known[] = {{"say", say}, {"run", runs}, {"fork", forked}, {"share", shares},
-                                         {"compile", compiles}};
+                                         {"compile", compiles}, {"faster", graphs_are_faster},
+                                         {"slower", graphs_are_slower}};
   int code;
   if (elsewhere_is_here(count, words, known, GK_COUNT(known), &code)) return code;
   return run_all_tests();

@@ -48,7 +48,8 @@ static void take(device *d, int32_t n) {
 }
 
 static gk_result check(const device *d, int32_t n) {
-  return gki_param_check(&d->params, d->params.tasks[0].node, (const gk_value[]){[N] = {.i32 = n}});
+  const gki_bad_count post = {.node = d->params.tasks[0].node};
+  return gki_param_check(&d->params, &post, &(gk_launch_args){.values = (const gk_value[]){[N] = {.i32 = n}}});
 }
 
 static void expect_grid(const device *d, unsigned x, unsigned y, unsigned z) {
