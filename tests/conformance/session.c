@@ -1,7 +1,7 @@
 #include "session.h"
 #include "gk_backend.h"
 #include "own.h"
-#include "unit/support/libomp_leaks.h"
+#include "unit/support/runtime_leaks.h"
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>

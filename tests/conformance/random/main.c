@@ -2,7 +2,7 @@
  * if something failed, else with 77 if a backend has no device here. */
 #include "random.h"
 #include "device/test_device.h"
-#include "unit/support/libomp_leaks.h"
+#include "unit/support/runtime_leaks.h"
 #include "vulkan/standin.h"
 #include <stdlib.h>
 #include <string.h>

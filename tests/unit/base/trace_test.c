@@ -1,7 +1,7 @@
 /* Ranges and marks for profilers: their names; they are nested, and end on their threads after any failure; without a
  * tool there are none. */
 #include "unit/support/elsewhere.h"
-#include "unit/support/libomp_leaks.h"
+#include "unit/support/runtime_leaks.h"
 #include "unit/support/trace.h"
 #include "unit/support/runtime_kernels.h"
 

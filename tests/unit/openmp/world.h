@@ -3,7 +3,7 @@
 #ifndef OPENMP_WORLD_H
 #define OPENMP_WORLD_H
 #include "base/error.h"
-#include "unit/support/libomp_leaks.h"
+#include "unit/support/runtime_leaks.h"
 #include "openmp/program.h"
 #include "openmp/backend.h"
 #include "plan/plan.h"

@@ -3,7 +3,7 @@
 #include "unit/cuda/world.h"
 #include "unit/support/await.h"
 #include "runtime/graph.h"
-#include "unit/support/libomp_leaks.h"
+#include "unit/support/runtime_leaks.h"
 #include "openmp/team.h"
 #include "unit/support/runtime_kernels.h"
 #include <pthread.h>

@@ -4,6 +4,7 @@
 #include "unit/support/runtime_kernels.h"
 #include "unit/cuda/world.h"
 #include "unit/support/waits.h"
+#include "unit/support/runtime_leaks.h"
 
 static atomic_bool shut; /* a kernel waits before it ends */
 

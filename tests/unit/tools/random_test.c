@@ -1,7 +1,7 @@
 /* The runner of random lists itself: it names a seed that crashes or differs, and makes its list small. */
 #include "conformance/random/random.h"
 #include "conformance/random/story.h"
-#include "unit/support/libomp_leaks.h"
+#include "unit/support/runtime_leaks.h"
 #include <signal.h>
 #include <unistd.h>
 #include "unit/support/test.h"
