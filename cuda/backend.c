@@ -1,5 +1,6 @@
 #include "cuda/backend.h"
 #include "base/error.h"
+#include "base/extension.h"
 #include "cuda/compile.h"
 #include "cuda/embed.h"
 #include "cuda/facts.h"
@@ -19,26 +20,14 @@
 
 /* ---- the device -------------------------------------------------------------------------------------------------- */
 
-static gk_result read_extensions(const gk_extension *at, const gk_cuda_sharing **sharing) {
-  for (; at; at = at->next) {
-    if (at->id != GK_CUDA_SHARING)
-      return gk_fail(GK_ERROR_INVALID, "backend cuda: it knows no extension 0x%x; there is gk_cuda_sharing", at->id);
-    if (at->bytes != sizeof **sharing)
-      return gk_fail(GK_ERROR_INVALID, "backend cuda: gk_cuda_sharing has %zu bytes, not %u; initialize it by "
-                     "GK_CUDA_SHARE, and compile with the header of the library that is used", sizeof **sharing,
-                     (unsigned)at->bytes);
-    if (*sharing)
-      return gk_fail(GK_ERROR_INVALID, "backend cuda: gk_cuda_sharing is given twice, or the chain of extensions goes "
-                     "in a circle; give it once");
-    *sharing = (const gk_cuda_sharing *)at;
-  }
-  return GK_OK;
-}
+static const gki_extension_kind sharing_kind = {GK_CUDA_SHARING, sizeof(gk_cuda_sharing), "cuda", "gk_cuda_sharing",
+                                                "GK_CUDA_SHARE"};
 
 static gk_result open_device(void *at, const gk_device_desc *desc) {
   gki_cuda_device *device = at;
-  const gk_cuda_sharing *sharing = NULL;
-  gk_result result = read_extensions(desc->next, &sharing);
+  const gk_extension *extension;
+  gk_result result = gki_extension_find(desc->next, &sharing_kind, &extension);
+  const gk_cuda_sharing *sharing = (const gk_cuda_sharing *)extension;
   if (result == GK_OK) result = gki_cuda_open(device, desc->ordinal, sharing);
   if (result == GK_OK) result = gki_cuda_enter(device);
   if (result != GK_OK) return result;

@@ -1,8 +1,5 @@
 #include "cuda/compile.h"
-#include "base/error.h"
 #include "base/fork.h"
-#include "base/memory.h"
-#include "base/trace.h"
 #include <dlfcn.h>
 #include <link.h>
 #include <stdio.h>
@@ -10,7 +7,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { TEXT_BYTES = 1024, SPARE_BYTES = 2048 /* of a message, besides a log */, MAJOR = 1000 };
+#define RTC(name) nvrtc##name
+#define RTC_CODE(name) NVRTC_##name
+#define RTC_LIBRARY gki_nvrtc
+#include "kernel/rtc.inc"
+
+enum { TEXT_BYTES = 1024, MAJOR = 1000 };
 
 /* By soname, the newest first. The plain name finds an NVRTC that is newer than this list. */
 static struct { const char *name; bool is_loaded; gki_nvrtc nvrtc; } libraries[] = {
@@ -208,63 +210,6 @@ gk_result gki_cuda_compiler_get(int architecture, int driver_version, gki_cuda_c
 
 /* ---- compiling --------------------------------------------------------------------------------------------------- */
 
-/* Gets what NVRTC returns in two calls, size and bytes. On failure `image` stays empty. */
-static nvrtcResult fetch(nvrtcProgram program, nvrtcResult (*get_size)(nvrtcProgram, size_t *),
-                         nvrtcResult (*get)(nvrtcProgram, char *), gki_compiled *image) {
-  size_t size = 0;
-  nvrtcResult result = get_size(program, &size);
-  if (result != NVRTC_SUCCESS) return result;
-  if (size == SIZE_MAX || !(image->bytes = gk_host_alloc(size + 1))) return NVRTC_ERROR_OUT_OF_MEMORY;
-  image->size = size;
-  result = get(program, image->bytes);
-  if (result != NVRTC_SUCCESS) gki_compiled_free(image);
-  return result;
-}
-
-static void trim(gki_compiled *log) {
-  char *text = log->bytes;
-  size_t length = text ? strlen(text) : 0;
-  while (length > 0 && strchr(" \n\r\t", text[length - 1])) text[--length] = 0;
-}
-
-/* Where a long log begins in a message: at its first error, since many warnings may come before. */
-static const char *first_error(const char *log) {
-  const char *error = strlen(log) > GKI_MESSAGE_BYTES / 2 ? strstr(log, " error") : NULL;
-  if (!error) return log;
-  while (error > log && error[-1] != '\n') --error;
-  return error;
-}
-
-/* Maps NVRTC's result. Takes the log of `program` into the message, or logs it. */
-static gk_result compile_result(const gki_cuda_compiler *compiler, nvrtcProgram program, const gki_unit *text,
-                                nvrtcResult result, gki_compiled *image) {
-  const gki_nvrtc *nvrtc = compiler->nvrtc;
-  gki_compiled log = {0};
-  if (program) fetch(program, nvrtc->nvrtcGetProgramLogSize, nvrtc->nvrtcGetProgramLog, &log);
-  trim(&log);
-  const char *messages = log.bytes ? log.bytes : "";
-  char with[TEXT_BYTES], name[GKI_UNIT_NAME_BYTES];
-  gki_cuda_compiler_describe(compiler, with, sizeof with);
-  gki_unit_name(text, name);
-  gk_result code = GK_OK;
-  if (result == NVRTC_ERROR_COMPILATION)
-    code = gk_fail(GK_ERROR_COMPILE, "%s doesn't compile (%s):\n%.*s%s", name, with, GKI_MESSAGE_BYTES - SPARE_BYTES,
-                   first_error(messages), gki_unit_may_go_on(text) ?
-                   "\nits text has an #include: mend what is wrong, or put GK_SOURCE_END above the host code" : "");
-  else if (result == NVRTC_ERROR_OUT_OF_MEMORY)
-    code = gk_fail(GK_ERROR_MEMORY, "out of host memory compiling %s (%s); free some and call again", name, with);
-  else if (result != NVRTC_SUCCESS)
-    code = gk_fail(GK_ERROR_UNSUPPORTED, "%s can't be compiled (%s): %s%s%s", name, with,
-                   nvrtc->nvrtcGetErrorString(result), messages[0] ? "\n" : "", messages);
-  else if (messages[0]) {
-    gk_log(GK_LOG_WARN, "%s (%s):\n%s", name, with, messages);
-    image->log = log.bytes;
-    return GK_OK;
-  }
-  gki_compiled_free(&log);
-  return code;
-}
-
 /* The GPU in the options, "sm_90a"; NULL: none. */
 static const char *target_in(const char *options) {
   static const char *const names[] = {"-arch", "-gpu-architecture"};
@@ -275,50 +220,15 @@ static const char *target_in(const char *options) {
   return NULL;
 }
 
-/* The text's options, and the compiler's target in front if they have none. NULL: out of memory. */
-static const char **split_options(const char *target, const char *options, char *copy, int *count) {
-  const char **words = gk_host_alloc((strlen(options) / 2 + 2) * sizeof *words);
-  if (!words) return NULL;
-  *count = 0;
-  if (!target_in(options)) words[(*count)++] = target;
-  memcpy(copy, options, strlen(options) + 1);
-  for (char *rest = copy, *word; (word = strtok_r(rest, " \t\n", &rest));) words[(*count)++] = word;
-  return words;
-}
-
-static nvrtcResult compile_with(const gki_cuda_compiler *compiler, nvrtcProgram program, const char *options) {
-  char target[64], *copy = gk_host_alloc(strlen(options) + 1);
-  int count = 0;
-  snprintf(target, sizeof target, "--gpu-architecture=%s_%d", compiler->is_ptx ? "compute" : "sm",
-           compiler->architecture);
-  const char **words = copy ? split_options(target, options, copy, &count) : NULL;
-  nvrtcResult result = NVRTC_ERROR_OUT_OF_MEMORY;
-  if (words) result = compiler->nvrtc->nvrtcCompileProgram(program, count, words);
-  gk_host_free((void *)words);
-  gk_host_free(copy);
-  return result;
-}
-
-static nvrtcResult compile(const gki_cuda_compiler *compiler, nvrtcProgram program, const gki_unit *text) {
-  gki_trace_begin(0, "compile %s", text->file);
-  const nvrtcResult result = compile_with(compiler, program, text->options ? text->options : "");
-  gki_trace_end();
-  return result;
-}
-
 gk_result gki_cuda_compile(const gki_cuda_compiler *compiler, const gki_unit *text, gki_compiled *image) {
   const gki_nvrtc *nvrtc = compiler->nvrtc;
-  const char *options = text->options ? text->options : "", *target = target_in(options);
-  const bool is_ptx = target ? strncmp(target, "compute", 7) == 0 : compiler->is_ptx;
-  *image = (gki_compiled){0};
-  nvrtcProgram program = NULL;
-  nvrtcResult result = nvrtc->nvrtcCreateProgram(&program, text->text, text->file, 0, NULL, NULL);
-  if (result != NVRTC_SUCCESS) program = NULL;
-  else result = compile(compiler, program, text);
-  if (result == NVRTC_SUCCESS)
-    result = is_ptx ? fetch(program, nvrtc->nvrtcGetPTXSize, nvrtc->nvrtcGetPTX, image)
-                    : fetch(program, nvrtc->nvrtcGetCUBINSize, nvrtc->nvrtcGetCUBIN, image);
-  gk_result code = compile_result(compiler, program, text, result, image);
-  if (program) nvrtc->nvrtcDestroyProgram(&program);
-  return code;
+  const char *own = target_in(text->options ? text->options : "");
+  const bool is_ptx = own ? strncmp(own, "compute", 7) == 0 : compiler->is_ptx;
+  char target[64], with[TEXT_BYTES];
+  snprintf(target, sizeof target, "--gpu-architecture=%s_%d", compiler->is_ptx ? "compute" : "sm",
+           compiler->architecture);
+  gki_cuda_compiler_describe(compiler, with, sizeof with);
+  return rtc_compile(&(rtc_work){nvrtc, text, own ? NULL : target, with, is_ptx ? nvrtc->nvrtcGetPTXSize
+                                                                            : nvrtc->nvrtcGetCUBINSize,
+                             is_ptx ? nvrtc->nvrtcGetPTX : nvrtc->nvrtcGetCUBIN}, image);
 }

@@ -6,7 +6,7 @@
 #include "cuda/caps.h"
 #include "cuda/driver.h"
 #include "cuda/image.h"
-#include <pthread.h>
+#include "lower/pinned.h"
 #include <stdatomic.h>
 
 /* A kernel that is ready for launches. */
@@ -14,14 +14,12 @@ typedef struct gki_cuda_kernel {
   CUfunction function;
   unsigned threads; /* per block; a multiple of the warp size */
   unsigned blocks;  /* that run on the device at the same time */
-  struct gki_cuda_module *module; /* NULL: gk's own, or a function of the caller's */
+  struct gki_module *module; /* NULL: gk's own, or a function of the caller's */
   const gk_kernel *handwritten; /* with the launch shape below; NULL: a composed kernel, which takes a gki_task */
   unsigned block[3], per_block[3], shared_bytes;
 } gki_cuda_kernel;
 
 enum { GKI_CUDA_CAPABILITIES = 16 };
-
-typedef struct gki_cuda_pinned { struct gki_cuda_pinned *next; char *at; size_t bytes; } gki_cuda_pinned;
 
 /* See pool.h. */
 typedef struct gki_cuda_pooled {
@@ -59,13 +57,13 @@ typedef struct gki_cuda_device {
   char why_lost[1400];
   bool has_lock;       /* the lock was made */
   pthread_mutex_t lock; /* for the next four, and to write why_lost */
-  gki_cuda_pinned *pinned; /* page-locked memory that callers have */
+  gki_pinned_blocks pinned; /* page-locked memory that callers have */
   gki_cuda_pass_counts *counts; /* for loops in callers' graphs */
   struct gki_cuda_order *unjoined; /* last launches on callers' streams that the device's stream doesn't wait for yet;
                                     * linked by next_unjoined */
   struct gki_cuda_order *last; /* its launch is the stream's last work, without an event; NULL: none */
   gki_cuda_pool pool;  /* has its own lock */
-  struct gki_cuda_module *modules; /* kernels.c; under common's lock for code */
+  struct gki_module *modules; /* of kernels; under common's lock for code */
   gki_cuda_builtin builtin; /* gk's own kernels, if there is a module */
   gki_cuda_kernel copy_kernel, fill_kernel;
   CUfunction ahead;        /* gki_ahead; NULL: lists that the device doesn't decide are walked by the host */

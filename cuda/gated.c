@@ -7,31 +7,22 @@
 #include "cuda/pool.h"
 #include "cuda/stream.h"
 #include "plan/node.h"
+#include "plan/plan.h"
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { NAME_BYTES = 600 };
 _Static_assert(GKI_CUDA_TABLE_AT >= sizeof(gki_task_control) && GKI_CUDA_TABLE_AT % GKI_STRUCT_ALIGNMENT == 0,
                "the table is behind the control block");
 
 /* ---- messages ---------------------------------------------------------------------------------------------------- */
 
-/* "task 3 (name)" or "tasks 3 (name) to 5 (name)" */
-static void name_run(const gki_cuda_gated *graph, uint32_t run, char *text, size_t bytes) {
-  const gk_plan_run *at = &graph->plan->runs[run];
-  const gk_node *first = &graph->plan->nodes[at->begin], *last = &graph->plan->nodes[at->end - 1];
-  if (first == last) snprintf(text, bytes, "task %u (%s)", (unsigned)first->source, first->name);
-  else snprintf(text, bytes, "tasks %u (%s) to %u (%s)", (unsigned)first->source, first->name, (unsigned)last->source,
-                last->name);
-}
-
 static gk_result run_result(const gki_cuda_gated *graph, CUresult result, const char *call, uint32_t run) {
   if (result == CUDA_SUCCESS) return GK_OK;
   if (run >= graph->plan->run_count) return gki_cuda_graph_result(graph->device, graph->plan, result, call);
-  char name[NAME_BYTES];
-  name_run(graph, run, name, sizeof name);
-  return gki_cuda_result(graph->device->driver, result, "%s for %s of graph %s", call, name, graph->plan->name);
+  char name[GKI_RUN_TITLE_BYTES];
+  return gki_cuda_result(graph->device->driver, result, "%s for %s of graph %s", call,
+                         gki_run_title(graph->plan, run, name), graph->plan->name);
 }
 
 /* ---- waiting ----------------------------------------------------------------------------------------------------- */
@@ -65,11 +56,10 @@ static gk_result wait_up_to(gki_cuda_gated *graph, CUevent event) {
   if (graph->last >= graph->plan->run_count)
     return gki_cuda_graph_result(graph->device, graph->plan, result, "waiting for the device");
   if (graph->plan->bits & GK_ISOLATE) return run_result(graph, result, "waiting", graph->last);
-  char name[NAME_BYTES];
-  name_run(graph, graph->last, name, sizeof name);
+  char name[GKI_RUN_TITLE_BYTES];
   return gki_cuda_result(graph->device->driver, result,
-                         "waiting for the device, at %s of graph %s or an earlier task (GK_ISOLATE tells which)", name,
-                         graph->plan->name);
+                         "waiting for the device, at %s of graph %s or an earlier task (GK_ISOLATE tells which)",
+                         gki_run_title(graph->plan, graph->last, name), graph->plan->name);
 }
 
 static gk_result finish(gki_cuda_gated *graph) { return wait_up_to(graph, NULL); }

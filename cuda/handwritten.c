@@ -1,7 +1,7 @@
 #include "cuda/handwritten.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "cuda/modules.h"
+#include "cuda/image.h"
 #include "lower/params.h"
 #include <elf.h>
 #include <string.h>
@@ -91,12 +91,11 @@ static gk_result load_image(const gki_cuda_device *device, const gk_kernel *kern
   return result;
 }
 
-gk_result gki_cuda_handwritten_load(const gki_cuda_device *device, const gk_kernel *kernel, CUmodule *module) {
-  const gk_code *code = kernel->cuda;
-  if (code->image) return load_image(device, kernel, module);
-  const gki_unit text = {.text = code->text, .file = "gk_code.text", .kernel = kernel->name,
-                              .options = code->options};
-  return gki_cuda_load_text(device, &text, module);
+gk_result gki_cuda_handwritten_load(void *device, const gk_kernel *kernel, void **loaded) {
+  CUmodule module = NULL;
+  const gk_result result = load_image(device, kernel, &module);
+  *loaded = module;
+  return result;
 }
 
 /* ---- functions --------------------------------------------------------------------------------------------------- */

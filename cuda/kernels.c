@@ -3,71 +3,21 @@
 #include "base/memory.h"
 #include "cuda/handwritten.h"
 #include "cuda/modules.h"
+#include "kernel/modules.h"
 #include <stdio.h>
 #include <string.h>
 
 enum { THREADS = 256, WARP = 32 };
 
-/* A source, or a handwritten text or image, that is loaded. */
-typedef struct gki_cuda_module {
-  struct gki_cuda_module *next;
-  const void *from;    /* its address */
-  const char *options; /* of a handwritten text, "" if it has none; else NULL */
-  CUmodule module;
-  unsigned users; /* kernels that use it */
-} gki_cuda_module;
-
-static gk_result compile(const gki_cuda_device *device, const gk_kernel *kernel, CUmodule *module) {
-  char *text = gk_compose(kernel, "cuda");
-  if (!text) return gki_failure();
-  const gki_unit composed = {.text = text, .file = kernel->source->file, .kernel = kernel->name};
-  gk_result result = gki_cuda_load_text(device, &composed, module);
-  gk_free_text(text);
+static gk_result load_text(void *device, const gki_unit *text, void **loaded) {
+  CUmodule module = NULL;
+  const gk_result result = gki_cuda_load_text(device, text, &module);
+  *loaded = module;
   return result;
 }
 
-static const void *origin_of(const gk_kernel *kernel, const char **options) {
-  const gk_code *code = kernel->cuda;
-  *options = !code || !code->text ? NULL : code->options ? code->options : "";
-  return !code ? (const void *)kernel->source : code->text ? (const void *)code->text : code->image;
-}
-
-static bool is_same(const char *options, const char *others) {
-  return options && others ? strcmp(options, others) == 0 : !options && !others;
-}
-
-static gk_result find_module(gki_cuda_device *device, const gk_kernel *kernel, gki_cuda_module **found) {
-  const char *options;
-  const void *from = origin_of(kernel, &options);
-  for (gki_cuda_module *at = device->modules; at; at = at->next)
-    if (at->from == from && is_same(at->options, options)) {
-      *found = at;
-      return GK_OK;
-    }
-  gki_cuda_module *made = gki_array(1, sizeof *made, "a module of kernels");
-  if (!made) return GK_ERROR_MEMORY;
-  gk_result result = kernel->cuda ? gki_cuda_handwritten_load(device, kernel, &made->module)
-                                  : compile(device, kernel, &made->module);
-  if (result != GK_OK) {
-    gk_host_free(made);
-    return result;
-  }
-  made->from = from;
-  made->options = options;
-  made->next = device->modules;
-  device->modules = made;
-  *found = made;
-  return GK_OK;
-}
-
-static void unload_unused(gki_cuda_device *device, gki_cuda_module *module) {
-  if (module->users) return;
-  gki_cuda_module **at = &device->modules;
-  while (*at != module) at = &(*at)->next;
-  *at = module->next;
-  (void)device->driver->cuModuleUnload(module->module);
-  gk_host_free(module);
-}
+static const gki_module_loader loader = {.language = "cuda", .load_text = load_text,
+                                         .load_image = gki_cuda_handwritten_load};
 
 /* Sets the threads per block, and the blocks that run at the same time. */
 static gk_result measure(const gki_cuda_device *device, const char *name, gki_cuda_kernel *kernel) {
@@ -98,23 +48,21 @@ static gk_result refuse_entry(const gk_kernel *kernel, const char *entry) {
 
 static gk_result find_function(const gki_cuda_device *device, const gk_kernel *kernel, gki_cuda_kernel *made) {
   const char *entry = kernel->cuda && kernel->cuda->entry ? kernel->cuda->entry : kernel->name;
-  CUresult found = device->driver->cuModuleGetFunction(&made->function, made->module->module, entry);
+  CUresult found = device->driver->cuModuleGetFunction(&made->function, made->module->loaded, entry);
   if (found == CUDA_ERROR_NOT_FOUND) return refuse_entry(kernel, entry);
   return gki_cuda_result(device->driver, found, "cuModuleGetFunction of kernel %s", kernel->name);
 }
 
 static void release_module(gki_cuda_device *device, gki_cuda_kernel *kernel) {
-  if (!kernel->module) return;
-  --kernel->module->users;
-  unload_unused(device, kernel->module);
+  const CUmodule unused = kernel->module ? gki_module_release(&device->modules, kernel->module) : NULL;
+  if (unused) (void)device->driver->cuModuleUnload(unused);
 }
 
 static gk_result prepare(gki_cuda_device *device, const gk_kernel *kernel, gki_cuda_kernel *made) {
   gk_result result = GK_OK;
   if (kernel->cuda && kernel->cuda->function) made->function = kernel->cuda->function;
-  else result = find_module(device, kernel, &made->module);
+  else result = gki_module_use(&device->modules, &loader, device, kernel, kernel->cuda, &made->module);
   if (result != GK_OK) return result;
-  if (made->module) ++made->module->users;
   if (made->module) result = find_function(device, kernel, made);
   if (result == GK_OK)
     result = kernel->cuda ? gki_cuda_handwritten_prepare(device, kernel, made)

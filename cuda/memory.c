@@ -2,7 +2,6 @@
 #include "base/memory.h"
 #include "cuda/pool.h"
 #include "cuda/stream.h"
-#include <string.h>
 
 static CUdeviceptr address(const void *memory) { return (CUdeviceptr)(uintptr_t)memory; }
 
@@ -29,7 +28,7 @@ static CUresult alloc_host(gki_cuda_device *device, size_t bytes, void **taken) 
 }
 
 static gk_result alloc_pinned(gki_cuda_device *device, size_t bytes, void **memory) {
-  gki_cuda_pinned *block = gki_array(1, sizeof *block, "the record of a block");
+  gki_pinned *block = gki_array(1, sizeof *block, "the record of a block");
   if (!block) return GK_ERROR_MEMORY;
   const gki_cuda_driver *driver = device->driver;
   CUdeviceptr at = 0;
@@ -45,11 +44,7 @@ static gk_result alloc_pinned(gki_cuda_device *device, size_t bytes, void **memo
     gk_host_free(block);
     return result;
   }
-  *block = (gki_cuda_pinned){NULL, taken, bytes};
-  pthread_mutex_lock(&device->lock);
-  block->next = device->pinned;
-  device->pinned = block;
-  pthread_mutex_unlock(&device->lock);
+  gki_pinned_add(&device->pinned, block, taken, bytes);
   *memory = taken;
   return GK_OK;
 }
@@ -69,21 +64,10 @@ gk_result gki_cuda_alloc(void *at, size_t bytes, gk_memory kind, void **memory) 
   return result;
 }
 
-/* The link to the block that contains the address, or the list's end. Under the lock. */
-static gki_cuda_pinned **pinned_at(gki_cuda_device *device, const void *memory) {
-  gki_cuda_pinned **at = &device->pinned;
-  for (; *at; at = &(*at)->next)
-    if ((uintptr_t)memory - (uintptr_t)(*at)->at < (*at)->bytes) break;
-  return at;
-}
-
 void gki_cuda_free(void *at, void *memory) {
   gki_cuda_device *device = at;
   if (!memory) return;
-  pthread_mutex_lock(&device->lock);
-  gki_cuda_pinned **place = pinned_at(device, memory), *block = *place;
-  if (block) *place = block->next;
-  pthread_mutex_unlock(&device->lock);
+  gki_pinned *block = gki_pinned_remove(&device->pinned, memory);
   bool entered = gki_cuda_enter_to_free(device);
   const gki_cuda_driver *driver = device->driver;
   if (block) (void)driver->cuMemFreeHost(memory);
@@ -94,10 +78,7 @@ void gki_cuda_free(void *at, void *memory) {
 
 void *gki_cuda_host_address(void *at, void *memory) {
   gki_cuda_device *device = at;
-  pthread_mutex_lock(&device->lock);
-  bool found = *pinned_at(device, memory) != NULL;
-  pthread_mutex_unlock(&device->lock);
-  return found ? memory : NULL;
+  return gki_pinned_has(&device->pinned, memory) ? memory : NULL;
 }
 
 /* The driver doesn't know host memory that isn't page-locked. A launch reports all other problems. */
@@ -117,83 +98,47 @@ gk_result gki_cuda_reaches(void *at, const void *memory) {
 
 /* ---- copies ------------------------------------------------------------------------------------------------------ */
 
-static gk_result finish(const gki_cuda_device *device) {
+static gk_result finish(void *at) {
+  const gki_cuda_device *device = at;
   return gki_cuda_result(device->driver, device->driver->cuStreamSynchronize(device->stream), "cuStreamSynchronize");
 }
 
-/* The driver leaves copies between overlapping ranges undefined, so they use a buffer. */
-static gk_result copy_overlapping(const gki_cuda_device *device, CUdeviceptr to, CUdeviceptr from, size_t bytes) {
+static gk_result enqueue(void *at, gk_direction direction, void *to, const void *from, size_t bytes) {
+  static const char *const names[] = {[GK_TO_DEVICE] = "cuMemcpyHtoDAsync", [GK_TO_HOST] = "cuMemcpyDtoHAsync",
+                                      [GK_ON_DEVICE] = "cuMemcpyDtoDAsync", [GK_ZERO] = "cuMemsetD8Async"};
+  const gki_cuda_device *device = at;
   const gki_cuda_driver *driver = device->driver;
-  CUdeviceptr between = 0;
-  gk_result result = gki_cuda_result(driver, driver->cuMemAlloc(&between, bytes),
-                                    "cuMemAlloc of %zu bytes, to copy between ranges that overlap", bytes);
-  if (result != GK_OK) return result;
-  result =
-      gki_cuda_result(driver, driver->cuMemcpyDtoDAsync(between, from, bytes, device->stream), "cuMemcpyDtoDAsync");
-  if (result == GK_OK)
-    result =
-        gki_cuda_result(driver, driver->cuMemcpyDtoDAsync(to, between, bytes, device->stream), "cuMemcpyDtoDAsync");
-  if (result == GK_OK) result = finish(device);
-  (void)driver->cuMemFree(between);
+  CUresult result = CUDA_SUCCESS;
+  switch (direction) {
+  case GK_TO_DEVICE: result = driver->cuMemcpyHtoDAsync(address(to), from, bytes, device->stream); break;
+  case GK_TO_HOST: result = driver->cuMemcpyDtoHAsync(to, address(from), bytes, device->stream); break;
+  case GK_ZERO: result = driver->cuMemsetD8Async(address(to), 0, bytes, device->stream); break;
+  default: result = driver->cuMemcpyDtoDAsync(address(to), address(from), bytes, device->stream);
+  }
+  return gki_cuda_result(driver, result, "%s of %zu bytes", names[direction], bytes);
+}
+
+static gk_result alloc_between(void *at, size_t bytes, void **memory) {
+  const gki_cuda_device *device = at;
+  CUdeviceptr taken = 0;
+  const gk_result result = gki_cuda_result(device->driver, device->driver->cuMemAlloc(&taken, bytes),
+                                           "cuMemAlloc of %zu bytes, to copy between ranges that overlap", bytes);
+  *memory = (void *)(uintptr_t)taken;
   return result;
 }
 
-static gk_result copy_device(const gki_cuda_device *device, gk_direction direction, void *to, const void *from,
-                             size_t bytes) {
-  const gki_cuda_driver *driver = device->driver;
-  CUresult result = CUDA_SUCCESS;
-  const char *name = "cuMemcpyDtoDAsync";
-  uintptr_t apart = (uintptr_t)to > (uintptr_t)from ? (uintptr_t)to - (uintptr_t)from
-                                                    : (uintptr_t)from - (uintptr_t)to;
-  switch (direction) {
-  case GK_TO_DEVICE:
-    name = "cuMemcpyHtoDAsync";
-    result = driver->cuMemcpyHtoDAsync(address(to), from, bytes, device->stream);
-    break;
-  case GK_TO_HOST:
-    name = "cuMemcpyDtoHAsync";
-    result = driver->cuMemcpyDtoHAsync(to, address(from), bytes, device->stream);
-    break;
-  case GK_ZERO:
-    name = "cuMemsetD8Async";
-    result = driver->cuMemsetD8Async(address(to), 0, bytes, device->stream);
-    break;
-  default:
-    if (apart == 0) return finish(device);
-    if (apart < bytes) return copy_overlapping(device, address(to), address(from), bytes);
-    result = driver->cuMemcpyDtoDAsync(address(to), address(from), bytes, device->stream);
-  }
-  gk_result copied = gki_cuda_result(driver, result, "%s of %zu bytes", name, bytes);
-  return copied == GK_OK ? finish(device) : copied;
-}
-
-/* Page-locked memory is the host's: once earlier work is over, the host copies it itself or copies from and to it. */
-static gk_result copy_pinned(const gki_cuda_device *device, gk_direction direction, void *to, bool to_pinned,
-                            const void *from, bool from_pinned, size_t bytes) {
-  gk_result result = finish(device);
-  if (result != GK_OK) return result;
-  bool from_host = from_pinned || direction == GK_TO_DEVICE, to_host = to_pinned || direction == GK_TO_HOST;
-  if (direction == GK_ZERO) memset(to, 0, bytes);
-  else if (from_host && to_host) memmove(to, from, bytes);
-  else return copy_device(device, from_host ? GK_TO_DEVICE : GK_TO_HOST, to, from, bytes);
-  return GK_OK;
+static void free_between(void *at, void *memory) {
+  const gki_cuda_device *device = at;
+  (void)device->driver->cuMemFree(address(memory));
 }
 
 gk_result gki_cuda_copy(void *at, gk_direction direction, void *to, const void *from, size_t bytes) {
+  static const gki_copier copier = {finish, enqueue, alloc_between, free_between};
   gki_cuda_device *device = at;
-  pthread_mutex_lock(&device->lock);
-  bool to_pinned = direction != GK_TO_HOST && *pinned_at(device, to);
-  bool from_pinned = (direction == GK_TO_HOST || direction == GK_ON_DEVICE) && *pinned_at(device, from);
-  pthread_mutex_unlock(&device->lock);
   gk_result result = gki_cuda_enter(device);
   if (result != GK_OK) return result;
   result = gki_cuda_join_streams(device);
-  if (result != GK_OK) {
-    gki_cuda_leave(device);
-    return result;
-  }
-  result = to_pinned || from_pinned ? copy_pinned(device, direction, to, to_pinned, from, from_pinned, bytes)
-                                : copy_device(device, direction, to, from, bytes);
+  if (result == GK_OK) result = gki_copy(&copier, device, &device->pinned, direction, to, from, bytes);
   gki_cuda_leave(device);
   return result;
 }

@@ -127,6 +127,7 @@ gk_result gki_cuda_open(gki_cuda_device *device, int ordinal, const gk_cuda_shar
   gki_cuda_pool_make(&device->pool);
   pthread_mutex_init(&device->lock, NULL);
   device->has_lock = true;
+  device->pinned.lock = &device->lock;
   snprintf(device->driver_text, sizeof device->driver_text, "CUDA %d.%d", device->driver->version / 1000,
            device->driver->version % 1000 / 10);
   return GK_OK;

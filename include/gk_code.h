@@ -109,16 +109,18 @@ typedef enum gk_image_kind {
   GK_IMAGE_CODE, /**< Machine code of an NVIDIA GPU (cubin), also for later GPUs of the same generation. */
   GK_IMAGE_PTX,  /**< PTX, which the driver translates for any later GPU. */
   GK_IMAGE_SPIRV, /**< SPIR-V of one kernel, for Vulkan. */
+  GK_IMAGE_AMD,  /**< Machine code of an AMD GPU (code object), for HIP. */
 } gk_image_kind;
 
 /** The kernels of a source, or one of them, compiled when the program is built. */
 typedef struct gk_image {
   const char *file;    /**< Name of the source file, for messages. */
   uint64_t text[2];    /**< Hash of the compiled text. The image is used only for this text. */
-  uint32_t target;     /**< GPU; 89 is sm_89. SPIR-V: devices without atomic additions of doubles (1), with them (2), or
-                        * all (0). */
+  uint32_t target;     /**< GPU; 89 is sm_89, 0x90a is gfx90a. SPIR-V: devices without atomic additions of
+                        * doubles (1), with them (2), or all (0). */
   gk_image_kind kind;  /**< Machine code, PTX or SPIR-V. */
-  uint32_t made_by;    /**< Version of the compiler; 12040 is NVRTC 12.4. SPIR-V: the generator in its header. */
+  uint32_t made_by;    /**< Version of the compiler; 12040 is NVRTC 12.4, 502 HIP 5.2. SPIR-V: the generator in
+                        * its header. */
   uint32_t reserved;   /**< Zero. */
   const void *bytes;   /**< Contents, aligned for any type, with a 0 behind them. */
   size_t size;         /**< Number of bytes. */

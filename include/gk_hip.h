@@ -5,7 +5,8 @@
  * rules for errors, ownership and threads hold here, too. A device of another backend is GK_ERROR_INVALID.
  *
  * Memory needs no call: an address of hipMalloc or hipHostMalloc may be bound to a slot as it is, if it belongs to the
- * same device. gk doesn't check such addresses. gk_launch_on takes a hipStream_t.
+ * same device. Host memory that HIP doesn't know is refused, unless the device can access it. gk_launch_on takes a
+ * hipStream_t.
  * \sa docs/hip.md */
 #ifndef GK_HIP_H
 #define GK_HIP_H

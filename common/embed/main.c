@@ -350,7 +350,8 @@ static void write_string(FILE *out, const char *text) {
 
 static void write_all(FILE *out, const job *work) {
   static const char *const kinds[] = {[GK_IMAGE_NONE] = "GK_IMAGE_NONE", [GK_IMAGE_CODE] = "GK_IMAGE_CODE",
-                                      [GK_IMAGE_PTX] = "GK_IMAGE_PTX", [GK_IMAGE_SPIRV] = "GK_IMAGE_SPIRV"};
+                                      [GK_IMAGE_PTX] = "GK_IMAGE_PTX", [GK_IMAGE_SPIRV] = "GK_IMAGE_SPIRV",
+                                      [GK_IMAGE_AMD] = "GK_IMAGE_AMD"};
   fprintf(out, "/* Written by gk-embed %s: to be compiled into the program, and given to gk_use_images. */\n"
           "#include <gk_code.h>\n", GK_VERSION);
   for (size_t k = 0; k < work->image_count; ++k) write_bytes(out, &work->images[k], k);

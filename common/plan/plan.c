@@ -300,3 +300,13 @@ const char *gki_node_title(const gk_node *node, char *text, size_t bytes) {
            node->name);
   return text;
 }
+
+const char *gki_run_title(const gk_plan *plan, uint32_t run, char text[GKI_RUN_TITLE_BYTES]) {
+  const gk_plan_run *at = &plan->runs[run];
+  const gk_node *first = &plan->nodes[at->begin], *last = &plan->nodes[at->end - 1];
+  const int length = snprintf(text, GKI_RUN_TITLE_BYTES, "%s %u (%.250s)", first == last ? "task" : "tasks",
+                              (unsigned)first->source, first->name);
+  if (first != last) snprintf(text + length, GKI_RUN_TITLE_BYTES - (size_t)length, " to %u (%.250s)",
+                              (unsigned)last->source, last->name);
+  return text;
+}

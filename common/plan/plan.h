@@ -17,6 +17,8 @@ void gki_plan_free(gki_planned *planned);
 uint32_t gki_plan_label(const gk_plan *plan, int32_t label);
 
 /* A node's name in a message: "task 7 (scale)", "task 3 (DO_WHILE MORE)". @return text */
-enum { GKI_TITLE_BYTES = 160 };
+enum { GKI_TITLE_BYTES = 160, GKI_RUN_TITLE_BYTES = 600 };
 const char *gki_node_title(const gk_node *node, char *text, size_t bytes);
+/* A run's tasks in a message: "task 3 (a)", "tasks 3 (a) to 5 (b)". @return text */
+const char *gki_run_title(const gk_plan *plan, uint32_t run, char text[GKI_RUN_TITLE_BYTES]);
 #endif

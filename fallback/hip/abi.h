@@ -44,6 +44,7 @@ typedef enum hipDeviceAttribute_t {
   hipDeviceAttributeMaxThreadsPerBlock = 56,
   hipDeviceAttributeMaxThreadsPerMultiProcessor = 57,
   hipDeviceAttributeMultiprocessorCount = 63,
+  hipDeviceAttributePageableMemoryAccess = 65,
   hipDeviceAttributeMaxSharedMemoryPerBlock = 74,
   hipDeviceAttributeWarpSize = 87
 } hipDeviceAttribute_t;
@@ -74,6 +75,9 @@ typedef struct hipKernelNodeParams {
 enum { GKI_HIP_PROPERTIES_5 = 792, GKI_HIP_ARCHITECTURE_5 = 396, GKI_HIP_PROPERTIES_6 = 1472,
        GKI_HIP_ARCHITECTURE_6 = 1160, GKI_HIP_ARCHITECTURE_BYTES = 256 };
 
+/* hipPointerAttribute_t begins with the type of memory. From HIP 6 on, 0 is memory that the runtime doesn't know. */
+enum { GKI_HIP_POINTER_ATTRIBUTES = 32 /* bytes */ };
+
 /* ---- the runtime: X(need, result, name, parameters), found by dlsym. need: what gk does without ----------------- */
 
 #define GKI_HIP_ENTRIES(X) \
@@ -95,6 +99,7 @@ enum { GKI_HIP_PROPERTIES_5 = 792, GKI_HIP_ARCHITECTURE_5 = 396, GKI_HIP_PROPERT
   X(ALL, hipError_t, hipHostMalloc, (void **memory, size_t bytes, unsigned int flags)) \
   X(ALL, hipError_t, hipHostFree, (void *memory)) \
   X(ALL, hipError_t, hipHostGetDevicePointer, (void **at, void *memory, unsigned int flags)) \
+  X(ALL, hipError_t, hipPointerGetAttributes, (void *attributes, const void *memory)) \
   X(ALL, hipError_t, hipMemcpyHtoDAsync, (hipDeviceptr_t to, void *from, size_t bytes, hipStream_t stream)) \
   X(ALL, hipError_t, hipMemcpyDtoHAsync, (void *to, hipDeviceptr_t from, size_t bytes, hipStream_t stream)) \
   X(ALL, hipError_t, hipMemcpyDtoDAsync, (hipDeviceptr_t to, hipDeviceptr_t from, size_t bytes, hipStream_t stream)) \

@@ -1,3 +1,5 @@
+#include "base/extension.h"
+#include "hip/embed.h"
 #include "hip/graph.h"
 #include "hip/kernels.h"
 #include <stdio.h>
@@ -29,27 +31,14 @@ static const gk_capability capabilities[] = {
 };
 _Static_assert(GK_COUNT(capabilities) == GKI_HIP_CAPABILITIES, "the device has an entry for each");
 
-static gk_result read_extensions(const gk_extension *at, const gk_hip_sharing **sharing) {
-  for (; at; at = at->next) {
-    if (at->id != GK_HIP_SHARING)
-      return gk_fail(GK_ERROR_INVALID, "backend hip: it knows no extension 0x%x; there is gk_hip_sharing",
-                     (unsigned)at->id);
-    if (at->bytes != sizeof **sharing)
-      return gk_fail(GK_ERROR_INVALID, "backend hip: gk_hip_sharing has %zu bytes, not %u; initialize it by "
-                     "GK_HIP_SHARE, and compile with the header of the library that is used", sizeof **sharing,
-                     (unsigned)at->bytes);
-    if (*sharing)
-      return gk_fail(GK_ERROR_INVALID, "backend hip: gk_hip_sharing is given twice, or the chain of extensions goes in "
-                     "a circle; give it once");
-    *sharing = (const gk_hip_sharing *)at;
-  }
-  return GK_OK;
-}
+static const gki_extension_kind sharing_kind = {GK_HIP_SHARING, sizeof(gk_hip_sharing), "hip", "gk_hip_sharing",
+                                                "GK_HIP_SHARE"};
 
 static gk_result open_device(void *at, const gk_device_desc *desc) {
   gki_hip_device *d = at;
-  const gk_hip_sharing *sharing = NULL;
-  gk_result result = read_extensions(desc->next, &sharing);
+  const gk_extension *extension;
+  gk_result result = gki_extension_find(desc->next, &sharing_kind, &extension);
+  const gk_hip_sharing *sharing = (const gk_hip_sharing *)extension;
   if (result == GK_OK) result = gki_hip_open(d, desc->ordinal, sharing);
   if (result == GK_OK) result = gki_hip_load_builtin(d);
   memcpy(d->capabilities, capabilities, sizeof capabilities);
@@ -110,7 +99,10 @@ static void of_environment(gk_fact_visit visit, void *user) {
 static const gk_fact_source facts = {.bytes = sizeof(gk_fact_source), .of_backend = of_backend, .of_device = of_device,
                                      .of_environment = of_environment};
 
-static const void *query(const char *name) { return strcmp(name, GK_FACTS) == 0 ? &facts : NULL; }
+static const void *query(const char *name) {
+  if (strcmp(name, GKI_EMBEDDER) == 0) return &gki_hip_embedder;
+  return strcmp(name, GK_FACTS) == 0 ? &facts : NULL;
+}
 
 extern const gk_backend gki_hip;
 const gk_backend gki_hip = {
@@ -139,6 +131,7 @@ const gk_backend gki_hip = {
   .state = gki_hip_state,
   .query = query,
   .shares = shares,
+  .reaches = gki_hip_reaches,
   .alive = is_alive,
   .code = gki_hip_code,
 };

@@ -24,7 +24,8 @@ static gk_result read_attributes(gki_hip_device *d) {
   const struct { hipDeviceAttribute_t attribute; int *value; const char *name; } all[] = {
     {hipDeviceAttributeMultiprocessorCount, &d->multiprocessors, "multiprocessors"},
     {hipDeviceAttributeMaxThreadsPerBlock, &d->most_threads, "threads of a block"},
-    {hipDeviceAttributeWarpSize, &d->wave, "size of a wave"}};
+    {hipDeviceAttributeWarpSize, &d->wave, "size of a wave"},
+    {hipDeviceAttributePageableMemoryAccess, &d->reaches_pageable, "access to pageable memory"}};
   gk_result result = GK_OK;
   for (size_t k = 0; k < GK_COUNT(all) && result == GK_OK; ++k)
     result = gki_hip_result(d->driver, d->driver->hipDeviceGetAttribute(all[k].value, all[k].attribute, d->ordinal),
@@ -82,6 +83,7 @@ gk_result gki_hip_open(gki_hip_device *d, int ordinal, const gk_hip_sharing *sha
   if (pthread_mutex_init(&d->lock, NULL) != 0)
     return gk_fail(GK_ERROR_MEMORY, "backend hip: there is no mutex left");
   d->has_lock = true;
+  d->pinned.lock = &d->lock;
   return make_stream(d, sharing);
 }
 
@@ -92,7 +94,6 @@ void gki_hip_close(gki_hip_device *d) {
     gki_hip_leave(d, before);
   }
   if (d->has_lock) pthread_mutex_destroy(&d->lock);
-  gk_host_free(d->blocks);
 }
 
 /* ---- calls ------------------------------------------------------------------------------------------------------- */

@@ -3,33 +3,30 @@
 #define GKI_HIP_DEVICE_H
 #include "gk_hip.h"
 #include "hip/driver.h"
-#include <pthread.h>
+#include "lower/pinned.h"
 
 enum { GKI_HIP_CAPABILITIES = 16, GKI_HIP_THREADS = 256 /* in a block of a composed kernel */ };
 
 typedef struct gki_hip_kernel {
   hipFunction_t function;
   unsigned most_blocks;          /* that run at the same time */
-  struct gki_hip_module *module; /* NULL: gk's own, or the program's function */
+  struct gki_module *module; /* NULL: gk's own, or the program's function */
   unsigned block[3], per_block[3], shared_bytes; /* of handwritten code */
 } gki_hip_kernel;
-
-/* Memory of gk_alloc. */
-typedef struct gki_hip_block { uintptr_t at; size_t bytes; bool is_host; } gki_hip_block;
 
 typedef struct gki_hip_device {
   const gki_hip_driver *driver;
   int ordinal, multiprocessors, most_threads, wave;
+  int reaches_pageable; /* not 0: host memory that isn't page-locked, too */
   char name[128], architecture[GKI_HIP_ARCHITECTURE_BYTES], driver_text[160];
   hipStream_t stream;
   bool shares_stream; /* it is the program's */
   pthread_mutex_t lock;
   bool has_lock;
-  gki_hip_block *blocks; /* by address, under the lock */
-  size_t block_count, block_capacity;
+  gki_pinned_blocks pinned; /* page-locked memory that the program has */
   bool is_lost;          /* atomic; `loss` is written before */
   char loss[300];
-  struct gki_hip_module *modules; /* of programs' kernels; common loads one kernel at a time */
+  struct gki_module *modules; /* of programs' kernels; common loads one kernel at a time */
   hipModule_t builtin;
   gki_hip_kernel copy, fill;
   hipFunction_t ahead, echo;
@@ -69,6 +66,7 @@ gk_result gki_hip_alloc(void *device, size_t bytes, gk_memory kind, void **memor
 void gki_hip_free(void *device, void *memory);
 gk_result gki_hip_copy(void *device, gk_direction direction, void *to, const void *from, size_t bytes);
 void *gki_hip_host_address(void *device, void *memory);
+gk_result gki_hip_reaches(void *device, const void *memory);
 
 /* Memory of graphs; the calling thread has entered the device. The device sees page-locked memory at the host's
  * address. gki_hip_free_raw may be given NULL. */

@@ -2,23 +2,68 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "hip/compile.h"
+#include "hip/embed.h"
 #include "hip/graphs.h"
+#include "kernel/modules.h"
+#include "kernel/store.h"
 #include "lower/params.h"
 #include <elf.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { MOST_PARAMETERS = 4096 /* bytes */, MOST_Z = 64, OF_AMDGPU = 224 };
 extern const char gki_text_hip_builtin[];
 extern const unsigned char gki_hip_image[]; /* a bundle of code objects of it */
 
-/* A source, or a handwritten text or image, that is loaded. */
-typedef struct gki_hip_module {
-  struct gki_hip_module *next;
-  const void *from;    /* its address */
-  const char *options; /* of a handwritten text, "" if it has none; else NULL */
-  hipModule_t module;
-  unsigned users; /* kernels that use it */
-} gki_hip_module;
+/* ---- texts ------------------------------------------------------------------------------------------------------- */
+
+static bool key_of(const gki_hip_device *device, const gki_unit *text, gki_cache_key *key) {
+  const gki_hip_driver *driver = device->driver;
+  char made_for[640];
+  int major = 0, minor = 0;
+  if (driver->no_compiler[0] || driver->hiprtcVersion(&major, &minor) != HIPRTC_SUCCESS) return false;
+  snprintf(made_for, sizeof made_for, "gk %s, hipRTC %d.%d, HIP %d, %s, %s", GK_VERSION, major, minor, driver->version,
+           driver->path, device->architecture);
+  return gki_store_key(text, made_for, key);
+}
+
+/* False: the runtime refuses an image that was made before; a new one may still work. */
+static bool load_made(const gki_hip_device *device, const char *name, const char *made, const void *bytes,
+                      hipModule_t *module) {
+  char why[300];
+  const hipError_t answer = device->driver->hipModuleLoadData(module, bytes);
+  if (answer == hipSuccess) return true;
+  gki_hip_describe(device->driver, answer, why, sizeof why);
+  gk_log(GK_LOG_INFO, "%s is compiled anew, as the runtime refuses what was %s: %s", name, made, why);
+  return false;
+}
+
+static bool load_kept(const gki_hip_device *device, const char *name, const gki_cache_key *key, hipModule_t *module) {
+  gki_compiled image = {0};
+  if (!gki_store_find(key, name, "hipRTC", &image)) return false;
+  const bool loaded = load_made(device, name, "kept", image.bytes, module);
+  gki_compiled_free(&image);
+  return loaded;
+}
+
+/* By an image of the program, by one that is kept on disk, or by hipRTC, whose result is then kept. */
+static gk_result load_module(gki_hip_device *device, const gki_unit *text, hipModule_t *module) {
+  gki_compiled image = {0};
+  gki_cache_key key;
+  char name[GKI_UNIT_NAME_BYTES];
+  gki_unit_name(text, name);
+  const gk_image *embedded = gki_hip_embedded(text, device->architecture);
+  if (embedded && load_made(device, name, "compiled when the program was built", embedded->bytes, module)) return GK_OK;
+  const bool keeps = key_of(device, text, &key);
+  if (keeps && load_kept(device, name, &key, module)) return GK_OK;
+  gk_result result = gki_hip_compile(device->driver, device->architecture, text, &image);
+  if (result == GK_OK)
+    result = gki_hip_check(device, device->driver->hipModuleLoadData(module, image.bytes), "hipModuleLoadData of %s",
+                           name);
+  if (result == GK_OK && keeps) gki_store_keep(&key, &image);
+  gki_compiled_free(&image);
+  return result;
+}
 
 /* ---- handwritten code -------------------------------------------------------------------------------------------- */
 
@@ -48,13 +93,16 @@ static const char *problem_of_image(const gk_code *code) {
   return head.e_shoff <= all && headers <= all - head.e_shoff ? NULL : "ends before its headers say";
 }
 
-static gk_result load_image(gki_hip_device *d, const gk_kernel *kernel, hipModule_t *module) {
+static gk_result load_image(void *device, const gk_kernel *kernel, void **loaded) {
+  gki_hip_device *d = device;
   const gk_code *code = kernel->hip;
+  hipModule_t module = NULL;
   const char *problem = problem_of_image(code);
   if (problem)
     return gk_fail(GK_ERROR_COMPILE, "kernel %s: its image, of %zu bytes, %s; give all of it, and its size in "
                    ".image_bytes", kernel->name, code->image_bytes, problem);
-  const hipError_t answer = d->driver->hipModuleLoadData(module, code->image);
+  const hipError_t answer = d->driver->hipModuleLoadData(&module, code->image);
+  *loaded = module;
   if (answer != hipErrorNoBinaryForGpu && answer != hipErrorInvalidImage)
     return gki_hip_check(d, answer, "hipModuleLoadData of the image of kernel %s", kernel->name);
   char text[300];
@@ -76,60 +124,21 @@ static gk_result set_block(const gki_hip_device *d, const gk_kernel *kernel, gki
                  kernel->name, threads, d->most_threads);
 }
 
-/* ---- modules ----------------------------------------------------------------------------------------------------- */
+/* ---- kernels ----------------------------------------------------------------------------------------------------- */
 
-static gk_result load_module(gki_hip_device *d, const gk_kernel *kernel, hipModule_t *module) {
-  const gk_code *code = kernel->hip;
-  if (code && code->image) return load_image(d, kernel, module);
-  if (code) {
-    const gki_unit text = {.text = code->text, .file = "gk_code.text", .kernel = kernel->name,
-                           .options = code->options};
-    return gki_hip_load_text(d, &text, module);
-  }
-  char *text = gk_compose(kernel, "hip");
-  if (!text) return gki_failure();
-  const gki_unit composed = {.text = text, .file = kernel->source->file, .kernel = kernel->name};
-  const gk_result result = gki_hip_load_text(d, &composed, module);
-  gk_free_text(text);
+static gk_result load_text(void *device, const gki_unit *text, void **loaded) {
+  hipModule_t module = NULL;
+  const gk_result result = load_module(device, text, &module);
+  *loaded = module;
   return result;
 }
 
-static bool is_same(const char *options, const char *others) {
-  return options && others ? strcmp(options, others) == 0 : !options && !others;
-}
+static const gki_module_loader loader = {.language = "hip", .load_text = load_text, .load_image = load_image};
 
-static gk_result find_module(gki_hip_device *d, const gk_kernel *kernel, gki_hip_module **found) {
-  const gk_code *code = kernel->hip;
-  const char *options = !code || !code->text ? NULL : code->options ? code->options : "";
-  const void *from = !code ? (const void *)kernel->source : code->text ? (const void *)code->text : code->image;
-  for (gki_hip_module *at = d->modules; at; at = at->next)
-    if (at->from == from && is_same(at->options, options)) {
-      *found = at;
-      return GK_OK;
-    }
-  gki_hip_module *made = gki_array(1, sizeof *made, "a module of kernels");
-  if (!made) return GK_ERROR_MEMORY;
-  const gk_result result = load_module(d, kernel, &made->module);
-  if (result != GK_OK) {
-    gk_host_free(made);
-    return result;
-  }
-  *made = (gki_hip_module){.next = d->modules, .from = from, .options = options, .module = made->module};
-  d->modules = made;
-  *found = made;
-  return GK_OK;
+static void release_module(gki_hip_device *d, const gki_hip_kernel *kernel) {
+  const hipModule_t unused = kernel->module ? gki_module_release(&d->modules, kernel->module) : NULL;
+  if (unused) (void)d->driver->hipModuleUnload(unused);
 }
-
-static void release_module(gki_hip_device *d, gki_hip_module *module) {
-  if (--module->users) return;
-  gki_hip_module **at = &d->modules;
-  while (*at != module) at = &(*at)->next;
-  *at = module->next;
-  (void)d->driver->hipModuleUnload(module->module);
-  gk_host_free(module);
-}
-
-/* ---- kernels ----------------------------------------------------------------------------------------------------- */
 
 /* Sets the blocks that run at the same time. */
 static gk_result measure(gki_hip_device *d, const char *name, gki_hip_kernel *kernel) {
@@ -144,7 +153,7 @@ static gk_result measure(gki_hip_device *d, const char *name, gki_hip_kernel *ke
 
 static gk_result find_function(gki_hip_device *d, const gk_kernel *kernel, gki_hip_kernel *made) {
   const char *entry = kernel->hip && kernel->hip->entry ? kernel->hip->entry : kernel->name;
-  const hipError_t answer = d->driver->hipModuleGetFunction(&made->function, made->module->module, entry);
+  const hipError_t answer = d->driver->hipModuleGetFunction(&made->function, made->module->loaded, entry);
   if (answer != hipErrorNotFound) return gki_hip_check(d, answer, "hipModuleGetFunction of kernel %s", kernel->name);
   if (kernel->hip)
     return gk_fail(GK_ERROR_COMPILE, "kernel %s: its code has no entry %s; declare it extern \"C\" there, or name it "
@@ -160,12 +169,11 @@ static gk_result prepare(gki_hip_device *d, const gk_kernel *kernel, gki_hip_ker
     made->function = kernel->hip->function;
     return GK_OK;
   }
-  if (result == GK_OK) result = find_module(d, kernel, &made->module);
+  if (result == GK_OK) result = gki_module_use(&d->modules, &loader, d, kernel, kernel->hip, &made->module);
   if (result != GK_OK) return result;
-  ++made->module->users;
   result = find_function(d, kernel, made);
   if (result == GK_OK && !kernel->hip) result = measure(d, kernel->name, made);
-  if (result != GK_OK) release_module(d, made->module);
+  if (result != GK_OK) release_module(d, made);
   return result;
 }
 
@@ -189,7 +197,7 @@ void gki_hip_unload(void *device, void *code) {
   int before;
   if (!kernel) return;
   const bool entered = gki_hip_enter_to_free(d, &before);
-  if (kernel->module) release_module(d, kernel->module);
+  release_module(d, kernel);
   if (entered) gki_hip_leave(d, before);
   gk_host_free(kernel);
 }
@@ -243,7 +251,7 @@ static gk_result load_own(gki_hip_device *d, hipModule_t *module) {
   const hipError_t answer = d->driver->hipModuleLoadData(module, gki_hip_image);
   if (answer != hipErrorNoBinaryForGpu && answer != hipErrorInvalidImage)
     return gki_hip_check(d, answer, "hipModuleLoadData of gk's own kernels");
-  return gki_hip_load_text(d, &text, module);
+  return load_module(d, &text, module);
 }
 
 gk_result gki_hip_load_builtin(gki_hip_device *d) {

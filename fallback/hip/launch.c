@@ -1,22 +1,11 @@
 #include "base/error.h"
 #include "hip/graph.h"
+#include "plan/plan.h"
 #include "plan/walk.inc"
 #include <stdatomic.h>
-#include <stdio.h>
 #include <string.h>
 
-enum { NAME_BYTES = 600 };
-
 /* ---- messages ---------------------------------------------------------------------------------------------------- */
-
-/* "task 3 (name)" or "tasks 3 (name) to 5 (name)" */
-static void name_run(const gki_hip_graph *g, uint32_t run, char name[NAME_BYTES]) {
-  const gk_plan_run *at = &g->plan->runs[run];
-  const gk_node *first = &g->plan->nodes[at->begin], *last = &g->plan->nodes[at->end - 1];
-  if (first == last) snprintf(name, NAME_BYTES, "task %u (%.250s)", (unsigned)first->source, first->name);
-  else snprintf(name, NAME_BYTES, "tasks %u (%.250s) to %u (%.250s)", (unsigned)first->source, first->name,
-                (unsigned)last->source, last->name);
-}
 
 static gk_result check(const gki_hip_graph *g, hipError_t answer, const char *call) {
   return gki_hip_check(g->device, answer, "%s of graph %s", call, g->plan->name);
@@ -25,10 +14,10 @@ static gk_result check(const gki_hip_graph *g, hipError_t answer, const char *ca
 /* Of a wait. */
 static gk_result wait_result(const gki_hip_graph *g, hipError_t answer) {
   if (answer == hipSuccess || g->last >= g->plan->run_count) return check(g, answer, "waiting for the device");
-  char name[NAME_BYTES];
-  name_run(g, g->last, name);
+  char name[GKI_RUN_TITLE_BYTES];
   const bool knows = g->plan->bits & GK_ISOLATE;
-  return gki_hip_check(g->device, answer, "waiting for the device, at %s of graph %s%s", name, g->plan->name,
+  return gki_hip_check(g->device, answer, "waiting for the device, at %s of graph %s%s",
+                       gki_run_title(g->plan, g->last, name), g->plan->name,
                        knows ? "" : " or an earlier task (GK_ISOLATE tells which)");
 }
 

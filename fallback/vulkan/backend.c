@@ -1,3 +1,4 @@
+#include "base/extension.h"
 #include "vulkan/compile.h"
 #include "vulkan/graph.h"
 #include "vulkan/handwritten.h"
@@ -59,22 +60,8 @@ static void report(gki_vulkan_device *d) {
   }
 }
 
-static gk_result read_extensions(const gk_extension *at, const gk_vulkan_sharing **sharing) {
-  for (; at; at = at->next) {
-    if (at->id != GK_VULKAN_SHARING)
-      return gk_fail(GK_ERROR_INVALID, "backend vulkan: it knows no extension 0x%x; there is gk_vulkan_sharing",
-                     (unsigned)at->id);
-    if (at->bytes != sizeof **sharing)
-      return gk_fail(GK_ERROR_INVALID, "backend vulkan: gk_vulkan_sharing has %zu bytes, not %u; initialize it by "
-                     "GK_VULKAN_SHARE, and compile with the header of the library that is used", sizeof **sharing,
-                     (unsigned)at->bytes);
-    if (*sharing)
-      return gk_fail(GK_ERROR_INVALID, "backend vulkan: gk_vulkan_sharing is given twice, or the chain of extensions "
-                     "goes in a circle; give it once");
-    *sharing = (const gk_vulkan_sharing *)at;
-  }
-  return GK_OK;
-}
+static const gki_extension_kind sharing_kind = {GK_VULKAN_SHARING, sizeof(gk_vulkan_sharing), "vulkan",
+                                                "gk_vulkan_sharing", "GK_VULKAN_SHARE"};
 
 static gk_result refuse_sharing(const gk_vulkan_sharing *s) {
   const struct { bool is_there; const char *name; } needed[] = {
@@ -94,8 +81,9 @@ static gk_result refuse_sharing(const gk_vulkan_sharing *s) {
 }
 
 static gk_result open_device(void *at, const gk_device_desc *desc) {
-  const gk_vulkan_sharing *sharing = NULL;
-  gk_result result = read_extensions(desc->next, &sharing);
+  const gk_extension *extension;
+  gk_result result = gki_extension_find(desc->next, &sharing_kind, &extension);
+  const gk_vulkan_sharing *sharing = (const gk_vulkan_sharing *)extension;
   if (result == GK_OK && sharing) result = refuse_sharing(sharing);
   if (result == GK_OK) result = gki_vulkan_open(at, desc->ordinal, sharing);
   if (result == GK_OK) result = gki_vulkan_load_builtin(at);

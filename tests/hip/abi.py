@@ -26,9 +26,11 @@ OTHERS = {"GKI_HIP_STREAM_NON_BLOCKING": "hipStreamNonBlocking", "GKI_HIP_EVENT_
           "GKI_HIP_LAUNCH_PARAM_BUFFER_SIZE": "(size_t)HIP_LAUNCH_PARAM_BUFFER_SIZE",
           "GKI_HIP_LAUNCH_PARAM_END": "(size_t)HIP_LAUNCH_PARAM_END", "GKI_HIP_PROPERTIES_5": "sizeof(hipDeviceProp_t)",
           "GKI_HIP_ARCHITECTURE_5": "offsetof(hipDeviceProp_t, gcnArchName)",
-          "GKI_HIP_ARCHITECTURE_BYTES": "sizeof(hipDeviceProp_t::gcnArchName)", "gki_hip_dim3": "dim3"}
+          "GKI_HIP_ARCHITECTURE_BYTES": "sizeof(hipDeviceProp_t::gcnArchName)",
+          "GKI_HIP_POINTER_ATTRIBUTES": "sizeof(hipPointerAttribute_t)", "gki_hip_dim3": "dim3"}
 NEWER = {"GKI_HIP_PROPERTIES_6", "GKI_HIP_ARCHITECTURE_6", "hipGetDevicePropertiesR0600"}
-SAME = [("12gki_hip_dim3", "4dim3"), ("P15hipDeviceProp_t", "Pv")]  # in the names of types
+SAME = [("12gki_hip_dim3", "4dim3"), ("P15hipDeviceProp_t", "Pv"),
+        ("P21hipPointerAttribute_t", "Pv")]  # in the names of types
 
 OURS = """#include "abi.h"
 #define ENTRY(need, type, name, parameters) typedef type(*gki_type_##name) parameters;

@@ -192,6 +192,8 @@ hipError_t hipDeviceGetAttribute(int *value, hipDeviceAttribute_t attribute, int
       return hip(cu.cuDeviceGetAttribute(value, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR, device));
     case hipDeviceAttributeMultiprocessorCount:
       return hip(cu.cuDeviceGetAttribute(value, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device));
+    case hipDeviceAttributePageableMemoryAccess:
+      return hip(cu.cuDeviceGetAttribute(value, CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS, device));
     case hipDeviceAttributeMaxSharedMemoryPerBlock: *value = LDS_BYTES; return hipSuccess;
     case hipDeviceAttributeWarpSize: *value = wave_size(); return hipSuccess;
   }
@@ -267,6 +269,19 @@ hipError_t hipHostGetDevicePointer(void **at, void *memory, unsigned int flags) 
   const hipError_t result = hip(cu.cuMemHostGetDevicePointer(&on_device, memory, flags));
   if (result == hipSuccess) *at = (void *)(uintptr_t)on_device;
   return result;
+}
+
+/* HIP 5 refuses memory that it doesn't know; later versions say 0. HIP 5 counts the types from 0 on, the others from
+ * 1. */
+hipError_t hipPointerGetAttributes(void *attributes, const void *memory) {
+  ENTER();
+  unsigned type = 0;
+  const CUresult result = cu.cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address(memory));
+  if (result != CUDA_SUCCESS && (result != CUDA_ERROR_INVALID_VALUE || SIM_HIP == 5)) return hip(result);
+  memset(attributes, 0xa5, GKI_HIP_POINTER_ATTRIBUTES);
+  if (SIM_HIP == 5) --type;
+  memcpy(attributes, &type, sizeof type);
+  return hipSuccess;
 }
 
 #define CU(stream) ((CUstream)(stream))

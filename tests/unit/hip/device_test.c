@@ -71,6 +71,7 @@ static bool run(int passes) {
   int *at = gk_alloc(device, sizeof left, GK_DEVICE_MEMORY), *to = gk_alloc(device, sizeof got, GK_DEVICE_MEMORY);
   if (!at || !to || fails(gk_graph_create(device, &list, 0, &graph))) return false;
   if (fails(gk_upload(device, at, &left, sizeof left))) return false;
+  if (gk_bind(graph, LEFT, &left) == GK_OK) printf(" bound memory of the host");
   gk_bind(graph, LEFT, at);
   gk_bind(graph, TO, to);
   gk_bind_int(graph, A, 7);

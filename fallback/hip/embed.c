@@ -1,0 +1,98 @@
+#include "hip/embed.h"
+#include "base/error.h"
+#include "hip/compile.h"
+#include "kernel/images.h"
+#include "kernel/store.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { GPU_BYTES = 32 };
+typedef struct options { const char *gpus; /* "gfx90a,gfx1100"; NULL: the usual ones that hipRTC knows */ } options;
+
+static const char usual[] = "gfx90a,gfx942,gfx1030,gfx1100,gfx1201";
+static const char help[] =
+    "  --offload-arch gfx90a,gfx1100   for these GPUs; the default: those of gfx90a,gfx942,gfx1030,gfx1100,gfx1201\n"
+    "                     that hipRTC knows\n";
+
+/* gk_image.target: what follows "gfx", a hexadecimal number; 0: no name of a GPU. Features behind a colon don't count:
+ * code that names none runs with any. */
+static uint32_t target_of(const char *architecture) {
+  char *end = NULL;
+  const unsigned long number = strncmp(architecture, "gfx", 3) == 0 ? strtoul(architecture + 3, &end, 16) : 0;
+  return number <= UINT32_MAX && end && (!*end || *end == ':') ? (uint32_t)number : 0;
+}
+
+/* Takes a name from the list. */
+static void next_gpu(const char **list, char gpu[GPU_BYTES]) {
+  const size_t length = strcspn(*list, ",");
+  snprintf(gpu, GPU_BYTES, "%.*s", (int)(length < GPU_BYTES ? length : 0), *list);
+  *list += length + ((*list)[length] == ',');
+}
+
+static int read_option(void *to, char **words) {
+  if (strcmp(words[0], "--offload-arch") != 0 || !words[1]) return 0;
+  const char *rest = ((options *)to)->gpus = words[1];
+  char gpu[GPU_BYTES];
+  bool is_right;
+  do {
+    next_gpu(&rest, gpu);
+    is_right = target_of(gpu) && !strchr(gpu, ':');
+  } while (is_right && *rest);
+  if (is_right) return 2;
+  (void)gk_fail(GK_ERROR_INVALID, "--offload-arch is followed by names of GPUs with commas between them, as "
+                "gfx90a,gfx1100");
+  return -1;
+}
+
+static gk_result compile_for(const gki_hip_driver *driver, const char *gpu, const gki_unit *text, gki_embed_take *take,
+                             void *user) {
+  gki_compiled code;
+  const gk_result result = gki_hip_compile(driver, gpu, text, &code);
+  if (result != GK_OK) return result;
+  const gk_image image = {.target = target_of(gpu), .kind = GK_IMAGE_AMD, .made_by = (uint32_t)driver->version,
+                          .size = code.size};
+  void *bytes = code.bytes;
+  code.bytes = NULL;
+  gki_compiled_free(&code);
+  return take(user, &image, bytes);
+}
+
+static gk_result compile(const void *from, const gki_unit *text, gki_embed_take *take, void *user) {
+  const options *o = from;
+  const gki_hip_driver *driver;
+  gk_result result = gki_hip_driver_load(&driver);
+  for (const char *rest = o->gpus ? o->gpus : usual; result == GK_OK && *rest;) {
+    char gpu[GPU_BYTES];
+    next_gpu(&rest, gpu);
+    if (!o->gpus && !driver->no_compiler[0] && !gki_hip_knows(driver->version, gpu))
+      gk_log(GK_LOG_WARN, "left out: hipRTC of HIP %d.%d doesn't know %s", driver->version / 100,
+             driver->version % 100, gpu);
+    else result = compile_for(driver, gpu, text, take, user);
+  }
+  return result;
+}
+
+const gki_embedder gki_hip_embedder = {.language = "hip", .help = help, .option_bytes = sizeof(options),
+                                       .read_option = read_option, .compile = compile};
+
+/* ---- when the program runs --------------------------------------------------------------------------------------- */
+
+static int rank(const gk_image *image, int target) {
+  return image->kind != GK_IMAGE_AMD ? -1 : (int)image->target == target;
+}
+
+const gk_image *gki_hip_embedded(const gki_unit *text, const char *architecture) {
+  uint64_t hash[2];
+  gki_unfit others = {0};
+  if (!gki_images_at(0) || !gki_unit_hash(text, hash)) return NULL;
+  const gk_image *image =
+      gki_store_choose(hash, text->file, rank, (int)target_of(architecture), INT32_MAX, &others);
+  if (!image && others.other_gpu)
+    gk_log(GK_LOG_WARN, "%s: what was compiled when the program was built is for other GPUs than %s; give gk-embed "
+           "--offload-arch", text->file, architecture);
+  else if (!image && others.other_text)
+    gk_log(GK_LOG_WARN, "%s: what was compiled when the program was built is of another text, as the source or gk has "
+           "changed since; run gk-embed again", text->file);
+  return image;
+}
