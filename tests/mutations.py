@@ -82,6 +82,7 @@ FIRST = {
     "vulkan": ["vulkan/memory_test", "vulkan/launch_test", "vulkan/handwritten_test", "vulkan/embedded_test",
                "vulkan/sharing_test", "vulkan/refusals_test", "vulkan/device_test"],
     "barriers": ["vulkan/counts_test", "plan/levels_test"],
+    "hip": ["hip/device_test", "hip/embedded_test"],
     "simgpu": ["simgpu/memory_test", "simgpu/capture_test", "simgpu/driver_test"],
 }
 # Where conformance and random lists ought to be enough: what these do is the contract's affair.
@@ -286,6 +287,8 @@ class Programs:
             return random + first + [suite for suite in of_vulkan if suite[0] == "conformance on lavapipe"] + suites
         if area in CONTRACT:
             return suites + first + others
+        if area == "hip":
+            return first + [suite for suite in suites if "HIP" in suite[0]]
         return suites[:1] + first + suites[1:] + others
 
     def build(self, command):

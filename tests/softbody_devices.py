@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""The soft body on the simulated CUDA driver, or on Mesa's lavapipe: two small balls touch, a launch yields and is
-resumed, a buffer grows, and all ends where it does on OpenMP, within the rounding that bench/tools/gpu.py allows on a
-real GPU, too. For a tree without sanitizers; the simulated driver's own are loaded first if it has any.
+"""The soft body on the simulated CUDA driver, on a simulated HIP, or on Mesa's lavapipe: two small balls touch, a
+launch yields and is resumed, a buffer grows, and all ends where it does on OpenMP, within the rounding that
+bench/tools/gpu.py allows on a real GPU, too. For a tree without sanitizers; the simulated libraries' own are loaded
+first if they have any.
 
-  tests/softbody_devices.py [VERSION | lavapipe | whole]...
+  tests/softbody_devices.py [PLACE[:WAY]...]
 
-VERSION: of the simulated driver; 13.0 if nothing is asked for. whole: the demo's 240 steps on lavapipe, by the limits
-that bench/tools/gpu.py has for them."""
+PLACE: cuda13.0 or another version (the default), hip7.2 or another version, lavapipe, or whole: the demo's 240 steps on
+lavapipe, by the limits that bench/tools/gpu.py has for them. WAY: host, for GK_HOST_GATED; on HIP graphs or stream; on
+lavapipe condition, grid or guard, the gates."""
 import math
 import os
 import re
@@ -43,11 +45,11 @@ def balls():
     return "\n".join(lines) + "\n"
 
 
-def environment(version):
+def environment(libraries, **more):
     needs = subprocess.run(["ldd", "build/simgpu/libcuda.so.1"], stdout=subprocess.PIPE, text=True).stdout
     first = re.search(r"\S*/libasan\S*", needs)
-    return {**os.environ, "LD_LIBRARY_PATH": "build/simgpu", "CUDA_HOME": "build/simgpu", "SIMGPU_VERSION": version,
-            "LD_PRELOAD": first[0] if first else "", "ASAN_OPTIONS": "detect_leaks=0"}
+    return {**os.environ, "LD_LIBRARY_PATH": libraries, "CUDA_HOME": "build/simgpu",
+            "LD_PRELOAD": first[0] if first else "", "ASAN_OPTIONS": "detect_leaks=0", **more}
 
 
 def started(command, env=None):
@@ -62,13 +64,20 @@ def started(command, env=None):
 
 
 def fall(folder, mesh, words, asked):
-    """asked: a version of CUDA, lavapipe or openmp."""
-    command = ["build/softbody", str(mesh), *words, "--quiet", "--out", str(folder / asked)]
-    if asked == "lavapipe":
-        return started(suites.on_lavapipe(*command))
-    if asked == "openmp":
+    """asked: as on the command line, or openmp."""
+    place, _, way = asked.partition(":")
+    command = ["build/softbody", str(mesh), *words, "--quiet", "--out", str(folder / asked),
+               *(["--host-gated"] if way == "host" else [])]
+    if place == "openmp":
         return started([*command, "--backend", "openmp"])
-    return started([*command, "--backend", "cuda"], environment(asked))
+    if place == "lavapipe":
+        return started(suites.on_lavapipe(*command, gate=way if way in ("grid", "guard") else "condition"))
+    if place.startswith("hip"):
+        graphs = {"graphs": "1", "stream": "0"}.get(way, "")
+        return started([*command, "--backend", "hip"],
+                       environment(f"build/simgpu/hip{place[3]}:build/simgpu", GK_HIP_GRAPHS=graphs))
+    return started([*command, "--backend", "cuda"],
+                   environment("build/simgpu", SIMGPU_VERSION=place.removeprefix("cuda")))
 
 
 def check_balls(here, ours, there, theirs):
@@ -97,15 +106,14 @@ def main():
         folder = Path(name)
         mesh, words = folder / "balls.obj", ["--steps", str(STEPS), "--pairs", "1"]
         mesh.write_text(balls())
-        for asked in sys.argv[1:] or ["13.0"]:  # with 12.3 gated by the host
-            if asked in ("lavapipe", "whole") and "VK_ICD_FILENAMES=/nowhere" in suites.on_lavapipe():
+        for asked in sys.argv[1:] or ["cuda13.0"]:  # with 12.3 gated by the host
+            if asked.startswith(("lavapipe", "whole")) and "VK_ICD_FILENAMES=/nowhere" in suites.on_lavapipe():
                 tap.skip(f"as on OpenMP, {asked}", "there is no lavapipe (mesa-vulkan-drivers)")
             elif asked == "whole":
                 tap.case("the demo on lavapipe, its whole fall", compare(
                     folder, "docs/examples/softbody/spot.obj", [], "lavapipe", check_demo))
             else:
-                where = asked if asked == "lavapipe" else f"simulated CUDA {asked}"
-                tap.case(f"as on OpenMP, {where}", compare(folder, mesh, words, asked, check_balls))
+                tap.case(f"as on OpenMP, {asked}", compare(folder, mesh, words, asked, check_balls))
     tap.finish()
 
 

@@ -50,6 +50,7 @@ SCRIPTS = [
     ("probe", ["tests/cuda/probe.py"], PLAIN),
     ("softbody on simulated CUDA", ["tests/softbody_devices.py"], PLAIN),
     ("softbody on lavapipe", ["tests/softbody_devices.py", "lavapipe"], PLAIN),
+    ("softbody on simulated HIP", ["tests/softbody_devices.py", "hip7.2:graphs"], PLAIN),
     ("gpu script", ["tests/repo/gpu_script.py"], PLAIN),
     ("valgrind", ["tests/repo/valgrind.py"], PLAIN),
 ]
@@ -68,26 +69,27 @@ def simulated(version, *command, no="", probes=True):
             f"SIMGPU_NO={no}", *([] if probes else ["GK_CUDA_PROBE=0"]), *command, "--backend", "cuda"]
 
 
-def simulated_hip(version, *command, fault="", arch="gfx90a"):
-    """On the simulated HIP of that version, with an error that users report (tests/simgpu/README.md)."""
+def simulated_hip(version, *command, graphs, fault="", arch="gfx90a"):
+    """On the simulated HIP of that version, with an error that users report (tests/simgpu/README.md). graphs: whether
+    runs are graphs; not a trial by time, so that each run of the tests does the same."""
     return ["/usr/bin/env", f"LD_LIBRARY_PATH=build/simgpu/hip{version[0]}:build/simgpu", f"SIMHIP_FAULT={fault}",
-            f"SIMHIP_ARCH={arch}", *command, "--backend", "hip"]
+            f"SIMHIP_ARCH={arch}", f"GK_HIP_GRAPHS={int(graphs)}", *command, "--backend", "hip"]
 
 
 CORES = itertools.cycle(sorted(os.sched_getaffinity(0)))
 
 
-def on_lavapipe(*command, layer=True, standin=False, gate="condition", unmapped=False, manifest=None):
+def on_lavapipe(*command, layer=True, standin=False, gate="condition", unmapped=False):
     """On Mesa's lavapipe, a Vulkan device of the CPU. It has one core, by turns: on several, it wakes threads for each
     dispatch, which takes longer than the dispatch. All trees share what it compiled, which is most of the time else.
 
     layer: under the validation layer, whose first message ends the process; random lists take five times as long.
     standin: with tests/vulkan/standin.c between gk and libvulkan. The layer isn't there then, since it would see the
     stand-in's commands. gate: how tasks of runs that don't come are skipped. unmapped: as if the host didn't see the
-    device's memory."""
+    device's memory. $LAVAPIPE_MANIFEST names another lavapipe than the installed one."""
     found = sorted(str(path) for folder in ("/usr/share", "/etc")
                    for path in Path(folder, "vulkan/icd.d").glob("lvp_icd.*")) or ["/nowhere"]
-    manifest = manifest or found[0]
+    manifest = os.environ.get("LAVAPIPE_MANIFEST", found[0])
     return ["/usr/bin/env", f"VK_ICD_FILENAMES={manifest}", f"VK_DRIVER_FILES={manifest}",
             *(["LD_LIBRARY_PATH=build/vulkan_standin"] if standin else
               ["VK_INSTANCE_LAYERS=VK_LAYER_KHRONOS_validation", "VK_LAYER_SETTINGS_PATH=tests/vulkan"] if layer else
@@ -189,32 +191,42 @@ for version, no in [(version, no) for version in ("12.4", "13.0") for no in [*NO
                         simulated(version, CONFORMANCE, "--expect", "tests/cuda/simulated.expect", no=no), [], False))
 FULL_SUITES.append(("conformance on CUDA with plain gates and calls that fail",
                     simulated("13.0", CONFORMANCE, "--sweep", "calls", no=PLAIN_NOS), ["--most", "1000"], False))
-# HIP: the newest as a whole, samples of the others. Waves have 64 threads on gfx90a, 32 on gfx1100.
+# HIP: the newest as a whole, samples of the others, by plain launches or by graphs. Waves have 64 threads on gfx90a, 32
+# on gfx1100.
 HIP_VERSIONS = ("5.2", "6.4", "7.2")
-for version, lists in zip(HIP_VERSIONS, ("50", "50", "120")):
-    (SUITES if version == "7.2" else FULL_SUITES).append(
-        (f"conformance on simulated HIP {version}", simulated_hip(version, CONFORMANCE), [], False))
-    SUITES += [(f"random lists on simulated HIP {version}", simulated_hip(version, RANDOM_LISTS, "--random", lists),
-                ["--random", "5000"], False),
-               (f"conformance on simulated HIP {version} with calls that fail",
-                simulated_hip(version, CONFORMANCE, "--sweep", "calls", "--most", "3", *FEW), [], False)]
+for version, lists in zip(HIP_VERSIONS, ("50", "50", "60")):
+    for graphs, way in ((False, ""), (True, ", graphs")):
+        SUITES.append((f"random lists on simulated HIP {version}{way}",
+                       simulated_hip(version, RANDOM_LISTS, "--random", lists, graphs=graphs), ["--random", "5000"],
+                       False))
+        (SUITES if version == "7.2" and not graphs else FULL_SUITES).append(
+            (f"conformance on simulated HIP {version}{way}", simulated_hip(version, CONFORMANCE, graphs=graphs), [],
+             False))
+        FULL_SUITES += [(f"conformance on simulated HIP {version}{way}, each call failing, {chapter}",
+                         simulated_hip(version, CONFORMANCE, "--sweep", "calls", f"{chapter}/*", graphs=graphs), [],
+                         False) for chapter in CHAPTERS]
+    SUITES.append((f"conformance on simulated HIP {version} with calls that fail",
+                   simulated_hip(version, CONFORMANCE, "--sweep", "calls", "--most", "3", *FEW,
+                                 graphs=version != "6.4"), [], False))
     FULL_SUITES.append((f"conformance on simulated HIP {version}, host-gated",
-                        simulated_hip(version, CONFORMANCE, "--host-gated"), [], False))
-    FULL_SUITES += [(f"conformance on simulated HIP {version} with each call failing, {chapter}",
-                     simulated_hip(version, CONFORMANCE, "--sweep", "calls", f"{chapter}/*"), [], False)
-                    for chapter in CHAPTERS]
+                        simulated_hip(version, CONFORMANCE, "--host-gated", graphs=False), [], False))
 SUITES += [("random lists on simulated HIP 7.2, host-gated",
-            simulated_hip("7.2", RANDOM_LISTS, "--host-gated", "--random", "60"), ["--random", "5000"], False),
+            simulated_hip("7.2", RANDOM_LISTS, "--host-gated", "--random", "60", graphs=True), ["--random", "5000"],
+            False),
            ("random lists on simulated HIP 7.2, waves of 32",
-            simulated_hip("7.2", RANDOM_LISTS, "--random", "30", arch="gfx1100"), ["--random", "2000"], False),
+            simulated_hip("7.2", RANDOM_LISTS, "--random", "30", arch="gfx1100", graphs=False),
+            ["--random", "2000"], False),
            ("conformance on simulated HIP without memory",
-            simulated_hip("7.2", CONFORMANCE, "--sweep", "memory", "--most", "3", *FEW), ["--most", "1000"], False)]
+            simulated_hip("7.2", CONFORMANCE, "--sweep", "memory", "--most", "3", *FEW, graphs=True),
+            ["--most", "1000"], False)]
 HIP_FAULTS = re.findall(r'has_fault\("([\w-]+)"\)', (ROOT / "tests/simgpu/hip.c").read_text())
 for fault in HIP_FAULTS:
     SUITES.append((f"random lists on simulated HIP 7.2, {fault}",
-                   simulated_hip("7.2", RANDOM_LISTS, "--random", "20", fault=fault), ["--random", "2000"], False))
+                   simulated_hip("7.2", RANDOM_LISTS, "--random", "20", fault=fault, graphs=True),
+                   ["--random", "2000"], False))
     FULL_SUITES += [(f"conformance on simulated HIP {version}, {fault}",
-                     simulated_hip(version, CONFORMANCE, fault=fault), [], False) for version in HIP_VERSIONS]
+                     simulated_hip(version, CONFORMANCE, fault=fault, graphs=True), [], False)
+                    for version in HIP_VERSIONS]
 # On the simulated driver, where the compiler of gk itself matters least: in the first tree alone, but for the newest.
 ONCE = [name for name, *_ in SUITES if "on simulated CUDA" in name and name != "conformance on simulated CUDA 13.0"]
 ONCE += [name for name, *_ in SUITES if "on simulated HIP" in name]
@@ -224,6 +236,10 @@ FULL_SCRIPTS = [("tidy", ["tests/repo/tidy.py"], False), ("analyzer", ["tests/re
                 ("coverage", ["tests/repo/coverage.py"], False),
                 ("newer lavapipe", ["tests/vulkan/mesa.py"], False),
                 ("whole softbody on lavapipe", ["tests/softbody_devices.py", "whole"], PLAIN),
+                ("softbody on lavapipe by each gate", ["tests/softbody_devices.py"] + [
+                    f"lavapipe:{way}" for way in ("grid", "guard", "host")], PLAIN),
+                ("softbody on each simulated HIP", ["tests/softbody_devices.py"] + [
+                    f"hip{version}:{way}" for version in HIP_VERSIONS for way in ("stream", "graphs", "host")], PLAIN),
                 ("all mutations", ["tests/mutations.py", "--all"], False)]
 
 # Tests of the CUDA backend, or with cases on it: skipped in a tree that is configured --without-cuda.
@@ -231,7 +247,8 @@ OF_CUDA = re.compile(r"cuda|CUDA|simgpu|gpu script|unit/(base/secure|runtime/(fa
                      r"plan/(plan|gates))_test|(^|: )(exports|installed|examples|gk-info|no device|printed|probe|"
                      r"kernels compiled beforehand|bench|peers|valgrind)$")
 # By the backend that a tree may be configured without: its tests.
-LEFT_OUT = {"cuda": OF_CUDA, "vulkan": re.compile(r"lavapipe|unit/vulkan")}
+LEFT_OUT = {"cuda": OF_CUDA, "hip": re.compile("simulated HIP|unit/hip"),
+            "vulkan": re.compile("lavapipe|unit/vulkan")}
 
 # What runs in a tree for ThreadSanitizer: the tests in which several threads are at work.
 THREADED = [f"build/tests/unit/{name}_test"

@@ -76,7 +76,7 @@ static bool run_hand(void *with, uint64_t times, bench_took *took) {
 static void begin_scene(scene *s, double drop, int lead) {
   /* gk cuts a sum into at most one chunk per 32 items: with more threads the bits would differ. */
   const gk_device_desc device = {.backend = "openmp", .threads = bench_cpu_threads() > 64 ? 64 : 0};
-  bench_must(simulation_start(&s->by_gk, &device, &s->body, &s->constants, drop, v3_of(0.8, 0.3, 0.5), ROOM));
+  bench_must(simulation_start(&s->by_gk, &device, &s->body, &s->constants, drop, v3_of(0.8, 0.3, 0.5), ROOM, 0));
   s->threads = gk_device_describe(s->by_gk.device)->threads;
   for (int k = 0; k < lead; ++k) bench_must(simulation_step(&s->by_gk));
   bench_scene_save(&s->by_gk, &s->before);

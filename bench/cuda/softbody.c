@@ -203,9 +203,9 @@ static void begin_scene(scene *s, gk_device *device, double drop, int lead, bool
   bench_must(gk_cuda_context(device, &context, NULL));
   const gk_cuda_sharing sharing = GK_CUDA_SHARE(context, bench_hand_stream);
   const gk_device_desc cuda = {.backend = "cuda", .next = &sharing.base};
-  bench_must(simulation_start(&s->by_gk, &cuda, &s->body, &constants, drop, spin, FIRST_ROOM));
+  bench_must(simulation_start(&s->by_gk, &cuda, &s->body, &constants, drop, spin, FIRST_ROOM, 0));
   simulation *by = &s->by_gk;
-  if (is_small) bench_must(simulation_start(by = &other, &openmp, &s->body, &constants, drop, spin, FIRST_ROOM));
+  if (is_small) bench_must(simulation_start(by = &other, &openmp, &s->body, &constants, drop, spin, FIRST_ROOM, 0));
   for (int k = 0; k < lead; ++k) bench_must(simulation_step(by));
   bench_scene_save(by, &s->before);
   s->before.room = FIRST_ROOM;

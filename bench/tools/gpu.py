@@ -17,6 +17,8 @@ FOLDER gets summary.txt, summary.json and logs.tar.gz. The parts, in this order;
   vulkan       through the GPU's Vulkan driver, if there is one: gk-info, the suite and random lists by each way of
                gating, the soft body, the tables of Vulkan. Only if it is asked for by --part, a missing driver is a
                failure
+  hip          the HIP backend through an adapter over this machine's CUDA driver and NVRTC (tests/simgpu/hip.c), by
+               plain launches, by graphs and host-gated: the suite, random lists, the soft body
   compare      probe and suite on the simulated driver, compared with the real one case by case
 
 A part that fails or runs out of time doesn't keep the next from running. With --minutes the script ends within that
@@ -47,9 +49,10 @@ from pathlib import Path
 
 from gpu_carry import PEERS, configure, pack, run_peers, use_carried
 from gpu_process import DRY, LOGS, ROOT, Part, Stop, adopt_orphans, end_orphans, stop_on_signals
-from gpu_suite import cases_of, conformance, native_on_real, run_suite, sanitizer
+from gpu_suite import cases_of, check_suite, conformance, native_on_real, random_lists, run_suite, sanitizer
 import gpu_vulkan
 
+HIP = "build/simgpu/hip7"
 SPOT = "docs/examples/softbody/spot.obj"
 TREE = ROOT / "build/gpu"
 
@@ -122,6 +125,8 @@ def build_targets(tree, chosen, options):
              "bench": [name for name, rule in known.items() if rule == "single" and name.startswith("build/bench/")],
              "vulkan": ["build/gk-info", runner, lists, "build/softbody", "build/bench/vulkan_tasks",
                         "build/bench/vulkan_apps"],
+             "hip": ["build/gk-info", runner, lists, "build/softbody",
+                     *(name for name in known if re.fullmatch(f"{HIP}/lib[^/]*", name))],
              "build": ["all", runner, lists, "build/tests/cuda/probe"],
              "tests": [] if options.quick else
              ["all"] + [name for name, rule in known.items() if rule in ("test", "suite", "suite_shared", "single")]}
@@ -295,6 +300,20 @@ def vulkan(part, options):
     bench(part, options, "vulkan_", lambda peer: peer.script.stem == "quadrants_vulkan")
 
 
+def hip(part, options):
+    """HIP's logic on a real GPU. Its waves are NVIDIA's, so the adapter names an AMD GPU whose waves have 32 lanes."""
+    plain, words = dict(part.real), ["--backend", "hip"]
+    libraries = ":".join(filter(None, (str(part.tree / HIP), plain.get("LD_LIBRARY_PATH"))))
+    options = argparse.Namespace(**{**vars(options), "backend": "hip"})
+    ways = (("plain launches", "0", []), ("graphs", "1", []), ("host-gated", "0", ["--host-gated"]))
+    for way, graphs, gated in ways:
+        part.real = dict(plain, LD_LIBRARY_PATH=libraries, SIMHIP_ARCH="gfx1100", GK_HIP_GRAPHS=graphs)
+        check_suite(part, f"suite, {way}", run_suite(part, way, words + gated, cases_of(options), part.real))
+        random_lists(part, options, f"random lists, {way}", gated, 0.2)
+    part.check("gk-info", part.call("gk-info", ["build/gk-info", *words]).trouble())
+    softbody(part, options)
+
+
 def differences(real, simulated, what):
     """Lines with the differences between two dicts."""
     return [f"{what} {name}: real {real.get(name, '-')}, simulated {simulated.get(name, '-')}"
@@ -333,7 +352,7 @@ def compare(part, options):
 
 PARTS = {"build": (build, 240), "probe": (probe, 60), "tests": (tests, 420), "conformance": (conformance, 480),
          "sanitizer": (sanitizer, 500), "softbody": (softbody, 300), "bench": (bench, 600), "vulkan": (vulkan, 900),
-         "compare": (compare, 400)}
+         "hip": (hip, 600), "compare": (compare, 400)}
 IN_NO_HURRY = 6  # times as long without --minutes: slow parts end by themselves, and hanging ones are ended
 
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""The conformance suite and random lists on the lavapipe of Debian's backports, a newer Mesa than the one of Debian 12.
-It is unpacked in build/mesa, not installed. Skipped where its packages can't be had: without apt or a network."""
+"""The conformance suite, random lists and the soft body on the lavapipe of Debian's backports, a newer Mesa than the
+one of Debian 12. It is unpacked in build/mesa, not installed. Skipped where its packages can't be had: without apt or
+a network."""
 import json
 import os
 import re
@@ -54,9 +55,11 @@ def main():
     manifest.write_text(json.dumps({"file_format_version": "1.0.0",
                                     "ICD": {"library_path": str(drivers[0]), "api_version": "1.3.0"}}))
     # This Mesa leaks memory of its own; leaks of gk show on the other.
+    os.environ["LAVAPIPE_MANIFEST"] = str(manifest)
     env = dict(run.environment(), LD_LIBRARY_PATH=str(drivers[0].parent), LSAN_OPTIONS="detect_leaks=0")
-    for program, *more in ((suites.CONFORMANCE,), (suites.RANDOM_LISTS, "--random", "1000")):
-        command = suites.on_lavapipe(program, *more, manifest=str(manifest))
+    for program, *more in ((suites.CONFORMANCE,), (suites.RANDOM_LISTS, "--random", "1000"),
+                           ("tests/softbody_devices.py", "lavapipe")):
+        command = [sys.executable, program, *more] if program.endswith(".py") else suites.on_lavapipe(program, *more)
         done = subprocess.run(command, cwd=tap.ROOT, env=env, capture_output=True, text=True, check=False)
         wrong = [line for line in done.stdout.splitlines() if line.startswith(("not ok", "#"))]
         tap.case(f"{os.path.basename(program)} on {drivers[0].name} of {SUITE}",

@@ -20,6 +20,7 @@ static const char help[] =
   "  --drop M        metres between the body and the ground (default 0.4)\n"
   "  --stretch X     stiffness against stretching in N/m (default 1500)\n"
   "  --bend X        stiffness against bending in N m (default 0.004)\n"
+  "  --host-gated    the host makes every decision (GK_HOST_GATED)\n"
   "  --quiet         no line per step\n"
   "  --plan FORMAT   writes what gk makes of a step's task list, as text, dot or json, and does nothing else\n"
   "Exit code 0: all went well and every check holds; 1: not so; 2: the command line is wrong.\n";
@@ -28,7 +29,7 @@ typedef struct options {
   const char *mesh, *backend, *out, *plan;
   int steps, threads, pairs;
   double drop, stretch, bend;
-  bool verify, quiet, help;
+  bool verify, quiet, host_gated, help;
 } options;
 
 /* What the program measures during the fall. */
@@ -80,6 +81,7 @@ static bool read_options(int argc, char **argv, options *o) {
       one_word = true;
       if (strcmp(name, "--verify") == 0) o->verify = true;
       else if (strcmp(name, "--quiet") == 0) o->quiet = true;
+      else if (strcmp(name, "--host-gated") == 0) o->host_gated = true;
       else if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) o->help = true;
       else if (name[0] != '-' && !o->mesh) o->mesh = name;
       else {
@@ -131,7 +133,8 @@ static gk_result start(simulation *s, const options *o, const mesh *body, const 
   const gk_device_desc device = {.backend = o->backend, .threads = o->threads};
   const gk_result used = gk_use_images(&softbody_images);
   if (used != GK_OK) return used;
-  return simulation_start(s, &device, body, constants, o->drop, v3_of(0.8, 0.3, 0.5), room);
+  return simulation_start(s, &device, body, constants, o->drop, v3_of(0.8, 0.3, 0.5), room,
+                          o->host_gated ? GK_HOST_GATED : 0);
 }
 
 /* Checks a step. In free fall the momentum grows by weight times time. The only error allowed is rounding: each step

@@ -210,11 +210,11 @@ done:
 }
 
 gk_result simulation_start(simulation *s, const gk_device_desc *device, const mesh *body, const world *constants,
-                           double drop, v3 spin, int room) {
+                           double drop, v3 spin, int room, uint32_t bits) {
   *s = (simulation){.body = body, .world = *constants, .room = room, .cells = FIRST_CELLS};
   while (s->cells < body->vertex_count) s->cells *= 2;
   gk_result result = gk_device_open(device, &s->device);
-  if (result == GK_OK) result = gk_graph_create(s->device, &step, 0, &s->graph);
+  if (result == GK_OK) result = gk_graph_create(s->device, &step, bits, &s->graph);
   if (result == GK_OK) result = fill_slots(s);
   if (result == GK_OK) result = place_body(s, drop, spin);
   return result;

@@ -34,9 +34,10 @@ world simulation_constants(const mesh *body);
 /* Opens the device, makes the graph, fills its slots.
  * @param drop  Metres between ground and lowest vertex.
  * @param spin  Radians per second, as an axis. The spin changes the body's shape while it falls.
- * @param room  Contacts that fit at first. */
+ * @param room  Contacts that fit at first.
+ * @param bits  Of gk_graph_create. */
 gk_result simulation_start(simulation *s, const gk_device_desc *device, const mesh *body, const world *constants,
-                           double drop, v3 spin, int room);
+                           double drop, v3 spin, int room, uint32_t bits);
 
 /* One time step, with as many launches as it needs. */
 gk_result simulation_step(simulation *s);

@@ -146,6 +146,31 @@ static gk_result note(const gk_value *args, void *native) {
   return GK_OK;
 }
 
+/* The driver's, as simulated HIP has no capture of its own. */
+static void *cuda(const char *name, int version) {
+  void *entry = NULL;
+  CUdriverProcAddressQueryResult status;
+  gki_cuGetProcAddress_v2 get;
+  *(void **)&get = dlsym(dlopen("libcuda.so.1", RTLD_NOW), "cuGetProcAddress_v2");
+  (void)get(name, &entry, version, 0, &status);
+  return entry;
+}
+
+/* Of a graph on a stream that is captured, and once it isn't any more. */
+static bool launch_captured(gk_graph *graph, hipStream_t stream) {
+  CUresult (*begin)(CUstream stream, CUstreamCaptureMode mode), (*end)(CUstream stream, CUgraph *graph);
+  CUresult (*destroy)(CUgraph graph);
+  CUgraph captured = NULL;
+  *(void **)&begin = cuda("cuStreamBeginCapture", 10010);
+  *(void **)&end = cuda("cuStreamEndCapture", 10000);
+  *(void **)&destroy = cuda("cuGraphDestroy", 10000);
+  if (begin((CUstream)stream, CU_STREAM_CAPTURE_MODE_RELAXED) != CUDA_SUCCESS) return false;
+  (void)fails(gk_launch_on(graph, 0, stream));
+  printf(" | ");
+  if (end((CUstream)stream, &captured) != CUDA_SUCCESS || destroy(captured) != CUDA_SUCCESS) return false;
+  return !fails(gk_launch_on(graph, 0, stream)) && !fails(gk_wait(graph, NULL));
+}
+
 static int shares(void) {
   enum { Y = 1 };
   static const gk_slot_desc own[] = {GK_OWN(Y, int, 1)};
@@ -164,6 +189,7 @@ static int shares(void) {
   printf("%d %d", found == stream, called_with == (void *)stream);
   if (fails(gk_launch_on(graph, 0, NULL)) || fails(gk_wait(graph, NULL))) return 0;
   printf(" %d |", called_with == NULL);
+  if (!launch_captured(graph, stream)) return 1;
   gk_graph_destroy(graph);
   gk_device_close(device);
   sharing.base.bytes = 4;
@@ -236,7 +262,8 @@ static const elsewhere_case architectures[] = {
       "this version of gk knows of no hipRTC that does"}},
 };
 static const elsewhere_case streams[] = {
-    {HIP7, {HOME}, "share", {"1 1 1 |", "GK_ERROR_INVALID: backend hip: gk_hip_sharing has ", " bytes, not 4;",
+    {HIP7, {HOME}, "share", {"1 1 1 |", "GK_ERROR_INVALID: backend hip: the stream that the device shares is being "
+                             "captured", "GK_ERROR_INVALID: backend hip: gk_hip_sharing has ", " bytes, not 4;",
                              " | GK_ERROR_INVALID: gk_hip_stream"}}};
 static const elsewhere_case forks[] = {
     {HIP7, {HOME}, "fork", {"GK_ERROR_NO_DEVICE: backend hip: this process was forked", " 2 7 8 9 by "}}};
