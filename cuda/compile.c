@@ -1,9 +1,8 @@
 #include "cuda/compile.h"
 #include "base/fork.h"
+#include "base/library.h"
 #include <dlfcn.h>
-#include <link.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -20,46 +19,32 @@ static struct { const char *name; bool is_loaded; gki_nvrtc nvrtc; } libraries[]
 enum { NAMED = GK_COUNT(libraries) - 1 };
 GKI_PROCESS_LOCK(lock)
 
-static const struct { const char *name; size_t at; } entries[] = {
-#define ENTRY(type, name, parameters) {#name, offsetof(gki_nvrtc, name)},
+static const gki_library_entry entries[] = {
+#define ENTRY(type, name, parameters) {#name, offsetof(gki_nvrtc, name), 0},
     GKI_NVRTC_ENTRIES(ENTRY)
 #undef ENTRY
 };
 
 /* ---- loading ----------------------------------------------------------------------------------------------------- */
 
-/* A toolkit that the loader's paths may not include. */
-static const char *toolkit(void) {
-  const char *home = secure_getenv("CUDA_HOME");
-  if (!home || !home[0]) home = secure_getenv("CUDA_PATH");
-  return home && home[0] ? home : "/usr/local/cuda";
-}
-
-static void *open_library(const char *name) {
-  void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
-  char path[TEXT_BYTES];
-  if (!library && snprintf(path, sizeof path, "%s/lib64/%s", toolkit(), name) < (int)sizeof path)
-    library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-  return library;
-}
+static const char *const toolkits[2] = {"CUDA_HOME", "CUDA_PATH"};
+#define USUAL_TOOLKIT "/usr/local/cuda"
 
 /* NVRTC loads a second library by its bare name, which the loader finds only in its own paths or if it is loaded
  * already. So it is loaded here, from the folder of NVRTC. If it is missing, NVRTC reports that. */
 static void open_builtins(void *library, int version) {
-  struct link_map *map;
   char path[TEXT_BYTES];
-  if (dlinfo(library, RTLD_DI_LINKMAP, &map) != 0) return;
-  const char *end = strrchr(map->l_name, '/');
-  if (end && snprintf(path, sizeof path, "%.*s/libnvrtc-builtins.so.%d.%d", (int)(end - map->l_name), map->l_name,
+  const char *own = gki_library_path(library), *end = own ? strrchr(own, '/') : NULL;
+  if (end && snprintf(path, sizeof path, "%.*s/libnvrtc-builtins.so.%d.%d", (int)(end - own), own,
                       version / MAJOR, version % MAJOR / 10) < (int)sizeof path)
     (void)dlopen(path, RTLD_NOW | RTLD_LOCAL);
 }
 
 /* Size and time distinguish files of the same version: the cache's key contains them. */
 static void stat_library(void *library, gki_nvrtc *nvrtc) {
-  struct link_map *map;
   struct stat file;
-  if (dlinfo(library, RTLD_DI_LINKMAP, &map) != 0 || stat(map->l_name, &file) != 0) return;
+  const char *path = gki_library_path(library);
+  if (!path || stat(path, &file) != 0) return;
   nvrtc->file.bytes = (unsigned long long)file.st_size;
   nvrtc->file.seconds = file.st_mtim.tv_sec;
   nvrtc->file.nanoseconds = file.st_mtim.tv_nsec;
@@ -67,13 +52,10 @@ static void stat_library(void *library, gki_nvrtc *nvrtc) {
 
 /* False: it can't be used; `problem` has the reason. */
 static bool find_entries(void *library, const char *name, gki_nvrtc *nvrtc, char *problem) {
-  for (size_t k = 0; k < GK_COUNT(entries); ++k) {
-    void *entry = dlsym(library, entries[k].name);
-    if (!entry) {
-      snprintf(problem, TEXT_BYTES, "%s has no %s", name, entries[k].name);
-      return false;
-    }
-    memcpy((char *)nvrtc + entries[k].at, &entry, sizeof entry);
+  const char *missing = gki_library_find(library, entries, GK_COUNT(entries), 0, nvrtc);
+  if (missing) {
+    snprintf(problem, TEXT_BYTES, "%s has no %s", name, missing);
+    return false;
   }
   int major = 0, minor = 0, count = 0;
   nvrtcResult result = nvrtc->nvrtcVersion(&major, &minor);
@@ -94,7 +76,7 @@ static bool find_entries(void *library, const char *name, gki_nvrtc *nvrtc, char
 static const gki_nvrtc *load(size_t index, char *problem) {
   const char *name = libraries[index].name;
   if (libraries[index].is_loaded) return &libraries[index].nvrtc;
-  void *library = open_library(name);
+  void *library = gki_library_open(name, toolkits, USUAL_TOOLKIT, "lib64");
   if (!library) return NULL;
   gki_nvrtc nvrtc = {0};
   if (!find_entries(library, name, &nvrtc, problem)) {
@@ -176,7 +158,8 @@ bool gki_cuda_compiler_find(int architecture, int driver_version, gki_cuda_compi
                             size_t bytes) {
   char problem[TEXT_BYTES];
   snprintf(problem, sizeof problem,
-           "neither the loader nor %s/lib64 has a libnvrtc.so.13, .12 or .11.2 that can be loaded", toolkit());
+           "neither the loader nor %s/lib64 has a libnvrtc.so.13, .12 or .11.2 that can be loaded",
+           gki_library_folder(toolkits, USUAL_TOOLKIT));
   const gki_nvrtc *last = NULL;
   int best = NOTHING;
   pthread_mutex_lock(&lock);

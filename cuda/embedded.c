@@ -20,16 +20,6 @@ static void describe(const gk_image *image, char *text, size_t bytes) {
            (unsigned)image->made_by / 1000, (unsigned)image->made_by % 1000 / 10);
 }
 
-static void explain(const gki_unfit *others, const char *name, int architecture, char why[GKI_CUDA_WHY_BYTES]) {
-  if (others->other_gpu)
-    snprintf(why, GKI_CUDA_WHY_BYTES, "%s: what was compiled when the program was built is for other GPUs than sm_%d; "
-             "give gk-embed --arch %d, or --ptx of an earlier one", name, architecture, architecture);
-  else if (others->other_text)
-    snprintf(why, GKI_CUDA_WHY_BYTES, "%s: what was compiled when the program was built is of another text of %s, as "
-             "the source or gk has changed since; run gk-embed again", name, others->other_text->file);
-  if (why[0]) gk_log(GK_LOG_WARN, "%s", why);
-}
-
 gk_result gki_cuda_load_embedded(const gki_cuda_device *device, const gki_unit *text, CUmodule *module,
                                  char why[GKI_CUDA_WHY_BYTES]) {
   uint64_t hash[2];
@@ -55,6 +45,8 @@ gk_result gki_cuda_load_embedded(const gki_cuda_device *device, const gki_unit *
              log);
     gk_log(GK_LOG_WARN, "%s", why);
   }
-  if (!why[0]) explain(&others, name, device->arch, why);
+  snprintf(what, sizeof what, "sm_%d", device->arch);
+  snprintf(log, sizeof log, "give gk-embed --arch %d, or --ptx of an earlier one", device->arch);
+  if (!why[0]) gki_store_explain(&others, name, what, log, why, GKI_CUDA_WHY_BYTES);
   return GK_OK;
 }

@@ -352,8 +352,8 @@ void *gk_bound(const gk_graph *graph, gk_slot slot);
 gk_slot gk_find_slot(const gk_graph *graph, const char *name);
 
 /* ---- launches ---------------------------------------------------------------------------------------------------- */
-/** Starts the graph from the top (0) or at a checkpoint's label. Never blocks or allocates, with two exceptions
- * (docs/cuda.md). A graph that can't yield may be launched up to 16 times without a wait.
+/** Starts the graph from the top (0) or at a checkpoint's label. Never blocks or allocates, with exceptions
+ * (docs/cuda.md, docs/hip.md). A graph that can't yield may be launched up to 16 times without a wait.
  * @return GK_ERROR_BUSY: it runs and can yield, or has 16 launches under way. GK_ERROR_INVALID: there is no such label
  * (the message has all), or a slot in use is unbound or bound wrongly: docs/contract.md, docs/guide.md. */
 gk_result gk_launch(gk_graph *graph, int32_t label);

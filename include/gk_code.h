@@ -62,11 +62,10 @@ typedef struct gk_source {
 /** Handwritten code for one backend: one of text, image and function. It gets the kernel's parameters in their order:
  * for memory the bound address (for `in` of a struct's slot that of the graph's copy, for `sum` that to add to),
  * numbers and structs by value. The number of items is no parameter; add one if the code needs it. Extents must be
- * numbers (no PTR). On CUDA, parameters have at most 4,096 bytes, and only drivers from 12.4 on report wrong ones. On
- * Vulkan they are push constants of at most 128 bytes, `layout(push_constant, scalar)`: an address is a
- * buffer_reference or uint64_t; a struct must have no padding at its end. Nothing reports wrong ones. This struct and
- * what it points to must live as long as the device. On CUDA, kernels with the same address of text or image share one
- * module. */
+ * numbers (no PTR). On CUDA and HIP, parameters have at most 4,096 bytes; only CUDA drivers from 12.4 on report wrong
+ * ones. On Vulkan they are push constants of at most 128 bytes, `layout(push_constant, scalar)`: an address is a
+ * buffer_reference or uint64_t; a struct must have no padding at its end. This struct and what it points to must live
+ * as long as the device. On CUDA and HIP, kernels with the same address of text or image share one module. */
 typedef struct gk_code {
   const char *text;      /**< Source for the backend's compiler (NVRTC, hipRTC; GLSL on Vulkan). Messages of NVRTC and
                           * hipRTC call it gk_code.text, or by its line directives. */
@@ -75,15 +74,17 @@ typedef struct gk_code {
   const void *image;     /**< PTX, cubin or fatbin; on HIP a code object or a bundle of them; on Vulkan SPIR-V. */
   size_t image_bytes;    /**< Size of the image. PTX needs no 0 at its end. */
   void *function;        /**< A CUfunction of the device's context (hipFunction_t), which remains yours. If shared_bytes
-                          * needs it, gk raises its CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES. */
+                          * needs it, gk raises a CUfunction's
+                          * CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES. */
   const char *entry;     /**< Symbol in text or image: extern "C" or mangled. NULL: the kernel's name, on
                           * Vulkan main. */
   uint32_t block[3];     /**< Threads in a block; 0: 256, 1, 1. At most 1,024 in all, 64 along z, and no more than the
                           * code's registers and launch bounds allow. On Vulkan 0, or the shader's local size. */
   uint32_t per_block[3]; /**< Items that a block covers; 0: as block. The grid has as many blocks as cover all items.
-                          * With more than 65,535 along y or z, on Vulkan also x, the launch is refused. Without
-                          * items it doesn't run. */
-  uint32_t shared_bytes; /**< Dynamic shared memory of a block in bytes, also more than 48 KiB. Vulkan has none. */
+                          * With more than 65,535 along y or z, on Vulkan also x, the launch is refused; on HIP
+                          * also with 2^32 threads along an axis. Without items it doesn't run. */
+  uint32_t shared_bytes; /**< Dynamic shared memory of a block in bytes, at most what the GPU has; on CUDA also
+                          * more than 48 KiB. Vulkan has none. */
   uint32_t reserved[3];  /**< Zero. */
 } gk_code;
 

@@ -30,7 +30,8 @@ enum { GK_HIP_SHARING = 0x48495001 /**< gk_extension.id of gk_hip_sharing. */ };
 typedef struct gk_hip_sharing {
   gk_extension base;  /**< Of GK_HIP_SHARE. */
   hipStream_t stream; /**< A stream of that device: for launches, uploads, downloads and copies, in order with your own
-                       * work on it; calls are refused while it is captured. It must live as long as the device. NULL:
+                       * work on it; calls are refused while it is captured. gk_launch then returns when the launch
+                       * is over. The stream must live as long as the device. It must not be hipStreamPerThread. NULL:
                        * HIP's default stream. */
 } gk_hip_sharing;
 

@@ -288,7 +288,8 @@ class Programs:
         if area in CONTRACT:
             return suites + first + others
         if area == "hip":
-            return first + [suite for suite in suites if "HIP" in suite[0]]
+            return first + [(name, command, True) for name, command, *_ in run.SUITES
+                            if "on simulated HIP" in name and "--sweep" not in command]
         return suites[:1] + first + suites[1:] + others
 
     def build(self, command):

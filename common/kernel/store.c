@@ -1,6 +1,7 @@
 #include "kernel/store.h"
 #include "base/memory.h"
 #include "kernel/images.h"
+#include <stdio.h>
 #include <string.h>
 
 /* ---- kept images ------------------------------------------------------------------------------------------------- */
@@ -78,4 +79,16 @@ const gk_image *gki_store_choose(const uint64_t hash[2], const char *file, gki_i
       else if (its < below && (!best || its > rank(best, architecture))) best = image;
     }
   return best;
+}
+
+void gki_store_explain(const gki_unfit *others, const char *name, const char *gpu, const char *advice, char *why,
+                       size_t bytes) {
+  why[0] = 0;
+  if (others->other_gpu)
+    snprintf(why, bytes, "%s: what was compiled when the program was built is for other GPUs than %s; %s", name, gpu,
+             advice);
+  else if (others->other_text)
+    snprintf(why, bytes, "%s: what was compiled when the program was built is of another text of %s, as the source or "
+             "gk has changed since; run gk-embed again", name, others->other_text->file);
+  if (why[0]) gk_log(GK_LOG_WARN, "%s", why);
 }

@@ -19,6 +19,11 @@ typedef int gki_image_rank(const gk_image *image, int architecture);
 /* Images that don't fit: of the same text for other devices; of another text of the same file. NULL: none. */
 typedef struct gki_unfit { const gk_image *other_gpu, *other_text; } gki_unfit;
 
+/* Says in a warning and in `why` which images there are instead of a fitting one; `why` stays empty if there are none.
+ * gpu, advice: "sm_89", "give gk-embed --arch 89". */
+void gki_store_explain(const gki_unfit *others, const char *name, const char *gpu, const char *advice, char *why,
+                       size_t bytes);
+
 /* The program's best image for a text, by gki_unit_hash, with a rank below `below`; NULL: none. */
 const gk_image *gki_store_choose(const uint64_t hash[2], const char *file, gki_image_rank *rank, int architecture,
                                  int below, gki_unfit *others);

@@ -43,12 +43,12 @@ static size_t bytes_of(const gk_kernel *kernel) {
   return at;
 }
 
-static void find_tasks(gki_params *p) {
+static void find_tasks(gki_params *p, const unsigned *most_blocks) {
   const gk_plan *plan = p->slots->plan;
   for (uint32_t k = 0; k < plan->node_count; ++k) {
     if (!plan->nodes[k].handwritten) continue;
     const size_t bytes = bytes_of(plan->nodes[k].kernel);
-    p->tasks[p->count++] = (gki_param_task){.node = k, .at = p->bytes, .bytes = bytes};
+    p->tasks[p->count++] = (gki_param_task){.node = k, .at = p->bytes, .bytes = bytes, .most_blocks = most_blocks};
     p->bytes += bytes;
   }
   for (uint32_t k = 0; k <= p->count; ++k) /* in any order, since there is no change yet */
@@ -59,14 +59,14 @@ gk_result gki_param_make(gki_params *p, const gki_slot_table *slots, const unsig
                           gki_arena *arena) {
   const gk_plan *plan = slots->plan;
   uint32_t count = 0;
-  *p = (gki_params){.slots = slots, .most_blocks = most_blocks};
+  *p = (gki_params){.slots = slots};
   for (uint32_t k = 0; k < plan->node_count; ++k) count += plan->nodes[k].handwritten;
   if (!count) return GK_OK;
   p->tasks = gki_arena_alloc(arena, count, sizeof *p->tasks);
   p->changes = gki_arena_alloc(arena, (size_t)count + 1, sizeof *p->changes);
   p->wanted.grids = gki_arena_alloc(arena, count, sizeof *p->wanted.grids);
   const bool found = p->tasks && p->changes;
-  if (found) find_tasks(p);
+  if (found) find_tasks(p, most_blocks);
   p->wanted.bytes = gki_arena_alloc_aligned(arena, p->bytes + 1, ALIGNMENT);
   if (found && p->wanted.grids && p->wanted.bytes) return GK_OK;
   p->count = 0;
@@ -129,7 +129,7 @@ static int count_blocks(const gki_params *p, uint32_t number, const gk_value *va
   }
   for (int axis = 0; axis < 3 && all; ++axis) {
     grid[axis] = items[axis] / per_block[axis] + (items[axis] % per_block[axis] != 0);
-    if (grid[axis] > p->most_blocks[axis] && bad < 0) bad = axis;
+    if (grid[axis] > p->tasks[number].most_blocks[axis] && bad < 0) bad = axis;
     if (__builtin_mul_overflow(all, items[axis], &all) || all > INT32_MAX) return 3;
   }
   return bad;
@@ -183,7 +183,7 @@ static gk_result check_blocks(const gki_params *p, uint32_t node, const gk_value
   return gk_fail(GK_ERROR_INVALID, "task %u (%s): %lld blocks along %c, by slot %u (%s), and a grid has at most %u; "
                  "let a block cover more items (.per_block of the kernel's code), or change the number",
                  (unsigned)task->source, task->name, (long long)grid[axis], "xyz"[axis], (unsigned)task->items[axis],
-                 p->slots->plan->slots[task->items[axis]].name, p->most_blocks[axis]);
+                 p->slots->plan->slots[task->items[axis]].name, p->tasks[number].most_blocks[axis]);
 }
 
 /* The extents as the task has read them, and as the host knows them. */

@@ -16,6 +16,7 @@ typedef struct gki_param_task {
   uint32_t node;
   size_t at, bytes;
   const unsigned *per_block; /* [3]: the items that a block covers; set by the backend */
+  const unsigned *most_blocks; /* [3]: blocks of a grid along each dimension; a backend may set fewer */
 } gki_param_task;
 
 /* The version of a task's last change. The changes are linked, the latest first. */
@@ -24,7 +25,6 @@ typedef struct gki_param_change { uint64_t version; uint32_t later, earlier; } g
 /* Of a plan. */
 typedef struct gki_params {
   const gki_slot_table *slots;
-  const unsigned *most_blocks; /* [3]: blocks of a grid along each dimension */
   gki_param_task *tasks;       /* by node */
   uint32_t count;
   size_t bytes;
@@ -32,7 +32,7 @@ typedef struct gki_params {
   gki_param_values wanted;     /* of the last launch */
 } gki_params;
 
-/* Finds the tasks; all memory is in the arena. */
+/* Finds the tasks; all memory is in the arena. most_blocks: of all of them; NULL: the backend sets that of each. */
 gk_result gki_param_make(gki_params *params, const gki_slot_table *slots, const unsigned most_blocks[3],
                           gki_arena *arena);
 

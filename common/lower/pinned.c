@@ -21,9 +21,10 @@ void gki_pinned_add(gki_pinned_blocks *blocks, gki_pinned *block, void *memory, 
 gki_pinned *gki_pinned_remove(gki_pinned_blocks *blocks, const void *memory) {
   pthread_mutex_lock(blocks->lock);
   gki_pinned **place = link_to(blocks, memory), *block = *place;
-  if (block) *place = block->next;
+  const bool is_block = block && block->at == memory;
+  if (is_block) *place = block->next;
   pthread_mutex_unlock(blocks->lock);
-  return block;
+  return is_block ? block : NULL;
 }
 
 bool gki_pinned_has(gki_pinned_blocks *blocks, const void *memory) {

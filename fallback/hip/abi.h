@@ -42,17 +42,14 @@ typedef enum hipError_t {
 
 typedef enum hipDeviceAttribute_t {
   hipDeviceAttributeMaxThreadsPerBlock = 56,
-  hipDeviceAttributeMaxThreadsPerMultiProcessor = 57,
   hipDeviceAttributeMultiprocessorCount = 63,
   hipDeviceAttributePageableMemoryAccess = 65,
-  hipDeviceAttributeMaxSharedMemoryPerBlock = 74,
   hipDeviceAttributeWarpSize = 87
 } hipDeviceAttribute_t;
 
 typedef enum hipStreamCaptureStatus {
   hipStreamCaptureStatusNone = 0,
-  hipStreamCaptureStatusActive = 1,
-  hipStreamCaptureStatusInvalidated = 2
+  hipStreamCaptureStatusActive = 1
 } hipStreamCaptureStatus;
 
 /* Macros in AMD's headers, with a prefix here. */
@@ -84,12 +81,13 @@ enum { GKI_HIP_POINTER_ATTRIBUTES = 32 /* bytes */ };
   X(ALL, hipError_t, hipInit, (unsigned int flags)) \
   X(ALL, hipError_t, hipGetDeviceCount, (int *count)) \
   X(ALL, hipError_t, hipRuntimeGetVersion, (int *version)) \
+  X(ANY, hipError_t, hipGetLastError, (void)) \
+  X(ANY, hipError_t, hipPeekAtLastError, (void)) \
   X(ALL, const char *, hipGetErrorName, (hipError_t error)) \
   X(ALL, const char *, hipGetErrorString, (hipError_t error)) \
   X(ALL, hipError_t, hipDeviceGet, (hipDevice_t *device, int ordinal)) \
   X(ALL, hipError_t, hipDeviceGetName, (char *name, int bytes, hipDevice_t device)) \
   X(ALL, hipError_t, hipDeviceGetAttribute, (int *value, hipDeviceAttribute_t attribute, int device)) \
-  X(ALL, hipError_t, hipDeviceTotalMem, (size_t *bytes, hipDevice_t device)) \
   X(ANY, hipError_t, hipGetDeviceProperties, (void *properties, int device)) \
   X(ANY, hipError_t, hipGetDevicePropertiesR0600, (void *properties, int device)) \
   X(ALL, hipError_t, hipSetDevice, (int device)) \
@@ -108,7 +106,6 @@ enum { GKI_HIP_POINTER_ATTRIBUTES = 32 /* bytes */ };
   X(ALL, hipError_t, hipStreamDestroy, (hipStream_t stream)) \
   X(ALL, hipError_t, hipStreamSynchronize, (hipStream_t stream)) \
   X(ALL, hipError_t, hipStreamQuery, (hipStream_t stream)) \
-  X(ALL, hipError_t, hipStreamWaitEvent, (hipStream_t stream, hipEvent_t event, unsigned int flags)) \
   X(ALL, hipError_t, hipStreamIsCapturing, (hipStream_t stream, hipStreamCaptureStatus *status)) \
   X(ALL, hipError_t, hipEventCreateWithFlags, (hipEvent_t *event, unsigned int flags)) \
   X(ALL, hipError_t, hipEventDestroy, (hipEvent_t event)) \

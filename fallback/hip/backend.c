@@ -34,6 +34,9 @@ _Static_assert(GK_COUNT(capabilities) == GKI_HIP_CAPABILITIES, "the device has a
 static const gki_extension_kind sharing_kind = {GK_HIP_SHARING, sizeof(gk_hip_sharing), "hip", "gk_hip_sharing",
                                                 "GK_HIP_SHARE"};
 
+static const char of_graphs[] = "Branches of their run's graph. Sections with library calls or handwritten code go one "
+                                "after the other.";
+
 static gk_result open_device(void *at, const gk_device_desc *desc) {
   gki_hip_device *d = at;
   const gk_extension *extension;
@@ -42,6 +45,9 @@ static gk_result open_device(void *at, const gk_device_desc *desc) {
   if (result == GK_OK) result = gki_hip_open(d, desc->ordinal, sharing);
   if (result == GK_OK) result = gki_hip_load_builtin(d);
   memcpy(d->capabilities, capabilities, sizeof capabilities);
+  for (size_t k = 0; d->uses_graphs && k < GK_COUNT(capabilities); ++k)
+    if (capabilities[k].how == GK_IN_SERIES)
+      d->capabilities[k] = (gk_capability){capabilities[k].construct, GK_NATIVE, of_graphs};
   return result == GK_ERROR_UNSUPPORTED ? GK_ERROR_NO_DEVICE : result; /* no compiler for it, or no arguments */
 }
 

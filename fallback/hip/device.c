@@ -58,7 +58,7 @@ static gk_result find_ordinal(gki_hip_device *d, int ordinal) {
 }
 
 static gk_result make_stream(gki_hip_device *d, const gk_hip_sharing *sharing) {
-  int before;
+  gki_hip_before before;
   gk_result result = gki_hip_enter(d, &before);
   if (result != GK_OK) return result;
   if (sharing) {
@@ -88,7 +88,7 @@ gk_result gki_hip_open(gki_hip_device *d, int ordinal, const gk_hip_sharing *sha
 }
 
 void gki_hip_close(gki_hip_device *d) {
-  int before;
+  gki_hip_before before;
   if (d->stream && !d->shares_stream && gki_hip_enter_to_free(d, &before)) {
     (void)d->driver->hipStreamDestroy(d->stream);
     gki_hip_leave(d, before);
@@ -102,25 +102,27 @@ gk_result gki_hip_refuse_lost(const gki_hip_device *d) {
   return __atomic_load_n(&d->is_lost, __ATOMIC_ACQUIRE) ? gk_fail(GK_ERROR_DEVICE, "%s", d->loss) : GK_OK;
 }
 
-static hipError_t set_device(const gki_hip_device *d, int *before) {
-  const hipError_t answer = d->driver->hipGetDevice(before);
-  return answer != hipSuccess || *before == d->ordinal ? answer : d->driver->hipSetDevice(d->ordinal);
+static hipError_t set_device(const gki_hip_device *d, gki_hip_before *before) {
+  before->error = d->driver->hipPeekAtLastError ? d->driver->hipPeekAtLastError() : hipSuccess;
+  const hipError_t answer = d->driver->hipGetDevice(&before->device);
+  return answer != hipSuccess || before->device == d->ordinal ? answer : d->driver->hipSetDevice(d->ordinal);
 }
 
-gk_result gki_hip_enter(gki_hip_device *d, int *before) {
+gk_result gki_hip_enter(gki_hip_device *d, gki_hip_before *before) {
   const gk_result result = gki_hip_refuse_lost(d);
   return result == GK_OK ? gki_hip_result(d->driver, set_device(d, before), "choosing device %d", d->ordinal) : result;
 }
 
-bool gki_hip_enter_to_free(const gki_hip_device *d, int *before) {
+bool gki_hip_enter_to_free(const gki_hip_device *d, gki_hip_before *before) {
   hipError_t answer = hipErrorUnknown;
   for (int tries = 0; tries < 2 && answer != hipSuccess; ++tries) /* nothing can be freed without it */
     answer = set_device(d, before);
   return answer == hipSuccess;
 }
 
-void gki_hip_leave(const gki_hip_device *d, int before) {
-  if (before != d->ordinal) (void)d->driver->hipSetDevice(before);
+void gki_hip_leave(const gki_hip_device *d, gki_hip_before before) {
+  if (before.device != d->ordinal) (void)d->driver->hipSetDevice(before.device);
+  if (before.error == hipSuccess) gki_hip_forget_error(d->driver);
 }
 
 static void detect_loss(gki_hip_device *d) {

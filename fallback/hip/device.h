@@ -11,7 +11,7 @@ typedef struct gki_hip_kernel {
   hipFunction_t function;
   unsigned most_blocks;          /* that run at the same time */
   struct gki_module *module; /* NULL: gk's own, or the program's function */
-  unsigned block[3], per_block[3], shared_bytes; /* of handwritten code */
+  unsigned block[3], per_block[3], most[3], shared_bytes; /* of handwritten code; most: blocks */
 } gki_hip_kernel;
 
 typedef struct gki_hip_device {
@@ -40,11 +40,15 @@ typedef struct gki_hip_device {
 gk_result gki_hip_open(gki_hip_device *device, int ordinal, const gk_hip_sharing *sharing);
 void gki_hip_close(gki_hip_device *device);
 
-/* The calling thread works on this device until gki_hip_leave, which gives it back its own. */
-gk_result gki_hip_enter(gki_hip_device *device, int *before);
+/* Of the calling thread: its device, and its last error. */
+typedef struct gki_hip_before { int device; hipError_t error; } gki_hip_before;
+
+/* The calling thread works on this device until gki_hip_leave, which gives it back its own. Failures of
+ * gk's calls don't stay as the thread's last error. */
+gk_result gki_hip_enter(gki_hip_device *device, gki_hip_before *before);
 /* The same for freeing, on a device that may be lost. False: it can't be entered. */
-bool gki_hip_enter_to_free(const gki_hip_device *device, int *before);
-void gki_hip_leave(const gki_hip_device *device, int before);
+bool gki_hip_enter_to_free(const gki_hip_device *device, gki_hip_before *before);
+void gki_hip_leave(const gki_hip_device *device, gki_hip_before before);
 
 /* gki_hip_result. If the call has failed and the device's stream fails, too, the device counts as lost. */
 __attribute__((format(printf, 3, 4)))

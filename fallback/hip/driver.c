@@ -1,10 +1,9 @@
 #include "hip/driver.h"
 #include "base/fork.h"
+#include "base/library.h"
 #include <dlfcn.h>
-#include <link.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -20,15 +19,15 @@ static gki_hip_driver loaded; /* its libraries are never closed, since they may 
 static bool is_loaded;
 static pid_t starter; /* the process that started the runtime; 0: none, or it can't be started */
 
-typedef enum need { ALL, ANY, GRAPHS } need;
+enum { ALL, ANY, GRAPHS }; /* needs, as abi.h has them */
 
-static const struct { const char *name; need need; size_t at; } entries[] = {
-#define ENTRY(need, type, name, parameters) {#name, need, offsetof(gki_hip_driver, name)},
+static const gki_library_entry entries[] = {
+#define ENTRY(need, type, name, parameters) {#name, offsetof(gki_hip_driver, name), need},
     GKI_HIP_ENTRIES(ENTRY)
 #undef ENTRY
 };
-static const struct { const char *name; size_t at; } compiler_entries[] = {
-#define ENTRY(type, name, parameters) {#name, offsetof(gki_hip_driver, name)},
+static const gki_library_entry compiler_entries[] = {
+#define ENTRY(type, name, parameters) {#name, offsetof(gki_hip_driver, name), ALL},
     GKI_HIPRTC_ENTRIES(ENTRY)
 #undef ENTRY
 };
@@ -38,6 +37,10 @@ static const struct { const char *name; size_t at; } compiler_entries[] = {
 void gki_hip_describe(const gki_hip_driver *driver, hipError_t code, char *text, size_t bytes) {
   const char *name = driver->hipGetErrorName(code), *description = driver->hipGetErrorString(code);
   snprintf(text, bytes, "%s (%s, %d)", description ? description : "error", name ? name : "unknown", (int)code);
+}
+
+void gki_hip_forget_error(const gki_hip_driver *driver) {
+  if (driver->hipGetLastError) (void)driver->hipGetLastError();
 }
 
 gk_result gki_hip_result(const gki_hip_driver *driver, hipError_t code, const char *what, ...) {
@@ -53,51 +56,31 @@ gk_result gki_hip_result(const gki_hip_driver *driver, hipError_t code, const ch
 
 /* ---- loading ----------------------------------------------------------------------------------------------------- */
 
-/* By the loader's paths, or in ROCm's folder. NULL: neither has it. */
 static void *open_library(const char *name) {
-  void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
-  const char *folder = secure_getenv("ROCM_PATH");
-  char path[TEXT_BYTES];
-  if (!folder || !folder[0]) folder = "/opt/rocm";
-  if (!library && snprintf(path, sizeof path, "%s/lib/%s", folder, name) < (int)sizeof path)
-    library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-  return library;
-}
-
-static void set_path(gki_hip_driver *driver, void *library, const char *name) {
-  struct link_map *map;
-  const bool is_known = dlinfo(library, RTLD_DI_LINKMAP, &map) == 0 && map->l_name[0];
-  snprintf(driver->path, sizeof driver->path, "%s", is_known ? map->l_name : name);
-}
-
-static bool find_entry(gki_hip_driver *driver, void *library, const char *name, size_t at) {
-  void *entry = dlsym(library, name);
-  memcpy((char *)driver + at, &entry, sizeof entry);
-  return entry != NULL;
+  return gki_library_open(name, (const char *[]){"ROCM_PATH", NULL}, "/opt/rocm", "lib");
 }
 
 static gk_result find_entries(gki_hip_driver *driver, void *library) {
-  for (size_t k = 0; k < GK_COUNT(entries); ++k) {
-    if (find_entry(driver, library, entries[k].name, entries[k].at) || entries[k].need == ANY) continue;
-    if (entries[k].need == ALL)
-      return gk_fail(GK_ERROR_NO_DEVICE, "backend hip: %s has no %s; install HIP 5.2 or newer", driver->path,
-                     entries[k].name);
-    if (!driver->no_graphs) driver->no_graphs = entries[k].name;
-  }
-  if (driver->hipGetDeviceProperties || driver->hipGetDevicePropertiesR0600) return GK_OK;
-  return gk_fail(GK_ERROR_NO_DEVICE, "backend hip: %s has no hipGetDeviceProperties; install HIP 5.2 or newer",
-                 driver->path);
+  const char *missing = gki_library_find(library, entries, GK_COUNT(entries), ALL, driver);
+  (void)gki_library_find(library, entries, GK_COUNT(entries), ANY, driver);
+  driver->no_graphs = gki_library_find(library, entries, GK_COUNT(entries), GRAPHS, driver);
+  if (!missing && !driver->hipGetDeviceProperties && !driver->hipGetDevicePropertiesR0600)
+    missing = "hipGetDeviceProperties";
+  if (!missing) return GK_OK;
+  return gk_fail(GK_ERROR_NO_DEVICE, "backend hip: %s has no %s; install HIP 5.2 or newer", driver->path, missing);
 }
 
 static const char *missing_in_compiler(gki_hip_driver *driver, void *library) {
-  for (size_t k = 0; k < GK_COUNT(compiler_entries); ++k)
-    if (!find_entry(driver, library, compiler_entries[k].name, compiler_entries[k].at)) return compiler_entries[k].name;
-  return NULL;
+  return gki_library_find(library, compiler_entries, GK_COUNT(compiler_entries), ALL, driver);
 }
 
-/* In a library of its own, or in the runtime's. */
+/* In a library of its own, beside the runtime's if there is one, or in the runtime's. */
 static void find_compiler(gki_hip_driver *driver, void *library, const char *name) {
-  void *compiler = open_library(name);
+  char beside[sizeof driver->path + 32];
+  const char *end = strrchr(driver->path, '/');
+  snprintf(beside, sizeof beside, "%.*s/%s", end ? (int)(end - driver->path) : 0, driver->path, name);
+  void *compiler = end ? dlopen(beside, RTLD_NOW | RTLD_LOCAL) : NULL;
+  if (!compiler) compiler = open_library(name);
   if (compiler && !missing_in_compiler(driver, compiler)) return;
   const char *missing = missing_in_compiler(driver, library);
   if (missing)
@@ -105,15 +88,18 @@ static void find_compiler(gki_hip_driver *driver, void *library, const char *nam
              "%s; install hipRTC of the same version", name, missing);
 }
 
+/* The program's own runtime, if it has loaded one: streams and memory of another would mean nothing to it. */
 static gk_result load(gki_hip_driver *driver) {
   void *library = NULL;
   size_t k = 0;
-  for (; k < GK_COUNT(libraries); ++k)
-    if ((library = open_library(libraries[k].runtime))) break;
+  while (k < GK_COUNT(libraries) && !(library = dlopen(libraries[k].runtime, RTLD_NOW | RTLD_NOLOAD))) ++k;
+  if (!library)
+    for (k = 0; k < GK_COUNT(libraries) && !(library = open_library(libraries[k].runtime));) ++k;
   if (!library)
     return gk_fail(GK_ERROR_NO_DEVICE, "backend hip: there is no libamdhip64.so.7, .6 or .5; install AMD's HIP runtime "
                    "(rocm-hip-runtime or libamdhip64-5), or name ROCm's folder in $ROCM_PATH");
-  set_path(driver, library, libraries[k].runtime);
+  const char *path = gki_library_path(library);
+  snprintf(driver->path, sizeof driver->path, "%s", path ? path : libraries[k].runtime);
   gk_result result = find_entries(driver, library);
   if (result != GK_OK) return result;
   find_compiler(driver, library, libraries[k].compiler);
@@ -147,6 +133,7 @@ static gk_result start(void) {
   if (answer == hipSuccess && count > 0) answer = loaded.hipInit(0);
   else if (answer == hipSuccess) answer = hipErrorNoDevice;
   if (answer == hipSuccess) return GK_OK;
+  gki_hip_forget_error(&loaded);
   if (answer == hipErrorOutOfMemory) return gki_hip_result(&loaded, answer, "starting %s", loaded.path);
   gki_hip_describe(&loaded, answer, why, sizeof why);
   return gk_fail(GK_ERROR_NO_DEVICE, "backend hip: %s (HIP %d.%d) can't be used: %s; see whether rocminfo lists a GPU, "

@@ -28,6 +28,9 @@ gk_result gki_hip_driver_load(const gki_hip_driver **driver);
 /* "runtime's text (NAME, number)" */
 void gki_hip_describe(const gki_hip_driver *driver, hipError_t code, char *text, size_t bytes);
 
+/* The thread's last error is one of gk's: the program won't see it. */
+void gki_hip_forget_error(const gki_hip_driver *driver);
+
 /* For the result of a call. GK_OK for hipSuccess. Otherwise GK_ERROR_MEMORY for out of memory, else GK_ERROR_DEVICE,
  * with "backend hip: <what>: <runtime's text> (<runtime's name>, <number>)". */
 __attribute__((format(printf, 3, 4)))

@@ -82,17 +82,16 @@ static int rank(const gk_image *image, int target) {
   return image->kind != GK_IMAGE_AMD ? -1 : (int)image->target == target;
 }
 
-const gk_image *gki_hip_embedded(const gki_unit *text, const char *architecture) {
+const gk_image *gki_hip_embedded(const gki_unit *text, const char *architecture, char why[GKI_HIP_WHY_BYTES]) {
   uint64_t hash[2];
+  char name[GKI_UNIT_NAME_BYTES];
   gki_unfit others = {0};
+  why[0] = 0;
   if (!gki_images_at(0) || !gki_unit_hash(text, hash)) return NULL;
   const gk_image *image =
       gki_store_choose(hash, text->file, rank, (int)target_of(architecture), INT32_MAX, &others);
-  if (!image && others.other_gpu)
-    gk_log(GK_LOG_WARN, "%s: what was compiled when the program was built is for other GPUs than %s; give gk-embed "
-           "--offload-arch", text->file, architecture);
-  else if (!image && others.other_text)
-    gk_log(GK_LOG_WARN, "%s: what was compiled when the program was built is of another text, as the source or gk has "
-           "changed since; run gk-embed again", text->file);
+  gki_unit_name(text, name);
+  if (!image) gki_store_explain(&others, name, architecture, "name it to gk-embed behind --offload-arch", why,
+                                GKI_HIP_WHY_BYTES);
   return image;
 }

@@ -83,22 +83,27 @@ static bool can_be_graph(const gk_plan *plan, uint32_t run) {
   return true;
 }
 
-static hipError_t make_exec(const gki_hip_graph *g, uint32_t run, hipGraphExec_t *exec) {
-  const gki_hip_driver *driver = g->device->driver;
+/* Ends the making of a graph, which went as `answer` says. */
+static hipError_t make_exec(const made *m, hipError_t answer, hipGraphExec_t *exec) {
+  const gki_hip_driver *driver = m->device->driver;
+  if (answer == hipSuccess) answer = driver->hipGraphInstantiateWithFlags(exec, m->graph, 0);
+  if (answer != hipSuccess) *exec = NULL;
+  if (m->graph) (void)driver->hipGraphDestroy(m->graph);
+  return answer;
+}
+
+static hipError_t make_run(const gki_hip_graph *g, uint32_t run, hipGraphExec_t *exec) {
   const gk_plan_run *at = &g->plan->runs[run];
   made m = {.device = g->device};
   gki_hip_shape control;
-  hipError_t answer = driver->hipGraphCreate(&m.graph, 0);
-  if (answer != hipSuccess) return answer;
-  answer = add_nodes(&m, g, run, at->begin, at->end);
+  hipError_t answer = g->device->driver->hipGraphCreate(&m.graph, 0);
+  if (answer != hipSuccess) m.graph = NULL;
+  if (answer == hipSuccess) answer = add_nodes(&m, g, run, at->begin, at->end);
   if (answer == hipSuccess && g->points) {
     gki_hip_shape_control(g, run, &control);
     answer = add_kernel(&m, &control);
   }
-  if (answer == hipSuccess) answer = driver->hipGraphInstantiateWithFlags(exec, m.graph, 0);
-  if (answer != hipSuccess) *exec = NULL;
-  (void)driver->hipGraphDestroy(m.graph);
-  return answer;
+  return make_exec(&m, answer, exec);
 }
 
 gk_result gki_hip_make_execs(gki_hip_graph *g) {
@@ -109,7 +114,7 @@ gk_result gki_hip_make_execs(gki_hip_graph *g) {
   if (!g->execs) return gki_fail_memory("a graph's runs", count * sizeof *g->execs);
   for (uint32_t run = 0; run < count; ++run) {
     if (!can_be_graph(g->plan, run)) continue;
-    const hipError_t answer = make_exec(g, run, &g->execs[run]);
+    const hipError_t answer = make_run(g, run, &g->execs[run]);
     if (answer == hipErrorOutOfMemory) return gki_hip_check(g->device, answer, "making graph %s", g->plan->name);
     if (answer == hipSuccess) continue;
     gki_hip_describe(g->device->driver, answer, why, sizeof why);
@@ -140,19 +145,15 @@ static void shape_trial(const trial *t, uint32_t place, gki_hip_shape *shape) {
 }
 
 static hipError_t make_trial(trial *t, uint32_t number) {
-  const gki_hip_driver *driver = t->device->driver;
   made m = {.device = t->device};
-  hipError_t answer = driver->hipGraphCreate(&m.graph, 0);
-  if (answer != hipSuccess) return answer;
+  hipError_t answer = t->device->driver->hipGraphCreate(&m.graph, 0);
+  if (answer != hipSuccess) m.graph = NULL;
   for (uint32_t k = 0; k < NODES && answer == hipSuccess; ++k) {
     gki_hip_shape shape;
     shape_trial(t, number * NODES + k, &shape);
     answer = add_kernel(&m, &shape);
   }
-  if (answer == hipSuccess) answer = driver->hipGraphInstantiateWithFlags(&t->execs[number], m.graph, 0);
-  if (answer != hipSuccess) t->execs[number] = NULL;
-  (void)driver->hipGraphDestroy(m.graph);
-  return answer;
+  return make_exec(&m, answer, &t->execs[number]);
 }
 
 static bool is_right(const trial *t) {
@@ -161,19 +162,13 @@ static bool is_right(const trial *t) {
   return true;
 }
 
-/* The first graph is launched behind the second was made. */
-static hipError_t run_graphs(trial *t) {
-  const gki_hip_driver *driver = t->device->driver;
-  hipError_t answer = hipSuccess;
-  for (uint32_t k = 0; k < GRAPHS && answer == hipSuccess; ++k)
-    answer = driver->hipGraphLaunch(t->execs[k], t->device->stream);
-  return answer == hipSuccess ? driver->hipStreamSynchronize(t->device->stream) : answer;
-}
-
-static hipError_t run_plain(trial *t) {
+/* Once all graphs are made, or by plain launches. */
+static hipError_t run_trial(trial *t, bool by_graphs) {
   const gki_hip_device *d = t->device;
   hipError_t answer = hipSuccess;
-  for (uint32_t place = 0; place < GRAPHS * NODES && answer == hipSuccess; ++place) {
+  for (uint32_t k = 0; by_graphs && k < GRAPHS && answer == hipSuccess; ++k)
+    answer = d->driver->hipGraphLaunch(t->execs[k], d->stream);
+  for (uint32_t place = 0; !by_graphs && place < GRAPHS * NODES && answer == hipSuccess; ++place) {
     gki_hip_shape shape;
     shape_trial(t, place, &shape);
     answer = gki_hip_launch_shape(d, &shape, d->stream);
@@ -182,11 +177,11 @@ static hipError_t run_plain(trial *t) {
 }
 
 /* The shortest of a few times, in nanoseconds. */
-static hipError_t measure(trial *t, hipError_t (*run)(trial *), uint64_t *shortest) {
+static hipError_t measure(trial *t, bool by_graphs, uint64_t *shortest) {
   *shortest = UINT64_MAX;
   for (int k = 0; k < TIMES; ++k) {
     const uint64_t begin = gki_now_ns();
-    const hipError_t answer = run(t);
+    const hipError_t answer = run_trial(t, by_graphs);
     if (answer != hipSuccess) return answer;
     const uint64_t taken = gki_now_ns() - begin;
     if (taken < *shortest) *shortest = taken;
@@ -199,14 +194,14 @@ static hipError_t judge(trial *t, bool is_wanted) {
   hipError_t answer = hipSuccess;
   uint64_t graphs = 0, plain = 0;
   for (uint32_t k = 0; k < GRAPHS && answer == hipSuccess; ++k) answer = make_trial(t, k);
-  if (answer == hipSuccess) answer = run_graphs(t);
+  if (answer == hipSuccess) answer = run_trial(t, true);
   if (answer != hipSuccess) return answer;
   if (!is_right(t)) {
     snprintf(d->graphs_why, sizeof d->graphs_why, "graphs of %d nodes go wrong here", NODES);
     return hipSuccess;
   }
-  if (!is_wanted) answer = measure(t, run_graphs, &graphs);
-  if (!is_wanted && answer == hipSuccess) answer = measure(t, run_plain, &plain);
+  if (!is_wanted) answer = measure(t, true, &graphs);
+  if (!is_wanted && answer == hipSuccess) answer = measure(t, false, &plain);
   if (answer != hipSuccess) return answer;
   d->uses_graphs = is_wanted || graphs < plain;
   if (is_wanted) snprintf(d->graphs_why, sizeof d->graphs_why, "GK_HIP_GRAPHS=1 wants it");

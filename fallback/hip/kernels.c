@@ -46,17 +46,25 @@ static bool load_kept(const gki_hip_device *device, const char *name, const gki_
   return loaded;
 }
 
+static gk_result explain_both(const char *why) {
+  char message[GKI_MESSAGE_BYTES];
+  gki_error_save(message, sizeof message);
+  return gk_fail(GK_ERROR_UNSUPPORTED, "%s; nor can it be compiled now: %s", why, message);
+}
+
 /* By an image of the program, by one that is kept on disk, or by hipRTC, whose result is then kept. */
 static gk_result load_module(gki_hip_device *device, const gki_unit *text, hipModule_t *module) {
   gki_compiled image = {0};
   gki_cache_key key;
   char name[GKI_UNIT_NAME_BYTES];
   gki_unit_name(text, name);
-  const gk_image *embedded = gki_hip_embedded(text, device->architecture);
+  char why[GKI_HIP_WHY_BYTES];
+  const gk_image *embedded = gki_hip_embedded(text, device->architecture, why);
   if (embedded && load_made(device, name, "compiled when the program was built", embedded->bytes, module)) return GK_OK;
   const bool keeps = key_of(device, text, &key);
   if (keeps && load_kept(device, name, &key, module)) return GK_OK;
   gk_result result = gki_hip_compile(device->driver, device->architecture, text, &image);
+  if (result == GK_ERROR_UNSUPPORTED && why[0]) result = explain_both(why);
   if (result == GK_OK)
     result = gki_hip_check(device, device->driver->hipModuleLoadData(module, image.bytes), "hipModuleLoadData of %s",
                            name);
@@ -111,17 +119,20 @@ static gk_result load_image(void *device, const gk_kernel *kernel, void **loaded
                  "--offload-arch=%s", kernel->name, d->architecture, text, d->architecture);
 }
 
+/* HIP takes less than 2^32 threads along each dimension of a grid. */
 static gk_result set_block(const gki_hip_device *d, const gk_kernel *kernel, gki_hip_kernel *made) {
+  static const unsigned most[3] = {INT32_MAX, 65535, 65535};
   const gk_code *code = kernel->hip;
   made->shared_bytes = code->shared_bytes;
   for (int k = 0; k < 3; ++k) {
     made->block[k] = code->block[k] ? code->block[k] : k == 0 ? GKI_HIP_THREADS : 1;
     made->per_block[k] = code->per_block[k] ? code->per_block[k] : made->block[k];
+    made->most[k] = UINT32_MAX / made->block[k] < most[k] ? UINT32_MAX / made->block[k] : most[k];
   }
-  const unsigned threads = made->block[0] * made->block[1] * made->block[2];
-  if (threads <= (unsigned)d->most_threads) return GK_OK;
-  return gk_fail(GK_ERROR_INVALID, "kernel %s: its blocks have %u threads, and this GPU takes %d; make .block smaller",
-                 kernel->name, threads, d->most_threads);
+  const uint64_t threads = (uint64_t)made->block[0] * made->block[1] * made->block[2];
+  if (threads <= (uint64_t)d->most_threads) return GK_OK;
+  return gk_fail(GK_ERROR_INVALID, "kernel %s: its blocks have %llu threads, and this GPU takes %d; make .block "
+                 "smaller", kernel->name, (unsigned long long)threads, d->most_threads);
 }
 
 /* ---- kernels ----------------------------------------------------------------------------------------------------- */
@@ -179,7 +190,7 @@ static gk_result prepare(gki_hip_device *d, const gk_kernel *kernel, gki_hip_ker
 
 gk_result gki_hip_load(void *device, const gk_kernel *kernel, void **code) {
   gki_hip_device *d = device;
-  int before;
+  gki_hip_before before;
   gki_hip_kernel *made = gki_array(1, sizeof *made, "a kernel's code");
   gk_result result = made ? gki_hip_enter(d, &before) : GK_ERROR_MEMORY;
   if (result == GK_OK) {
@@ -194,7 +205,7 @@ gk_result gki_hip_load(void *device, const gk_kernel *kernel, void **code) {
 void gki_hip_unload(void *device, void *code) {
   gki_hip_device *d = device;
   gki_hip_kernel *kernel = code;
-  int before;
+  gki_hip_before before;
   if (!kernel) return;
   const bool entered = gki_hip_enter_to_free(d, &before);
   release_module(d, kernel);
@@ -255,7 +266,7 @@ static gk_result load_own(gki_hip_device *d, hipModule_t *module) {
 }
 
 gk_result gki_hip_load_builtin(gki_hip_device *d) {
-  int before;
+  gki_hip_before before;
   hipModule_t module;
   gk_result result = gki_hip_enter(d, &before);
   if (result != GK_OK) return result;
@@ -269,7 +280,7 @@ gk_result gki_hip_load_builtin(gki_hip_device *d) {
 }
 
 void gki_hip_drop_builtin(gki_hip_device *d) {
-  int before;
+  gki_hip_before before;
   if (!d->builtin || !gki_hip_enter_to_free(d, &before)) return;
   (void)d->driver->hipModuleUnload(d->builtin);
   gki_hip_leave(d, before);

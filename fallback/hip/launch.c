@@ -73,15 +73,6 @@ static gk_result upload(gki_hip_graph *g, size_t begin, size_t end) {
   return result;
 }
 
-/* Work on the program's stream follows that on the device's. */
-static gk_result follow(gki_hip_graph *g) {
-  if (g->stream == g->device->stream) return GK_OK;
-  const gki_hip_driver *driver = g->device->driver;
-  hipError_t answer = driver->hipEventRecord(g->event, g->device->stream);
-  if (answer == hipSuccess) answer = driver->hipStreamWaitEvent(g->stream, g->event, 0);
-  return check(g, answer, "hipStreamWaitEvent");
-}
-
 /* With GK_ISOLATE: a fault of earlier work must not be blamed on this graph's tasks. */
 static gk_result await_others(gki_hip_graph *g) {
   if (!(g->plan->bits & GK_ISOLATE)) return GK_OK;
@@ -109,7 +100,6 @@ static gk_result start(gki_hip_graph *g, const gk_launch_args *launch) {
   g->stream = launch->on_stream ? launch->stream : g->device->stream;
   gk_result result = GK_OK;
   if (launch->on_stream || g->device->shares_stream) result = gki_hip_refuse_capture(g->device, g->stream);
-  if (result == GK_OK) result = follow(g);
   if (result == GK_OK) result = await_others(g);
   if (result != GK_OK) return result;
   write_image(g, launch, &begin, &end);
@@ -126,7 +116,7 @@ static gk_result end_launch(gki_hip_graph *g, gk_result result) {
 
 gk_result gki_hip_launch(void *graph, const gk_launch_args *launch) {
   gki_hip_graph *g = graph;
-  int before;
+  gki_hip_before before;
   gk_result result = gki_hip_enter(g->device, &before);
   if (result != GK_OK) return result;
   result = start(g, launch);
@@ -189,7 +179,7 @@ static gk_result enqueue(gki_hip_graph *g, uint32_t entry) {
 
 gk_result gki_hip_submit(void *graph, uint32_t run) {
   gki_hip_graph *g = graph;
-  int before;
+  gki_hip_before before;
   gk_result result = gki_hip_enter(g->device, &before);
   if (result != GK_OK) return result;
   result = enqueue(g, run);
@@ -220,7 +210,7 @@ static gk_result read_at(gki_hip_graph *g, const gk_node *node, int32_t *flag) {
 
 gk_result gki_hip_read_flag(void *graph, uint32_t node, int32_t *flag) {
   gki_hip_graph *g = graph;
-  int before;
+  gki_hip_before before;
   gk_result result = gki_hip_enter(g->device, &before);
   if (result != GK_OK) return result;
   result = node ? read_at(g, &g->plan->nodes[node], flag) : end_launch(g, wait(g, NULL));
@@ -244,7 +234,7 @@ static gk_result end_tape(gki_hip_graph *g) {
 
 gk_result gki_hip_ahead(void *graph, const uint32_t *runs, uint32_t count) {
   gki_hip_graph *g = graph;
-  int before;
+  gki_hip_before before;
   if (g->enqueued - g->taken == GKI_HIP_TAPES) return GK_NOT_READY;
   gk_result result = gki_hip_enter(g->device, &before);
   if (result != GK_OK) return result;
@@ -256,7 +246,7 @@ gk_result gki_hip_ahead(void *graph, const uint32_t *runs, uint32_t count) {
 
 gk_result gki_hip_state(void *graph, const uint32_t **state) {
   gki_hip_graph *g = graph;
-  int before;
+  gki_hip_before before;
   gk_result result = gki_hip_enter(g->device, &before);
   if (result != GK_OK) return result;
   if (state) {

@@ -3,8 +3,6 @@
 #include "plan/node.h"
 #include <string.h>
 
-static const unsigned most_blocks[3] = {INT32_MAX, 65535, 65535};
-
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
 
 static gk_result make_event(gki_hip_graph *g, hipEvent_t *event) {
@@ -73,15 +71,18 @@ static gk_result find_kernels(gki_hip_graph *g, void *const *code) {
   }
   g->packed = gki_arena_alloc(&g->arena, most, 1);
   if (!g->packed) return gki_fail_memory("the arguments of a kernel", most);
-  const gk_result result = gki_param_make(&g->params, &g->slots, most_blocks, &g->arena);
-  for (uint32_t n = 0; n < g->params.count; ++n)
-    g->params.tasks[n].per_block = g->kernels[g->params.tasks[n].node]->per_block;
+  const gk_result result = gki_param_make(&g->params, &g->slots, NULL, &g->arena);
+  for (uint32_t n = 0; n < g->params.count; ++n) {
+    const gki_hip_kernel *kernel = g->kernels[g->params.tasks[n].node];
+    g->params.tasks[n].per_block = kernel->per_block;
+    g->params.tasks[n].most_blocks = kernel->most;
+  }
   return result;
 }
 
 gk_result gki_hip_lower(void *device, void *graph, const gk_plan *plan, void *const *code, gk_mode *mode) {
   gki_hip_graph *g = graph;
-  int before;
+  gki_hip_before before;
   g->device = device;
   g->plan = plan;
   g->last = GK_NONE;
@@ -99,7 +100,7 @@ gk_result gki_hip_lower(void *device, void *graph, const gk_plan *plan, void *co
 
 void gki_hip_drop(void *graph) {
   gki_hip_graph *g = graph;
-  int before;
+  gki_hip_before before;
   if (g->device && gki_hip_enter_to_free(g->device, &before)) {
     const gki_hip_driver *driver = g->device->driver;
     (void)gki_hip_drain(g);

@@ -35,7 +35,7 @@ void gki_hip_free_raw(const gki_hip_device *d, gk_memory kind, void *memory) {
 
 gk_result gki_hip_alloc(void *device, size_t bytes, gk_memory kind, void **memory) {
   gki_hip_device *d = device;
-  int before;
+  gki_hip_before before;
   void *taken = NULL;
   gki_pinned *block = kind == GK_HOST_MEMORY ? gki_array(1, sizeof *block, "the record of a block") : NULL;
   if (kind == GK_HOST_MEMORY && !block) return GK_ERROR_MEMORY;
@@ -55,7 +55,7 @@ gk_result gki_hip_alloc(void *device, size_t bytes, gk_memory kind, void **memor
 
 void gki_hip_free(void *device, void *memory) {
   gki_hip_device *d = device;
-  int before;
+  gki_hip_before before;
   if (!memory) return;
   gki_pinned *block = gki_pinned_remove(&d->pinned, memory);
   if (gki_hip_enter_to_free(d, &before)) {
@@ -73,8 +73,8 @@ void *gki_hip_host_address(void *device, void *memory) {
 gk_result gki_hip_reaches(void *device, const void *memory) {
   gki_hip_device *d = device;
   const gki_hip_driver *driver = d->driver;
-  union { unsigned type; unsigned char bytes[2 * GKI_HIP_POINTER_ATTRIBUTES]; } answer = {.bytes = {0}};
-  int before;
+  _Alignas(16) union { unsigned type; unsigned char bytes[2 * GKI_HIP_POINTER_ATTRIBUTES]; } answer = {.bytes = {0}};
+  gki_hip_before before;
   if (d->reaches_pageable || !gki_hip_enter_to_free(d, &before)) return GK_OK;
   const hipError_t result = driver->hipPointerGetAttributes(&answer, memory);
   gki_hip_leave(d, before);
@@ -117,7 +117,7 @@ static void free_between(void *device, void *memory) { gki_hip_free_raw(device, 
 gk_result gki_hip_copy(void *device, gk_direction direction, void *to, const void *from, size_t bytes) {
   static const gki_copier copier = {finish, enqueue, alloc_between, free_between};
   gki_hip_device *d = device;
-  int before;
+  gki_hip_before before;
   gk_result result = gki_hip_enter(d, &before);
   if (result != GK_OK) return result;
   if (d->shares_stream) result = gki_hip_refuse_capture(d, d->stream);

@@ -11,7 +11,7 @@
 #include <string.h>
 #include "lock.h"
 
-enum { DEVICES = 16, PARAMETERS = 64, ARGUMENT_BYTES = 4096, LDS_BYTES = 65536, STALE_FROM = 200,
+enum { DEVICES = 16, PARAMETERS = 64, ARGUMENT_BYTES = 4096, STALE_FROM = 200,
        VERSION = SIM_HIP == 5 ? 50221153 : SIM_HIP == 6 ? 60443482 : 70253211 };
 
 /* Functions are kept until the process ends, so that the driver sees the use of one whose module is unloaded. */
@@ -90,7 +90,14 @@ static const char *architecture(void) {
   return name && *name ? name : "gfx90a";
 }
 
-static hipError_t hip(CUresult result) { return (hipError_t)result; }
+static _Thread_local hipError_t last_error;
+
+static hipError_t noted(hipError_t result) {
+  if (result != hipSuccess) last_error = result;
+  return result;
+}
+
+static hipError_t hip(CUresult result) { return noted((hipError_t)result); }
 
 static hipError_t find_device(int device) {
   pthread_once(&once, find_driver);
@@ -152,6 +159,14 @@ hipError_t hipRuntimeGetVersion(int *version) {
   return hipSuccess;
 }
 
+hipError_t hipPeekAtLastError(void) { return last_error; }
+
+hipError_t hipGetLastError(void) {
+  const hipError_t error = last_error;
+  last_error = hipSuccess;
+  return error;
+}
+
 const char *hipGetErrorName(hipError_t error) {
 #define NAME(name) \
   case name: return #name;
@@ -188,21 +203,13 @@ hipError_t hipDeviceGetAttribute(int *value, hipDeviceAttribute_t attribute, int
   switch (attribute) {
     case hipDeviceAttributeMaxThreadsPerBlock:
       return hip(cu.cuDeviceGetAttribute(value, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, device));
-    case hipDeviceAttributeMaxThreadsPerMultiProcessor:
-      return hip(cu.cuDeviceGetAttribute(value, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR, device));
     case hipDeviceAttributeMultiprocessorCount:
       return hip(cu.cuDeviceGetAttribute(value, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device));
     case hipDeviceAttributePageableMemoryAccess:
       return hip(cu.cuDeviceGetAttribute(value, CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS, device));
-    case hipDeviceAttributeMaxSharedMemoryPerBlock: *value = LDS_BYTES; return hipSuccess;
     case hipDeviceAttributeWarpSize: *value = wave_size(); return hipSuccess;
   }
   return hipErrorInvalidValue;
-}
-
-hipError_t hipDeviceTotalMem(size_t *bytes, hipDevice_t device) {
-  const hipError_t result = find_device(device);
-  return result == hipSuccess ? hip(cu.cuDeviceTotalMem(bytes, device)) : result;
 }
 
 /* What gk doesn't read isn't zero. */
@@ -308,8 +315,6 @@ hipError_t hipStreamCreateWithFlags(hipStream_t *stream, unsigned int flags) {
 SAME(hipStreamDestroy, (hipStream_t stream), cuStreamDestroy(CU(stream)))
 SAME(hipStreamSynchronize, (hipStream_t stream), cuStreamSynchronize(CU(stream)))
 SAME(hipStreamQuery, (hipStream_t stream), cuStreamQuery(CU(stream)))
-SAME(hipStreamWaitEvent, (hipStream_t stream, hipEvent_t event, unsigned int flags),
-     cuStreamWaitEvent(CU(stream), (CUevent)event, flags))
 SAME(hipStreamIsCapturing, (hipStream_t stream, hipStreamCaptureStatus *status),
      cuStreamIsCapturing(CU(stream), (CUstreamCaptureStatus *)status))
 SAME(hipEventCreateWithFlags, (hipEvent_t *event, unsigned int flags), cuEventCreate((CUevent *)event, flags))
@@ -332,7 +337,7 @@ static bool is_for_amd(const char *image) {
 hipError_t hipModuleLoadData(hipModule_t *module, const void *image) {
   ENTER();
   if (!module || !image) return hipErrorInvalidValue;
-  if (is_for_amd(image)) return hipErrorNoBinaryForGpu;
+  if (is_for_amd(image)) return noted(hipErrorNoBinaryForGpu);
   if (strncmp(image, SIM_HIP_MAGIC, sizeof SIM_HIP_MAGIC) != 0) return hipErrorInvalidImage;
   const sim_hip_code *const code = image;
   if (strcmp(code->arch, architecture()) != 0) return hipErrorNoBinaryForGpu;

@@ -113,6 +113,63 @@ static int measured(uint64_t graph_ns, uint64_t plain_ns) {
 static int graphs_are_faster(void) { return measured(1000000, 1000001); }
 static int graphs_are_slower(void) { return measured(1000001, 1000000); }
 
+/* A runtime that the program has loaded is gk's, too, and the program sees none of the errors that gk expects. */
+static int shares_runtime(void) {
+  hipError_t (*last)(void);
+  *(void **)&last = dlsym(dlopen("build/simgpu/hip6/libamdhip64.so.6", RTLD_NOW), "hipGetLastError");
+  if (opens()) return 0;
+  printf("%s, last error %d;", gk_device_describe(device)->driver, (int)last());
+  if (run(2)) gk_device_close(device);
+  printf(", last error %d", (int)last());
+  return 0;
+}
+
+/* One item per block of 256: more threads than a grid takes. */
+static int has_many(void) {
+  static const gk_code code = {.text = "extern \"C\" __global__ void mixed(int *to, int a, long long b, float c) {}",
+                               .per_block = {1}};
+  const gk_kernel many = {.name = "mixed", .params = mixed_params, .param_count = 4, .hip = &code};
+  const gk_task one[] = {GK_RUN(many, N, X, A, B, C)};
+  const gk_list of_one = GK_LIST(of_one, one, slots);
+  gk_graph *graph = NULL;
+  if (opens() || fails(gk_graph_create(device, &of_one, 0, &graph))) return 0;
+  gk_bind_int(graph, A, 7);
+  gk_bind_int(graph, B, 8);
+  gk_bind_float(graph, C, 9);
+  gk_bind_int(graph, N, 1 << 24);
+  if (!fails(gk_launch(graph, 0))) (void)fails(gk_wait(graph, NULL));
+  for (int n = (1 << 24) - 1; n >= 0; n = n ? 0 : -1) {
+    gk_bind_int(graph, N, n);
+    if (!fails(gk_launch(graph, 0)) && !fails(gk_wait(graph, NULL))) printf(" | runs with %d", n);
+  }
+  gk_graph_destroy(graph);
+  gk_device_close(device);
+  return 0;
+}
+
+/* The k-th call of a launch makes the device fail. Returns whether that was the launch of a kernel, and then says what
+ * the wait and the next launch answer. */
+static bool loses_at(uint64_t k) {
+  static const gk_task two[] = {GK_FILL(X, GK_ONE, 5), GK_FILL(X, GK_ONE, 6)};
+  static const gk_list of_two = GK_LIST(of_two, two, slots);
+  gk_graph *graph = NULL;
+  if (opens() || fails(gk_graph_create(device, &of_two, GK_ISOLATE, &graph))) return true;
+  (sim()->fail)(k, CUDA_ERROR_ILLEGAL_ADDRESS, SIMGPU_LATE);
+  gk_result result = gk_launch(graph, 0);
+  if (result == GK_OK) result = gk_wait(graph, NULL);
+  const bool found = sim()->failed() && strcmp(sim()->failed(), "cuLaunchKernel") == 0;
+  if (found && fails(result)) printf(" | ");
+  if (found) (void)fails(gk_launch(graph, 0));
+  gk_graph_destroy(graph);
+  gk_device_close(device);
+  return found;
+}
+
+static int loses(void) {
+  for (uint64_t k = 1; k < 10 && !loses_at(k);) ++k;
+  return 0;
+}
+
 static int forked(void) {
   if (opens()) return 0;
   fflush(stdout);
@@ -272,6 +329,20 @@ static const elsewhere_case compilers[] = {
                                " | GK_ERROR_UNSUPPORTED: backend hip: hipRTC of HIP 6.4 isn't known to compile for "
                                "gfx9999"}}};
 
+static const elsewhere_case runtimes[] = {
+    {HIP7, {HOME}, "beside", {"HIP 6.4, gfx90a", ", last error 0; 2 7 8 9 by ", ", last error 0", "$"}}};
+static const elsewhere_case large[] = {
+    {HIP7, {HOME}, "many", {"GK_ERROR_INVALID: ", "task 0 (many): 16777216 blocks along x, by slot 7 (N), and a grid "
+                            "has at most 16777215", " | runs with 16777215 | runs with 0", "$"}}};
+
+static const elsewhere_case losses[] = {
+    {HIP7, {HOME, "GK_HIP_GRAPHS=0"}, "lose",
+     {"GK_ERROR_DEVICE: backend hip: waiting for the device, at task 0 (X = 5) of graph of_two: ",
+      " | GK_ERROR_DEVICE: HIP device 0 is lost; close it. It began with: "}}};
+
+TEST(a_failure_is_of_its_task) { ELSEWHERE(losses); }
+TEST(a_loaded_runtime_is_used) { ELSEWHERE(runtimes); }
+TEST(grids_beyond_2_32_threads_are_refused) { ELSEWHERE(large); }
 TEST(every_version_runs_a_list) { ELSEWHERE(versions); }
 TEST(the_form_of_arguments_that_works_is_taken) { ELSEWHERE(forms); }
 TEST(graphs_are_used_where_they_are_right) { ELSEWHERE(graphs); }
@@ -299,7 +370,8 @@ int main(int count, char **words) {
   atomic_store(&clock_runs, true);
   static const elsewhere_word known[] = {{"say", say}, {"run", runs}, {"fork", forked}, {"share", shares},
                                          {"compile", compiles}, {"faster", graphs_are_faster},
-                                         {"slower", graphs_are_slower}};
+                                         {"slower", graphs_are_slower},
+                                         {"beside", shares_runtime}, {"many", has_many}, {"lose", loses}};
   int code;
   if (elsewhere_is_here(count, words, known, GK_COUNT(known), &code)) return code;
   return run_all_tests();
