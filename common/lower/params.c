@@ -211,6 +211,12 @@ gk_result gki_param_check(const gki_params *p, const gki_bad_count *post, const 
   return result == GK_OK ? check_blocks(p, post->node, launch->values) : result;
 }
 
+gk_result gki_param_check_posts(const gki_params *p, const gki_bad_count *posts, const gk_launch_args *launch) {
+  const gki_bad_count *post = &posts[(launch->launch - 1) % GKI_LAUNCH_RING];
+  if (__atomic_load_n(&post->number, __ATOMIC_ACQUIRE) != launch->launch) return GK_OK;
+  return gki_param_check(p, post, launch);
+}
+
 /* Slot 0 holds 0: as a record, a FILL without elements. */
 gki_task gki_param_fill(const gki_params *p, uint32_t number) {
   gki_task task = gki_task_of(p->slots, p->tasks[number].node);

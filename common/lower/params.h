@@ -45,6 +45,10 @@ void gki_param_update(gki_params *params, const gk_launch_args *launch);
  * another one. */
 gk_result gki_param_check(const gki_params *params, const gki_bad_count *post, const gk_launch_args *launch);
 
+/* The same for the bad count that a launch has posted first, in a ring of GKI_LAUNCH_RING. GK_OK: none. The device may
+ * write the ring meanwhile. */
+gk_result gki_param_check_posts(const gki_params *params, const gki_bad_count *posts, const gk_launch_args *launch);
+
 /* The number of the first task at this node or behind it. */
 uint32_t gki_param_number(const gki_params *params, uint32_t node);
 

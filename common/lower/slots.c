@@ -252,3 +252,13 @@ void gki_slot_table_write(gki_slot_table *slots, const gk_launch_args *launch, u
 gki_task gki_task_of(const gki_slot_table *slots, uint32_t at) {
   return (gki_task){.record = slots->at + slots->records[at], .number = slots->control};
 }
+
+uint64_t gki_slot_table_items(const gki_slot_table *slots, uint32_t node) {
+  const unsigned char *record = slots->image + slots->records[node];
+  uint32_t count, element;
+  memcpy(&count, record, sizeof count); /* the first field of both kinds of records */
+  if (count >= GKI_UNCOUNTED) return count == GKI_UNCOUNTED ? 1 : GKI_UNKNOWN_ITEMS;
+  if (slots->plan->nodes[node].op == GK_OP_KERNEL) return count;
+  memcpy(&element, record + offsetof(gki_transfer, element), sizeof element);
+  return ((uint64_t)count * element + GKI_TRANSFER_BYTES - 1) / GKI_TRANSFER_BYTES;
+}

@@ -37,6 +37,12 @@ void gki_slot_table_write(gki_slot_table *slots, const gk_launch_args *launch, u
 /* A KERNEL, COPY or FILL as its kernel on the device gets it, without a guard. */
 gki_task gki_task_of(const gki_slot_table *slots, uint32_t node);
 
+/* The items of a task for its grid, by the table as it is; those of COPY and FILL have GKI_TRANSFER_BYTES. 1: the count
+ * is bad, which the task posts. GKI_UNKNOWN_ITEMS: only the device knows. */
+enum { GKI_TRANSFER_BYTES = 16 };
+#define GKI_UNKNOWN_ITEMS UINT64_MAX
+uint64_t gki_slot_table_items(const gki_slot_table *slots, uint32_t node);
+
 /* The value of an I32, U32 or I64 slot. */
 int64_t gki_slot_table_number(const gki_slot_table *slots, uint32_t slot, const gk_value *values);
 #endif

@@ -32,14 +32,6 @@ hipError_t gki_hip_drain(gki_hip_graph *g) {
   return answer;
 }
 
-/* The first bad count that a task has posted, if any. */
-static gk_result check_counts(const gki_hip_graph *g) {
-  const uint64_t number = g->launch.launch;
-  const gki_bad_count *post = &g->shared->failures[(number - 1) % GKI_LAUNCH_RING];
-  if (__atomic_load_n(&post->number, __ATOMIC_ACQUIRE) != number) return GK_OK;
-  return gki_param_check(&g->params, post, &g->launch);
-}
-
 /* Waits up to an event; if that is NULL, or after a failure, for all work of the launch. */
 static gk_result wait(gki_hip_graph *g, hipEvent_t event) {
   if (!g->is_busy) return GK_OK;
@@ -49,7 +41,7 @@ static gk_result wait(gki_hip_graph *g, hipEvent_t event) {
   if (answer == hipSuccess && !event) g->is_busy = false;
   gk_result result = wait_result(g, answer);
   if (answer != hipSuccess) (void)gki_hip_drain(g);
-  return result == GK_OK ? check_counts(g) : result;
+  return result == GK_OK ? gki_param_check_posts(&g->params, g->shared->failures, &g->launch) : result;
 }
 
 /* ---- starting ---------------------------------------------------------------------------------------------------- */

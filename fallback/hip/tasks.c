@@ -2,8 +2,6 @@
 #include "plan/walk.inc"
 #include <string.h>
 
-enum { BYTES = 16 /* that an item of COPY and FILL moves */ };
-
 static uint64_t address_in(const gki_hip_graph *g, size_t offset) { return (uintptr_t)g->block + offset; }
 
 /* Kernels stride over the items, so any grid works. That of a count that only the device knows fills the device. */
@@ -11,15 +9,8 @@ static unsigned blocks_of(const gki_hip_graph *g, uint32_t node, bool fixed) {
   const gk_node *task = &g->plan->nodes[node];
   const unsigned most = g->kernels[node]->most_blocks;
   if (fixed) return task->op == GK_OP_KERNEL && !task->items[0] && !task->items[1] && !task->items[2] ? 1 : most;
-  const unsigned char *record = g->slots.image + g->slots.records[node];
-  uint32_t count, element;
-  memcpy(&count, record, sizeof count); /* the first field of both kinds of records */
-  if (count >= GKI_UNCOUNTED) return count == GKI_UNCOUNTED ? 1 : most;
-  uint64_t items = count;
-  if (task->op != GK_OP_KERNEL) {
-    memcpy(&element, record + offsetof(gki_transfer, element), sizeof element);
-    items = (items * element + BYTES - 1) / BYTES;
-  }
+  const uint64_t items = gki_slot_table_items(&g->slots, node);
+  if (items == GKI_UNKNOWN_ITEMS) return most;
   const uint64_t blocks = (items + GKI_HIP_THREADS - 1) / GKI_HIP_THREADS;
   return blocks < most ? blocks ? (unsigned)blocks : 1 : most;
 }

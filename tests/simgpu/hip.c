@@ -34,7 +34,7 @@ static struct {
 #undef MEMBER
 } cu;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
 static const simgpu *sim; /* NULL: a real driver */
 static int device_count;
 static CUcontext contexts[DEVICES];
@@ -59,6 +59,7 @@ static void release_contexts(void) {
   }
 }
 
+/* Under start_lock. After a failure it is tried again. */
 static void find_driver(void) {
   void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
   void *found = library ? dlsym(library, "cuGetProcAddress_v2") : NULL;
@@ -100,7 +101,9 @@ static hipError_t noted(hipError_t result) {
 static hipError_t hip(CUresult result) { return noted((hipError_t)result); }
 
 static hipError_t find_device(int device) {
-  pthread_once(&once, find_driver);
+  pthread_mutex_lock(&start_lock);
+  if (device_count == 0) find_driver();
+  pthread_mutex_unlock(&start_lock);
   if (device_count == 0) return hipErrorNoDevice;
   return device >= 0 && device < device_count ? hipSuccess : hipErrorInvalidDevice;
 }
