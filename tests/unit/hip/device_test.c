@@ -138,7 +138,7 @@ static int has_many(void) {
   gk_bind_float(graph, C, 9);
   gk_bind_int(graph, N, 1 << 24);
   if (!fails(gk_launch(graph, 0))) (void)fails(gk_wait(graph, NULL));
-  for (int n = (1 << 24) - 1; n >= 0; n = n ? 0 : -1) {
+  for (int n = 1; n >= 0; --n) {
     gk_bind_int(graph, N, n);
     if (!fails(gk_launch(graph, 0)) && !fails(gk_wait(graph, NULL))) printf(" | runs with %d", n);
   }
@@ -333,7 +333,7 @@ static const elsewhere_case runtimes[] = {
     {HIP7, {HOME}, "beside", {"HIP 6.4, gfx90a", ", last error 0; 2 7 8 9 by ", ", last error 0", "$"}}};
 static const elsewhere_case large[] = {
     {HIP7, {HOME}, "many", {"GK_ERROR_INVALID: ", "task 0 (many): 16777216 blocks along x, by slot 7 (N), and a grid "
-                            "has at most 16777215", " | runs with 16777215 | runs with 0", "$"}}};
+                            "has at most 16777215", " | runs with 1 | runs with 0", "$"}}};
 
 static const elsewhere_case losses[] = {
     {HIP7, {HOME, "GK_HIP_GRAPHS=0"}, "lose",
