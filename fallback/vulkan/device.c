@@ -255,12 +255,9 @@ gk_result gki_vulkan_by_default(const gk_device_desc *desc) {
                  "gk_device_desc.backend or $GK_BACKEND", d.name);
 }
 
-/* A device whose entries weren't all found isn't destroyed. */
 void gki_vulkan_close(gki_vulkan_device *d) {
-  if (d->device && d->driver.CmdPipelineBarrier) {
-    if (d->timeline) d->driver.DestroySemaphore(d->device, d->timeline, NULL);
-    if (!d->sharing.device) d->driver.DestroyDevice(d->device, NULL);
-  }
+  if (d->timeline) d->driver.DestroySemaphore(d->device, d->timeline, NULL);
+  if (d->device && !d->sharing.device && d->driver.DestroyDevice) d->driver.DestroyDevice(d->device, NULL);
   if (d->has_lock) pthread_mutex_destroy(&d->lock);
 }
 

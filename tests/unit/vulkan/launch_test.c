@@ -63,6 +63,17 @@ static void close_behind_standin(gk_device *opened) {
   standin->set_seed(0);
 }
 
+/* The device is destroyed whichever entry is missing. */
+TEST(a_driver_that_lacks_an_entry) {
+  gk_device *opened;
+  close_behind_standin(open_behind_standin(0));
+  setenv("STANDIN_LACKS", "vkQueueSubmit", 1);
+  assert_fails(GK_ERROR_NO_DEVICE, "the driver has no vkQueueSubmit; it needs Vulkan 1.2",
+               gk_device_open(&(gk_device_desc){.backend = "vulkan"}, &opened));
+  unsetenv("STANDIN_LACKS");
+  assert_int_equal(standin->alive(), 0);
+}
+
 /* Call k of a launch fails. */
 static gk_result launch_failing(gk_graph *graph, unsigned long k, VkResult code, vulkan_standin_how how) {
   (standin->fail)(k, code, how);
