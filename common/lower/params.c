@@ -141,33 +141,33 @@ static void write_grid(gki_params *p, uint32_t number, const gk_value *values) {
   for (int axis = 0; axis < 3; ++axis) p->wanted.grids[number][axis] = bad ? axis == 1 : (unsigned)grid[axis];
 }
 
-static void put_first(gki_params *p, uint32_t number) {
+static void put_first(gki_params *p, uint32_t number, uint64_t version) {
   gki_param_change *ring = p->changes, *at = &ring[number], *head = &ring[p->count];
   ring[at->later].earlier = at->earlier;
   ring[at->earlier].later = at->later;
-  *at = (gki_param_change){p->wanted.version, p->count, head->earlier};
+  *at = (gki_param_change){version, p->count, head->earlier};
   ring[head->earlier].later = number;
   head->earlier = number;
 }
 
-static void update_task(gki_params *p, uint32_t number, const gk_value *values) {
-  if (p->changes[number].version == p->wanted.version) return; /* done for another slot of this task */
-  put_first(p, number);
+static void update_task(gki_params *p, uint32_t number, uint64_t version, const gk_value *values) {
+  if (p->changes[number].version == version) return; /* done for another slot of this task */
+  put_first(p, number, version);
   write_parameters(p, number, values);
   write_grid(p, number, values);
 }
 
 void gki_param_update(gki_params *p, const gk_launch_args *launch) {
-  const bool first = !p->wanted.version;
-  if (!p->count || (!first && !launch->changed_count)) return;
-  ++p->wanted.version;
-  for (uint32_t n = 0; first && n < p->count; ++n) update_task(p, n, launch->values);
+  const uint64_t next = p->wanted.version + 1;
+  if (!p->count) return;
+  for (uint32_t n = 0; next == 1 && n < p->count; ++n) update_task(p, n, next, launch->values);
   for (uint32_t k = 0; k < launch->changed_count; ++k) {
     const uint32_t *users = p->slots->users, *at = p->slots->users_at + launch->changed[k];
     for (uint32_t u = at[0]; u < at[1]; ++u)
       if (p->slots->plan->nodes[users[u]].handwritten)
-        update_task(p, gki_param_number(p, users[u]), launch->values);
+        update_task(p, gki_param_number(p, users[u]), next, launch->values);
   }
+  p->wanted.version = p->changes[p->changes[p->count].earlier].version; /* of the latest change */
 }
 
 /* ---- bad counts -------------------------------------------------------------------------------------------------- */

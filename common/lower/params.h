@@ -9,7 +9,7 @@
 typedef struct gki_param_values {
   unsigned char *bytes;  /* parameters, each task's from its `at` on */
   unsigned (*grids)[3];  /* {0, 0, 0}: no items; {0, 1, 0}: a bad count */
-  uint64_t version;      /* raised at each change; 0: nothing is known */
+  uint64_t version;      /* raised when a task changes; 0: nothing is known */
 } gki_param_values;
 
 typedef struct gki_param_task {
@@ -36,8 +36,8 @@ typedef struct gki_params {
 gk_result gki_param_make(gki_params *params, const gki_slot_table *slots, const unsigned most_blocks[3],
                           gki_arena *arena);
 
-/* Copies a launch's values. A task with more items than 2^31 - 1, or with more blocks than most_blocks, gets the grid
- * of a bad count. */
+/* Copies a launch's values to the tasks that use a changed slot; the first time, to all. A task with more items than
+ * 2^31 - 1, or with more blocks than most_blocks, gets the grid of a bad count. */
 void gki_param_update(gki_params *params, const gk_launch_args *launch);
 
 /* The message for a bad count that a task of a launch has posted, which names the task and says what is wrong.

@@ -3,14 +3,14 @@
 #include "gk_info.h"
 #include "unit/support/planned.h"
 
-enum { X = 1, N };
+enum { X = 1, N, M };
 enum { PER_BLOCK = 8, MOST = 4 };
 static const gk_param parameters[] = {{"x", "int", 4, 4, GK_PTR, GK_ACCESS_INOUT},
                                       {"n", "int", 4, 4, GK_I32, GK_ACCESS_VALUE}};
 static const gk_code code = {.text = "code"};
 static const gk_kernel fill_up = {.name = "fill_up", .params = parameters, .param_count = 2, .cuda = &code};
-static const gk_slot_desc slots[] = {GK_BUFFER(X, int), GK_SCALAR(N, int)};
-static const gk_task tasks[] = {GK_RUN(fill_up, N, X, N)};
+static const gk_slot_desc slots[] = {GK_BUFFER(X, int), GK_SCALAR(N, int), GK_SCALAR(M, int)};
+static const gk_task tasks[] = {GK_RUN(fill_up, N, X, N), GK_FILL(X, M, 0)};
 static const unsigned per_block[3] = {PER_BLOCK, 1, 1}, most_blocks[3] = {MOST, MOST, MOST};
 
 typedef struct device {
@@ -41,11 +41,12 @@ static void end(device *d) {
   free_planned(&d->list);
 }
 
-static void take(device *d, int32_t n) {
-  static const uint32_t changed[] = {N};
-  const gk_value values[] = {[X] = {.ptr = &d->memory}, [N] = {.i32 = n}};
-  gki_param_update(&d->params, &(gk_launch_args){.values = values, .changed = changed, .changed_count = 1});
+static void take_changed(device *d, int32_t n, uint32_t changed) {
+  const gk_value values[] = {[X] = {.ptr = &d->memory}, [N] = {.i32 = n}, [M] = {.i32 = 1}};
+  gki_param_update(&d->params, &(gk_launch_args){.values = values, .changed = &changed, .changed_count = 1});
 }
+
+static void take(device *d, int32_t n) { take_changed(d, n, N); }
 
 static gk_result check(const device *d, int32_t n) {
   const gki_bad_count post = {.node = d->params.tasks[0].node};
@@ -79,6 +80,21 @@ TEST(test_only_changes_are_sent) {
   assert_true(gki_param_is_given(&d.given, &d.params, 0));
   take(&d, 6); /* the same grid, another value */
   assert_false(gki_param_is_given(&d.given, &d.params, 0));
+  end(&d);
+}
+
+/* A backend that records commands does so anew at each version. */
+TEST(test_slots_of_other_tasks) {
+  device d;
+  begin(&d);
+  take_changed(&d, 5, M);
+  assert_int_equal(d.params.wanted.version, 1); /* the first launch gives all values */
+  take_changed(&d, 5, M);
+  assert_int_equal(d.params.wanted.version, 1);
+  take(&d, 6);
+  assert_int_equal(d.params.wanted.version, 2);
+  take_changed(&d, 6, X);
+  assert_int_equal(d.params.wanted.version, 3);
   end(&d);
 }
 

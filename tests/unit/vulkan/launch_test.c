@@ -217,6 +217,39 @@ TEST(bad_counts_that_are_skipped) {
   close_behind_standin(opened);
 }
 
+/* Handwritten code has its arguments in the commands. A slot that it doesn't use leaves them as they are. */
+TEST(slots_that_handwritten_code_does_not_use) {
+  static const gk_code code = {.text = "#version 460\n#extension GL_EXT_buffer_reference : require\n"
+                                       "layout(local_size_x = 1) in;\n"
+                                       "layout(buffer_reference) buffer floats { float at[]; };\n"
+                                       "layout(push_constant) uniform parameters { floats y; };\n"
+                                       "void main() { y.at[0] = 1.0; }\n"};
+  static const gk_param param = {"y", "float", 4, 4, GK_PTR, GK_ACCESS_INOUT};
+  static const gk_kernel set = {.name = "set", .params = &param, .param_count = 1, .vulkan = &code};
+  static const gk_task set_tasks[] = {GK_FILL(Z, COUNT, 0), GK_RUN(set, GK_ONE, Y)};
+  static const gk_list sets = GK_LIST(sets, set_tasks, slots);
+  gk_device *opened = open_behind_standin(1); /* with a seed, it counts dispatches */
+  gk_graph *graph;
+  const gk_result result = gk_graph_create(opened, &sets, 0, &graph);
+  if (result == GK_ERROR_UNSUPPORTED) skip(); /* there is no compiler */
+  assert_ok(result);
+  float *y = gk_alloc(opened, 2 * sizeof *y, GK_DEVICE_MEMORY), *z = gk_alloc(opened, 4 * sizeof *z, GK_DEVICE_MEMORY);
+  assert_ok(gk_bind(graph, Z, z));
+  for (int k = 1; k <= 4; ++k) {
+    unsigned before, behind, barriers;
+    if (k % 2) assert_ok(gk_bind(graph, Y, y + k / 2)); /* in the first and the third launch */
+    assert_ok(gk_bind_int(graph, COUNT, k));
+    standin->recorded(&before, &barriers);
+    launch(graph);
+    standin->recorded(&behind, &barriers);
+    assert_int_equal(behind - before, k % 2 ? 2 : 0);
+  }
+  gk_graph_destroy(graph);
+  gk_free(opened, y);
+  gk_free(opened, z);
+  close_behind_standin(opened);
+}
+
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
 
 TEST_ON_EACH("mapped unmapped", kernels_use_memory, NULL, NULL) {
