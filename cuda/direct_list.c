@@ -107,7 +107,7 @@ static gk_result update_nodes(gki_cuda_graph *graph, const gk_launch_args *launc
   gki_cuda_updates *updates = &graph->fresh.updates;
   gk_applied applied = GK_UNCHANGED;
   if (!parameters->values.count) return GK_OK;
-  gki_param_update(&graph->parameters.values, launch);
+  (void)gki_param_update(&graph->parameters.values, launch);
   gk_result result = set_arming(graph, exec, graph->armed);
   if (result != GK_OK) return result;
   for (uint32_t k = 0; k < parameters->values.count; ++k) updates->given.known[k] = false;

@@ -282,7 +282,7 @@ static gk_result start(gki_cuda_gated *graph, const gk_launch_args *launch, CUst
   graph->busy = true;
   if (graph->plan->bits & GK_ISOLATE) result = await_others(graph);
   if (result != GK_OK) return result;
-  gki_param_update(&graph->parameters.values, launch);
+  (void)gki_param_update(&graph->parameters.values, launch);
   gki_cuda_counts_expect(&graph->counts, launch, 1);
   result = gki_cuda_counts_renumber(&graph->counts, graph->current_stream);
   if (result == GK_OK && graph->calls.any) result = record_again(graph, launch);

@@ -80,7 +80,7 @@ static gk_result prepare(gki_cuda_graph *graph, const gk_launch_args *launch, co
   gk_result result = repeat_failed_wait(graph);
   if (result == GK_OK && outdated) result = drop_variants(graph);
   graph->must_record = graph->must_record || outdated; /* an earlier launch may have failed before it recorded */
-  gki_param_update(&graph->parameters.values, launch);
+  (void)gki_param_update(&graph->parameters.values, launch);
   gki_cuda_counts_expect(&graph->counts, launch, number);
   if (result == GK_OK) result = gki_cuda_order_begin(graph->device, &graph->order, on);
   if (result == GK_OK) result = gki_cuda_variant_get(graph, launch->target != 0, variant);

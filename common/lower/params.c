@@ -157,9 +157,9 @@ static void update_task(gki_params *p, uint32_t number, uint64_t version, const 
   write_grid(p, number, values);
 }
 
-void gki_param_update(gki_params *p, const gk_launch_args *launch) {
+bool gki_param_update(gki_params *p, const gk_launch_args *launch) {
   const uint64_t next = p->wanted.version + 1;
-  if (!p->count) return;
+  if (!p->count) return false;
   for (uint32_t n = 0; next == 1 && n < p->count; ++n) update_task(p, n, next, launch->values);
   for (uint32_t k = 0; k < launch->changed_count; ++k) {
     const uint32_t *users = p->slots->users, *at = p->slots->users_at + launch->changed[k];
@@ -168,6 +168,7 @@ void gki_param_update(gki_params *p, const gk_launch_args *launch) {
         update_task(p, gki_param_number(p, users[u]), next, launch->values);
   }
   p->wanted.version = p->changes[p->changes[p->count].earlier].version; /* of the latest change */
+  return p->wanted.version == next;
 }
 
 /* ---- bad counts -------------------------------------------------------------------------------------------------- */

@@ -37,8 +37,8 @@ gk_result gki_param_make(gki_params *params, const gki_slot_table *slots, const 
                           gki_arena *arena);
 
 /* Copies a launch's values to the tasks that use a changed slot; the first time, to all. A task with more items than
- * 2^31 - 1, or with more blocks than most_blocks, gets the grid of a bad count. */
-void gki_param_update(gki_params *params, const gk_launch_args *launch);
+ * 2^31 - 1, or with more blocks than most_blocks, gets the grid of a bad count. Returns whether a task changed. */
+bool gki_param_update(gki_params *params, const gk_launch_args *launch);
 
 /* The message for a bad count that a task of a launch has posted, which names the task and says what is wrong.
  * GK_ERROR_INVALID; GK_ERROR_DEVICE: no task can have posted it. GK_OK: the launch's counts are good, so the post is of

@@ -110,13 +110,6 @@ static void set_grids(gki_vulkan_graph *g, const gk_launch_args *launch) {
   if (g->has_bad_count != had_bad_count) gki_vulkan_forget(g); /* it chooses the pipelines */
 }
 
-/* What is recorded has the old push constants. */
-static void update_handwritten(gki_vulkan_graph *g, const gk_launch_args *launch) {
-  const uint64_t before = g->params.wanted.version;
-  gki_param_update(&g->params, launch);
-  if (g->params.wanted.version != before) gki_vulkan_forget(g);
-}
-
 /* Copies what the launch changed, bytes `begin` to `end` of the table among it, to the device's side of the block. */
 static gk_result upload(gki_vulkan_graph *g, size_t begin, size_t end) {
   const bool is_first = !g->is_written || g->must_upload; /* a launch before may have submitted nothing */
@@ -151,7 +144,7 @@ gk_result gki_vulkan_launch(void *graph, const gk_launch_args *launch) {
   memcpy(g->image, &control, sizeof control);
   (void)gki_slot_table_changed(&g->slots, launch, 0, &begin, &end);
   look_at_memory(g, launch);
-  update_handwritten(g, launch);
+  if (gki_param_update(&g->params, launch)) gki_vulkan_forget(g); /* it has the old push constants */
   set_grids(g, launch);
   if (g->in_series != (g->shares_memory || g->has_bad_count)) gki_vulkan_forget(g);
   g->in_series = g->shares_memory || g->has_bad_count;
