@@ -31,8 +31,11 @@ static bool keep(gki_vulkan_driver *driver, entry one, PFN_vkVoidFunction found)
   return found != NULL;
 }
 
-static gk_result missing(const char *name) {
-  return gk_fail(GK_ERROR_NO_DEVICE, "backend vulkan: the driver has no %s; it needs Vulkan 1.2", name);
+/* is_shared: the instance is the program's */
+static gk_result missing(const char *name, bool is_shared) {
+  return is_shared ? gk_fail(GK_ERROR_INVALID, "backend vulkan: gk_vulkan_sharing: %s isn't there; make the VkInstance "
+                             "with VkApplicationInfo.apiVersion VK_API_VERSION_1_2 or newer", name)
+                   : gk_fail(GK_ERROR_NO_DEVICE, "backend vulkan: the driver has no %s; it needs Vulkan 1.2", name);
 }
 
 /* ---- the instance ------------------------------------------------------------------------------------------------ */
@@ -40,7 +43,7 @@ static gk_result missing(const char *name) {
 /* Under the lock. */
 static gk_result make_instance(PFN_vkGetInstanceProcAddr find) {
   PFN_vkCreateInstance create = (PFN_vkCreateInstance)find(NULL, "vkCreateInstance");
-  if (!create) return missing("vkCreateInstance");
+  if (!create) return missing("vkCreateInstance", false);
   const VkApplicationInfo program = {.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO, .pEngineName = "gk",
                                      .apiVersion = VK_API_VERSION_1_2};
   const VkInstanceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO, .pApplicationInfo = &program};
@@ -65,17 +68,19 @@ gk_result gki_vulkan_driver_open(gki_vulkan_driver *driver, PFN_vkGetInstancePro
   if (!find) find = load();
   if (!find)
     return gk_fail(GK_ERROR_NO_DEVICE, "backend vulkan: there is no libvulkan.so.1; install libvulkan1 and a driver");
+  driver->is_shared = *instance;
   const gk_result result = *instance ? GK_OK : find_instance(find, instance);
   if (result != GK_OK) return result;
   for (size_t k = 0; k < GK_COUNT(of_instance); ++k)
-    if (!keep(driver, of_instance[k], find(*instance, of_instance[k].name))) return missing(of_instance[k].name);
+    if (!keep(driver, of_instance[k], find(*instance, of_instance[k].name)))
+      return missing(of_instance[k].name, driver->is_shared);
   return GK_OK;
 }
 
 gk_result gki_vulkan_driver_find(gki_vulkan_driver *driver, VkDevice device) {
   for (size_t k = 0; k < GK_COUNT(of_device); ++k)
     if (!keep(driver, of_device[k], driver->GetDeviceProcAddr(device, of_device[k].name)) && of_device[k].is_needed)
-      return missing(of_device[k].name);
+      return missing(of_device[k].name, driver->is_shared);
   return GK_OK;
 }
 

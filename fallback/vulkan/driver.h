@@ -27,10 +27,12 @@ typedef struct gki_vulkan_driver {
   GKI_VULKAN_OF_DEVICE(GKI_VULKAN_ENTRY)
   GKI_VULKAN_OPTIONAL(GKI_VULKAN_ENTRY)
 #undef GKI_VULKAN_ENTRY
+  bool is_shared; /* the instance is the program's */
 } gki_vulkan_driver;
 
 /* Fills the instance's part of the table. find: NULL: that of the library, which is loaded. *instance: NULL: becomes
- * that of the process. GK_ERROR_NO_DEVICE: there is no Vulkan 1.2. */
+ * that of the process. GK_ERROR_NO_DEVICE: there is no Vulkan 1.2;
+ * GK_ERROR_INVALID: the program's instance isn't of it. */
 gk_result gki_vulkan_driver_open(gki_vulkan_driver *driver, PFN_vkGetInstanceProcAddr find, VkInstance *instance);
 
 /* Fills the device's part. */

@@ -1,6 +1,7 @@
 /* What the Vulkan backend refuses, with which words. Skipped where there is no Vulkan device. */
 #include "unit/support/vulkan_device.h"
 #include "gk_kernel.h"
+#include "gk_vulkan.h"
 
 static float host_only(float x) { return x; }
 
@@ -9,7 +10,7 @@ GK_SOURCE(refusals)
 GK_KERNEL(add_one, (inout(float, y))) { y[i] += 1.0f; }
 
 GK_KERNEL(calls_the_host, (inout(float, y))) {
-  y[i] = host_only(y[i]); /* line 12 */
+  y[i] = host_only(y[i]); /* line 13 */
 }
 
 GK_KERNEL(add_doubles, (atomic(double, y))) { gk_atomic_add(&y[0], 1.0); }
@@ -57,7 +58,7 @@ TEST(kernels_that_do_not_compile) {
   gk_device *device = open_vulkan();
   gk_graph *graph;
   assert_fails(GK_ERROR_COMPILE, "kernel calls_the_host doesn't compile (", gk_graph_create(device, &calls, 0, &graph));
-  assert_says("refusals_test.c:12");
+  assert_says("refusals_test.c:13");
   assert_ok(gk_graph_create(device, &is_fine, 0, &graph));
   gk_graph_destroy(graph);
   gk_device_close(device);
@@ -74,6 +75,27 @@ TEST(features_that_there_are_not) {
   }
   gk_graph_destroy(graph);
   gk_device_close(device);
+}
+
+/* By gk_vulkan.h, which is for devices of gk_vulkan_sharing. */
+TEST(devices_that_share_nothing) {
+  gk_device *own = open_vulkan(), *openmp;
+  gk_graph *graph;
+  gk_vulkan_memory found;
+  float mine;
+  assert_ok(gk_device_open(&(gk_device_desc){.backend = "openmp"}, &openmp));
+  assert_fails(GK_ERROR_INVALID, "doesn't share a VkDevice of yours", gk_vulkan_find_memory(own, &mine, &found));
+  assert_fails(GK_ERROR_INVALID, "backend openmp", gk_vulkan_find_memory(openmp, &mine, &found));
+  assert_ok(gk_graph_create(openmp, &is_fine, 0, &graph));
+  assert_fails(GK_ERROR_INVALID, "one of backend openmp", gk_vulkan_launch(graph, 0, NULL, NULL));
+  gk_graph_destroy(graph);
+  assert_ok(gk_graph_create(own, &is_fine, 0, &graph));
+  assert_ok(gk_bind(graph, Y, gk_alloc(own, sizeof(float), GK_DEVICE_MEMORY)));
+  assert_ok(gk_vulkan_launch(graph, 0, NULL, NULL));
+  assert_fails(GK_ERROR_INVALID, "doesn't share a VkDevice of yours", gk_wait(graph, NULL));
+  gk_graph_destroy(graph);
+  gk_device_close(openmp);
+  gk_device_close(own);
 }
 
 /* The host knows the counts, so the device checks none until a launch has a bad one. */
