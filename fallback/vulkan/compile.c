@@ -60,11 +60,6 @@ static bool write_all(int file, const char *text) {
   return lseek(file, 0, SEEK_SET) == 0;
 }
 
-static size_t size_of(int file) {
-  const off_t end = lseek(file, 0, SEEK_END);
-  return end > 0 ? (size_t)end : 0;
-}
-
 static bool open_files(files *f, const char *text) {
   *f = (files){make_file(), make_file(), make_file()};
   return f->text >= 0 && f->result >= 0 && f->log >= 0 && write_all(f->text, text);
@@ -100,7 +95,8 @@ static int spawn(const tool *with, const char *define, const files *f, pid_t *ch
 
 /* The exit code doesn't count: a program that ignores SIGCHLD can't learn it. A result that is no SPIR-V does. */
 static gk_result take(const files *f, const char *with, const char *name, uint32_t **words, size_t *bytes) {
-  *bytes = size_of(f->result);
+  const off_t end = lseek(f->result, 0, SEEK_END);
+  *bytes = end > 0 ? (size_t)end : 0;
   *words = gk_host_alloc(*bytes + sizeof **words);
   if (!*words) return gki_fail_memory("a shader", *bytes);
   if (pread(f->result, *words, *bytes, 0) == (ssize_t)*bytes && *bytes > sizeof **words && **words == GKI_SPIRV_MAGIC)
@@ -112,36 +108,46 @@ static gk_result take(const files *f, const char *with, const char *name, uint32
   return gk_fail(GK_ERROR_COMPILE, "%s doesn't compile (%s):\n%.*s", name, with, length > 0 ? (int)length : 0, log);
 }
 
+/* error: receives 0, or the errno for which there is no process. */
 static gk_result run(const tool *with, const char *name, const char *text, const char *define, uint32_t **words,
-                     size_t *bytes) {
+                     size_t *bytes, int *error) {
   files f;
   pid_t child;
-  int error = open_files(&f, text) ? spawn(with, define, &f, &child) : errno;
   gk_result result = GK_OK;
-  if (error)
-    result = gk_fail(GK_ERROR_MEMORY, "backend vulkan: %s can't be compiled: no process for %s (%s)", name, with->path,
-                     strerror(error));
-  while (!error && waitpid(child, NULL, 0) < 0 && errno == EINTR) continue;
-  if (!error) result = take(&f, with->path, name, words, bytes);
+  *error = open_files(&f, text) ? spawn(with, define, &f, &child) : errno;
+  while (!*error && waitpid(child, NULL, 0) < 0 && errno == EINTR) continue;
+  if (!*error) result = take(&f, with->path, name, words, bytes);
   close_files(&f);
   return result;
 }
 
+/* Behind a compiler that can't be started, such as one for another processor, comes the other one. */
 gk_result gki_vulkan_compile(const char *name, const char *text, const char *define, uint32_t **words, size_t *bytes) {
-  tool with;
-  if (!find(&compilers[0], &with) && !find(&compilers[1], &with))
+  char refused[PATH_BYTES];
+  int error = 0;
+  for (size_t k = 0; k < GK_COUNT(compilers); ++k) {
+    tool with;
+    if (!find(&compilers[k], &with)) continue;
+    const gki_cache_part parts[] = {{text, strlen(text)}, {define, strlen(define)}, {with.path, strlen(with.path)},
+                                    {&with.file.st_size, sizeof with.file.st_size},
+                                    {&with.file.st_mtim, sizeof with.file.st_mtim}};
+    const gki_cache_key key = gki_cache_key_of(parts, GK_COUNT(parts));
+    void *kept;
+    if (gki_cache_find(&key, &kept, bytes)) {
+      *words = kept;
+      return GK_OK;
+    }
+    const gk_result result = run(&with, name, text, define, words, bytes, &error);
+    if (!error && result == GK_OK) gki_cache_keep(&key, *words, *bytes);
+    if (!error) return result;
+    if (error == ENOMEM || error == EAGAIN || error == EMFILE || error == ENFILE)
+      return gk_fail(GK_ERROR_MEMORY, "backend vulkan: %s can't be compiled: no process for %s (%s)", name, with.path,
+                     strerror(error));
+    memcpy(refused, with.path, sizeof refused);
+  }
+  if (!error)
     return gk_fail(GK_ERROR_UNSUPPORTED, "backend vulkan: %s can't be compiled: neither glslangValidator nor glslc is "
                    "in PATH; install glslang-tools", name);
-  const gki_cache_part parts[] = {{text, strlen(text)}, {define, strlen(define)}, {with.path, strlen(with.path)},
-                                  {&with.file.st_size, sizeof with.file.st_size},
-                                  {&with.file.st_mtim, sizeof with.file.st_mtim}};
-  const gki_cache_key key = gki_cache_key_of(parts, GK_COUNT(parts));
-  void *kept;
-  if (gki_cache_find(&key, &kept, bytes)) {
-    *words = kept;
-    return GK_OK;
-  }
-  const gk_result result = run(&with, name, text, define, words, bytes);
-  if (result == GK_OK) gki_cache_keep(&key, *words, *bytes);
-  return result;
+  return gk_fail(GK_ERROR_UNSUPPORTED, "backend vulkan: %s can't be compiled: %s can't be started (%s); install "
+                 "another glslangValidator or glslc, and put it first in PATH", name, refused, strerror(error));
 }

@@ -21,7 +21,8 @@ static inline bool gki_spirv_needs(const uint32_t *words, size_t bytes, uint32_t
 /* @param name    What the text is, for messages: "kernel scale".
  * @param define  One of those two.
  * @param words   SPIR-V, to be freed by gk_host_free.
- * @return GK_ERROR_COMPILE, with the compiler's log; GK_ERROR_UNSUPPORTED: there is no compiler. */
+ * @return GK_ERROR_COMPILE, with the compiler's log; GK_ERROR_UNSUPPORTED: there is no compiler that
+ * can be started. */
 gk_result gki_vulkan_compile(const char *name, const char *text, const char *define, uint32_t **words, size_t *bytes);
 
 extern const gki_embedder gki_vulkan_embedder;

@@ -2,6 +2,9 @@
 #include "unit/support/test.h"
 #include "gk_kernel.h"
 #include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 extern const unsigned char handwritten_text[], handwritten_code[]; /* of handwritten.comp; SPIR-V, or the same text */
 extern const size_t handwritten_code_bytes;
@@ -109,6 +112,47 @@ TEST(text_needs_a_compiler) {
   setenv("PATH", "/nowhere", 1);
   check_refused(device, (gk_code){.text = (const char *)handwritten_text}, GK_ERROR_UNSUPPORTED,
                 "kernel wrong can't be compiled: neither glslangValidator nor glslc is in PATH");
+  setenv("PATH", path, 1);
+  free(path);
+  gk_device_close(device);
+}
+
+static void make_tool(const char *folder, const char *name, const char *text) {
+  char path[100];
+  snprintf(path, sizeof path, "%s/%s", folder, name);
+  FILE *file = fopen(path, "w");
+  assert_non_null(file);
+  fputs(text, file);
+  fclose(file);
+  assert_int_equal(chmod(path, 0700), 0);
+}
+
+static void remove_tool(const char *folder, const char *name) {
+  char path[100];
+  snprintf(path, sizeof path, "%s/%s", folder, name);
+  assert_int_equal(remove(path), 0);
+}
+
+/* The other compiler is a script that says something and writes no SPIR-V. */
+TEST(compilers_that_can_not_be_started) {
+  const gk_code code = {.text = (const char *)handwritten_text};
+  char folder[] = "/tmp/gk_tools_XXXXXX", *path = strdup(getenv("PATH"));
+  gk_device *device = open_vulkan();
+  assert_non_null(mkdtemp(folder));
+  make_tool(folder, "glslangValidator", "#!/nowhere/interpreter\n");
+  setenv("PATH", folder, 1);
+  check_refused(device, code, GK_ERROR_UNSUPPORTED, "/glslangValidator can't be started (No such file or directory)");
+  make_tool(folder, "glslc", "#!/bin/sh\necho the other one\n");
+  check_refused(device, code, GK_ERROR_COMPILE, "/glslc):\nthe other one");
+  remove_tool(folder, "glslangValidator");
+  struct rlimit most, none;
+  assert_int_equal(getrlimit(RLIMIT_NOFILE, &most), 0);
+  none = (struct rlimit){3, most.rlim_max};
+  assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+  check_refused(device, code, GK_ERROR_MEMORY, "no process for ");
+  assert_int_equal(setrlimit(RLIMIT_NOFILE, &most), 0);
+  remove_tool(folder, "glslc");
+  assert_int_equal(rmdir(folder), 0);
   setenv("PATH", path, 1);
   free(path);
   gk_device_close(device);
