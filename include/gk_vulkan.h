@@ -61,7 +61,7 @@ typedef struct gk_vulkan_sharing {
 /** Memory as both see it. */
 typedef struct gk_vulkan_memory {
   VkBuffer buffer;  /**< NULL: only the address is known. */
-  uint64_t offset;  /**< Where the memory begins in the buffer. */
+  uint64_t offset;  /**< Where the memory begins in the buffer, in bytes. */
   uint64_t address; /**< Of the memory, on the device (vkGetBufferDeviceAddress plus offset). */
   size_t bytes;     /**< Size of the memory. */
   void *host;       /**< Where the host has it mapped, coherently; NULL: nowhere. */
@@ -73,19 +73,21 @@ typedef struct gk_vulkan_memory {
  * and FILL reach the memory. gk doesn't know of your own uses of it: order them by gk_vulkan_launch. Thread-safe.
  * @param memory  gk reads `address` only if `buffer` is NULL, and `offset` only if it isn't.
  * @param at      Receives the address for gk_bind.
- * @return GK_ERROR_INVALID: there is no address or no byte, or some of them are known to gk already. */
+ * @return GK_ERROR_INVALID: there is no address or no byte, or gk knows some of them already. GK_ERROR_MEMORY. */
 gk_result gk_vulkan_add_memory(gk_device *device, const gk_vulkan_memory *memory, void **at);
 
 /** Takes memory of gk_vulkan_add_memory back; without that, gk_device_close does. Waits for gk's work on the device.
  * Before, wait for the launches that use the memory; then bind other memory to their slots. Thread-safe.
- * @param at  From gk_vulkan_add_memory. */
+ * @param at  From gk_vulkan_add_memory.
+ * @return GK_ERROR_INVALID: `at` isn't from there. GK_ERROR_DEVICE: the device is lost; the memory is removed. */
 gk_result gk_vulkan_remove_memory(gk_device *device, void *at);
 
 /** The buffer behind memory of gk_alloc, gk_bound or gk_vulkan_add_memory, from that address on. One of gk may be a
  * vertex, index, indirect, storage or uniform buffer, and be copied; it is of VK_SHARING_MODE_EXCLUSIVE. It lives as
  * long as the memory. Thread-safe.
  * @param at      Any address of the memory.
- * @param memory  Receives the buffer and the rest. */
+ * @param memory  Receives the buffer and the rest.
+ * @return GK_ERROR_INVALID: `at` isn't memory of the device. */
 gk_result gk_vulkan_find_memory(gk_device *device, const void *at, gk_vulkan_memory *memory);
 
 /* ---- order ------------------------------------------------------------------------------------------------------- */

@@ -38,11 +38,10 @@ gk_result gk_vulkan_add_memory(gk_device *device, const gk_vulkan_memory *memory
     return gk_fail(GK_ERROR_INVALID, "gk_vulkan_add_memory: no memory has %zu bytes from 0x%llx on", memory->bytes,
                    (unsigned long long)begin);
   gki_vulkan_block *block;
-  result = gki_vulkan_add_block(d, memory->buffer, begin, memory->bytes, memory->host, &block);
-  if (result != GK_OK) return result;
-  block->offset = memory->buffer ? memory->offset : 0;
-  *at = (void *)(uintptr_t)begin;
-  return GK_OK;
+  result = gki_vulkan_add_block(d, memory->buffer, memory->buffer ? memory->offset : 0, begin, memory->bytes,
+                                memory->host, &block);
+  if (result == GK_OK) *at = (void *)(uintptr_t)begin;
+  return result;
 }
 
 gk_result gk_vulkan_remove_memory(gk_device *device, void *at) {

@@ -320,7 +320,7 @@ gk_result gki_vulkan_alloc(gki_vulkan_device *d, size_t bytes, gk_memory kind, g
 
 void gki_vulkan_free(gki_vulkan_device *d, gki_vulkan_block *block) {
   if (!block) return;
-  const bool is_added = !block->chunk;
+  const bool is_added = gki_vulkan_is_added(block);
   pthread_mutex_lock(&d->lock);
   if (is_added) remove_at(d, count_up_to(d, block->address) - 1);
   else block = return_block(d, block);
@@ -329,11 +329,11 @@ void gki_vulkan_free(gki_vulkan_device *d, gki_vulkan_block *block) {
   else if (block) drop_chunk(d, block);
 }
 
-gk_result gki_vulkan_add_block(gki_vulkan_device *d, VkBuffer buffer, uint64_t at, size_t bytes, void *host,
-                               gki_vulkan_block **made) {
+gk_result gki_vulkan_add_block(gki_vulkan_device *d, VkBuffer buffer, size_t offset, uint64_t at, size_t bytes,
+                               void *host, gki_vulkan_block **made) {
   gki_vulkan_block *block = gki_array(1, sizeof *block, "a block of device memory");
   if (!block) return GK_ERROR_MEMORY;
-  *block = (gki_vulkan_block){.buffer = buffer, .address = at, .host = host, .bytes = bytes};
+  *block = (gki_vulkan_block){.buffer = buffer, .offset = offset, .address = at, .host = host, .bytes = bytes};
   pthread_mutex_lock(&d->lock);
   const size_t behind = count_up_to(d, at);
   const gki_vulkan_block *before = behind > 0 ? d->blocks[behind - 1] : NULL,

@@ -19,10 +19,10 @@ gk_result gki_vulkan_alloc(gki_vulkan_device *device, size_t bytes, gk_memory ki
 void gki_vulkan_free(gki_vulkan_device *device, gki_vulkan_block *block); /* NULL is allowed */
 
 /* A block of memory that stays the program's: a buffer with VK_BUFFER_USAGE_STORAGE_BUFFER_BIT,
- * _SHADER_DEVICE_ADDRESS_BIT, _TRANSFER_SRC_BIT and _TRANSFER_DST_BIT, and its address. host: NULL, or where the host
- * sees it, without flushing. gki_vulkan_free leaves the buffer as it is. */
-gk_result gki_vulkan_add_block(gki_vulkan_device *device, VkBuffer buffer, uint64_t at, size_t bytes, void *host,
-                               gki_vulkan_block **block);
+ * _SHADER_DEVICE_ADDRESS_BIT, _TRANSFER_SRC_BIT and _TRANSFER_DST_BIT. at: the address of its byte `offset`. host:
+ * NULL, or where the host sees it, without flushing. gki_vulkan_free leaves the buffer as it is. */
+gk_result gki_vulkan_add_block(gki_vulkan_device *device, VkBuffer buffer, size_t offset, uint64_t at, size_t bytes,
+                               void *host, gki_vulkan_block **block);
 static inline bool gki_vulkan_is_added(const gki_vulkan_block *block) { return !block->chunk; }
 
 /* The block that has all of these bytes; NULL: none. */

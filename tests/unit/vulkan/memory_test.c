@@ -388,18 +388,20 @@ ON_BOTH(a_buffer_of_the_program) {
       device.device, &(VkBufferDeviceAddressInfo){VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO, NULL, buffer});
   gki_vulkan_block *block, *again;
   gki_begin();
-  assert_ok(gki_vulkan_add_block(&device, buffer, at, 10000, NULL, &block));
+  assert_ok(gki_vulkan_add_block(&device, buffer, 0, at, 10000, NULL, &block));
   assert_fails(GK_ERROR_INVALID, "are known to gk already; give each buffer once",
-               gki_vulkan_add_block(&device, buffer, at - 10, 11, NULL, &again));
+               gki_vulkan_add_block(&device, buffer, 0, at - 10, 11, NULL, &again));
   assert_refuses(GK_ERROR_INVALID, "are known to gk already",
-                 gki_vulkan_add_block(&device, buffer, at + 9999, 5, NULL, &again));
+                 gki_vulkan_add_block(&device, buffer, 0, at + 9999, 5, NULL, &again));
   copy(GK_TO_DEVICE, address(block, 1), program, 9999);
   copy(GK_TO_HOST, found, address(block, 1), 9999);
   assert_memory_equal(found, program, 9999);
   assert_ptr_equal(gki_vulkan_block_of(&device, address(block, 9999), 1), block);
   gki_vulkan_free(&device, block);
   gki_begin();
-  assert_ok(gki_vulkan_add_block(&device, buffer, at, 10000, NULL, &block)); /* it is still there */
+  assert_ok(gki_vulkan_add_block(&device, buffer, 8, at + 8, 9992, NULL, &block)); /* it is still there */
+  copy(GK_TO_HOST, found, address(block, 0), 9992);
+  assert_memory_equal(found, program + 7, 9992);
   gki_vulkan_free(&device, block);
   real.DestroyBuffer(device.device, buffer, NULL);
   real.FreeMemory(device.device, memory, NULL);
@@ -411,7 +413,7 @@ ON_BOTH(memory_of_the_program_without_a_buffer) {
   enum { COPIED = 8000 };
   gki_vulkan_block *block, *a;
   gki_begin();
-  assert_ok(gki_vulkan_add_block(&device, VK_NULL_HANDLE, (uint64_t)1 << 20, sizeof mine, mine, &block));
+  assert_ok(gki_vulkan_add_block(&device, VK_NULL_HANDLE, 0, (uint64_t)1 << 20, sizeof mine, mine, &block));
   assert_ok(gki_vulkan_alloc(&device, COPIED, GK_DEVICE_MEMORY, &a));
   copy(GK_TO_DEVICE, address(a, 0), program, COPIED);
   copy(GK_ON_DEVICE, address(block, 1), address(a, 0), COPIED);
