@@ -39,18 +39,18 @@ _Static_assert(GK_COUNT(capabilities) == GKI_VULKAN_CAPABILITIES, "the device ha
 
 /* Behind a capability's reason come the optional features that the device doesn't have. */
 static void report(gki_vulkan_device *d) {
-  gki_vulkan_optional optional[GKI_VULKAN_OPTIONALS];
-  gki_vulkan_find_optional(d, optional);
+  gki_vulkan_feature all[GKI_VULKAN_FEATURES];
+  gki_vulkan_list_features(d, all);
   size_t used = 0;
   memcpy(d->capabilities, capabilities, sizeof capabilities);
   for (size_t k = 0; k < GK_COUNT(capabilities); ++k) {
     const char *const why = d->missing + used;
     bool is_whole = true;
-    for (size_t n = 0; n < GK_COUNT(optional) && used < sizeof d->missing; ++n) {
-      if (optional[n].is_there || strcmp(optional[n].construct, capabilities[k].construct) != 0) continue;
+    for (size_t n = 0; n < GK_COUNT(all) && used < sizeof d->missing; ++n) {
+      if (all[n].is_there || !all[n].construct || strcmp(all[n].construct, capabilities[k].construct) != 0) continue;
       used += (size_t)snprintf(d->missing + used, sizeof d->missing - used, "%s%s %s: %s",
                                is_whole ? capabilities[k].why : ";", is_whole ? " This device has no" : " no",
-                               optional[n].name, optional[n].instead);
+                               all[n].name, all[n].instead);
       is_whole = false;
     }
     if (is_whole || used + 2 > sizeof d->missing) continue;

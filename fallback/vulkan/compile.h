@@ -4,14 +4,22 @@
 #include "kernel/embedder.h"
 
 /* A module's first word, the place of its generator's number, the number of words in its header, an instruction. */
-enum { GKI_SPIRV_MAGIC = 0x07230203, GKI_SPIRV_GENERATOR = 2, GKI_SPIRV_HEADER = 5, GKI_SPIRV_CAPABILITY = 17 };
+enum { GKI_SPIRV_MAGIC = 0x07230203, GKI_SPIRV_GENERATOR = 2, GKI_SPIRV_HEADER = 5, GKI_SPIRV_OpCapability = 17 };
 
-/* Whether a module needs a capability. These are its first instructions. */
-static inline bool gki_spirv_needs(const uint32_t *words, size_t bytes, uint32_t capability) {
-  const uint32_t instruction = 2u << 16 | GKI_SPIRV_CAPABILITY;
-  for (size_t k = GKI_SPIRV_HEADER; k + 1 < bytes / sizeof *words && words[k] == instruction; k += 2)
-    if (words[k + 1] == capability) return true;
-  return false;
+/* Capabilities, by Khronos's names. */
+enum { GKI_SPIRV_Shader = 1, GKI_SPIRV_Float16 = 9, GKI_SPIRV_Float64 = 10, GKI_SPIRV_Int64 = 11,
+       GKI_SPIRV_Int64Atomics = 12, GKI_SPIRV_Int16 = 22, GKI_SPIRV_Int8 = 39, GKI_SPIRV_GroupNonUniform = 61,
+       GKI_SPIRV_GroupNonUniformArithmetic = 63, GKI_SPIRV_GroupNonUniformQuad = 68,
+       GKI_SPIRV_StorageBuffer16BitAccess = 4433, GKI_SPIRV_StoragePushConstant16 = 4435,
+       GKI_SPIRV_StorageBuffer8BitAccess = 4448, GKI_SPIRV_UniformAndStorageBuffer8BitAccess = 4449,
+       GKI_SPIRV_StoragePushConstant8 = 4450, GKI_SPIRV_VulkanMemoryModel = 5345,
+       GKI_SPIRV_VulkanMemoryModelDeviceScope = 5346, GKI_SPIRV_PhysicalStorageBufferAddresses = 5347,
+       GKI_SPIRV_AtomicFloat32AddEXT = 6033, GKI_SPIRV_AtomicFloat64AddEXT = 6034 };
+
+/* The place of the capability behind that at `at` in a module, or of the first one behind 0; 0: there is none. */
+static inline size_t gki_spirv_next(const uint32_t *words, size_t bytes, size_t at) {
+  const size_t next = at ? at + 2 : GKI_SPIRV_HEADER + 1;
+  return next < bytes / sizeof *words && words[next - 1] == (2u << 16 | GKI_SPIRV_OpCapability) ? next : 0;
 }
 
 /* Whether gk_kernel.h may use atomic additions of doubles. */

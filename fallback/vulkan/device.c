@@ -1,5 +1,6 @@
 #include "vulkan/device.h"
 #include "base/memory.h"
+#include "vulkan/compile.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,8 +35,7 @@ static void describe(gki_vulkan_device *d, VkPhysicalDevice physical) {
   d->most_bytes = memory.maxMemoryAllocationSize;
   d->is_cpu = d->properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
   d->group = d->is_cpu && subgroups.subgroupSize ? subgroups.subgroupSize : GKI_VULKAN_GROUP;
-  d->adds_in_subgroups = (subgroups.supportedStages & VK_SHADER_STAGE_COMPUTE_BIT) &&
-                         (subgroups.supportedOperations & VK_SUBGROUP_FEATURE_ARITHMETIC_BIT);
+  d->subgroups = subgroups.supportedStages & VK_SHADER_STAGE_COMPUTE_BIT ? subgroups.supportedOperations : 0;
   snprintf(d->name, sizeof d->name, "%s%s", d->properties.deviceName, d->is_cpu ? " (this machine's CPU)" : "");
   snprintf(d->driver_text, sizeof d->driver_text, "%.60s %.100s, Vulkan %u.%u", driver.driverName, driver.driverInfo,
            (unsigned)VK_API_VERSION_MAJOR(d->properties.apiVersion),
@@ -66,39 +66,38 @@ static gk_result choose(gki_vulkan_device *d, int ordinal) {
 
 /* ---- what it has ------------------------------------------------------------------------------------------------- */
 
-typedef struct extensions { VkExtensionProperties *all; uint32_t count; } extensions;
-
-/* Enables an extension that the device has, with the struct of its features. */
-static void add_extension(gki_vulkan_device *d, const extensions *there, const char *name, void *features) {
-  bool is_there = false;
-  for (uint32_t k = 0; k < there->count; ++k)
-    is_there = is_there || strcmp(there->all[k].extensionName, name) == 0;
-  if (!is_there) return;
-  VkBaseOutStructure *added = features;
-  added->pNext = d->features.newer.pNext;
-  d->features.newer.pNext = added;
-  d->extensions[d->extension_count++] = name;
-}
-
+/* Enables each extension that gk uses and the device has, with the struct of its features. */
 static gk_result add_extensions(gki_vulkan_device *d) {
-  extensions there = {gki_array(MOST_EXTENSIONS, sizeof *there.all, "the extensions of a device"), MOST_EXTENSIONS};
-  if (!there.all) return GK_ERROR_MEMORY;
-  if (d->driver.EnumerateDeviceExtensionProperties(d->physical, NULL, &there.count, there.all) < VK_SUCCESS)
-    there.count = 0;
-  add_extension(d, &there, VK_EXT_SHADER_ATOMIC_FLOAT_EXTENSION_NAME, &d->features.floats);
-  add_extension(d, &there, VK_EXT_CONDITIONAL_RENDERING_EXTENSION_NAME, &d->features.conditions);
-  gk_host_free(there.all);
+  const struct { const char *name; void *features; } used[] = {
+    {VK_EXT_SHADER_ATOMIC_FLOAT_EXTENSION_NAME, &d->features.floats},
+    {VK_EXT_CONDITIONAL_RENDERING_EXTENSION_NAME, &d->features.conditions}};
+  uint32_t count = MOST_EXTENSIONS;
+  VkExtensionProperties *there = gki_array(count, sizeof *there, "the extensions of a device");
+  if (!there) return GK_ERROR_MEMORY;
+  if (d->driver.EnumerateDeviceExtensionProperties(d->physical, NULL, &count, there) < VK_SUCCESS) count = 0;
+  for (size_t n = 0; n < GK_COUNT(used); ++n) {
+    uint32_t k = 0;
+    while (k < count && strcmp(there[k].extensionName, used[n].name) != 0) ++k;
+    if (k == count) continue;
+    VkBaseOutStructure *added = used[n].features;
+    added->pNext = d->features.newer.pNext;
+    d->features.newer.pNext = added;
+    d->extensions[d->extension_count++] = used[n].name;
+  }
+  gk_host_free(there);
   return GK_OK;
 }
 
 /* Vulkan can't be asked what is enabled. So the struct that a device was made from tells it, by these structs in its
- * chain. VkPhysicalDeviceVulkan12Features has the fields of several others, in the same order. */
+ * chain. VkPhysicalDeviceVulkan11Features and ...12Features have the fields of several others, in the same order. */
 static void read_features(gki_vulkan_features *f, const VkDeviceCreateInfo *created) {
   const struct { VkStructureType type; void *to; size_t bytes; } parts[] = {
 #define PART(NAME, name, to, first, last) {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_##NAME, &(to).first, \
     offsetof(VkPhysicalDevice##name, last) + sizeof (to).last - offsetof(VkPhysicalDevice##name, first)}
     PART(FEATURES_2, Features2, f->all, features, features),
     PART(VULKAN_1_2_FEATURES, Vulkan12Features, f->newer, samplerMirrorClampToEdge, subgroupBroadcastDynamicId),
+    PART(VULKAN_1_1_FEATURES, Vulkan11Features, f->older, storageBuffer16BitAccess, shaderDrawParameters),
+    PART(16BIT_STORAGE_FEATURES, 16BitStorageFeatures, f->older, storageBuffer16BitAccess, storageInputOutput16),
     PART(8BIT_STORAGE_FEATURES, 8BitStorageFeatures, f->newer, storageBuffer8BitAccess, storagePushConstant8),
     PART(SHADER_ATOMIC_INT64_FEATURES, ShaderAtomicInt64Features, f->newer, shaderBufferInt64Atomics,
          shaderSharedInt64Atomics),
@@ -121,34 +120,72 @@ static void read_features(gki_vulkan_features *f, const VkDeviceCreateInfo *crea
       if (parts[k].type == at->sType) memcpy(parts[k].to, at + 1, parts[k].bytes);
 }
 
-/* Of a device of gk's own all features are enabled but the one that checks the bounds of buffers, which takes time. */
+void gki_vulkan_list_features(const gki_vulkan_device *d, gki_vulkan_feature found[GKI_VULKAN_FEATURES]) {
+  const gki_vulkan_features *f = &d->features;
+  const bool has_long_atomics = f->newer.shaderBufferInt64Atomics;
+  const char *const refused = "kernels with them are refused";
+  const gki_vulkan_feature all[] = {
+    {NULL, GKI_SPIRV_PhysicalStorageBufferAddresses, f->newer.bufferDeviceAddress, "bufferDeviceAddress", NULL},
+    {NULL, 0, f->newer.scalarBlockLayout, "scalarBlockLayout", NULL},
+    {NULL, 0, f->newer.timelineSemaphore, "timelineSemaphore", NULL},
+    {NULL, GKI_SPIRV_StorageBuffer8BitAccess, f->newer.storageBuffer8BitAccess, "storageBuffer8BitAccess", NULL},
+    {NULL, GKI_SPIRV_Int8, f->newer.shaderInt8, "shaderInt8", NULL},
+    {NULL, GKI_SPIRV_Int64, f->all.features.shaderInt64, "shaderInt64", NULL},
+    {NULL, GKI_SPIRV_UniformAndStorageBuffer8BitAccess, f->newer.uniformAndStorageBuffer8BitAccess,
+     "uniformAndStorageBuffer8BitAccess", refused},
+    {NULL, GKI_SPIRV_StoragePushConstant8, f->newer.storagePushConstant8, "storagePushConstant8", refused},
+    {NULL, GKI_SPIRV_StoragePushConstant16, f->older.storagePushConstant16, "storagePushConstant16", refused},
+    {NULL, GKI_SPIRV_VulkanMemoryModel, f->newer.vulkanMemoryModel, "vulkanMemoryModel", refused},
+    {"KERNEL", GKI_SPIRV_Float64, f->all.features.shaderFloat64, "doubles (shaderFloat64)", refused},
+    {"KERNEL", GKI_SPIRV_Int16, f->all.features.shaderInt16, "integers of 16 bits (shaderInt16)", refused},
+    {"KERNEL", GKI_SPIRV_Float16, f->newer.shaderFloat16, "floats of 16 bits (shaderFloat16)", refused},
+    {"KERNEL", GKI_SPIRV_StorageBuffer16BitAccess, f->older.storageBuffer16BitAccess,
+     "numbers of 16 bits in memory (storageBuffer16BitAccess)", refused},
+    {"KERNEL", GKI_SPIRV_Int64Atomics, has_long_atomics, "atomics of 64 bits (shaderBufferInt64Atomics)", refused},
+    {"KERNEL", GKI_SPIRV_VulkanMemoryModelDeviceScope, f->newer.vulkanMemoryModelDeviceScope,
+     "atomic loads (vulkanMemoryModelDeviceScope)", refused},
+    {"DO_WHILE", 0, f->conditions.conditionalRendering, "conditional rendering (VK_EXT_conditional_rendering)",
+     "tasks that are skipped get grids of no groups"},
+    {"SUM", GKI_SPIRV_GroupNonUniformArithmetic, d->subgroups & VK_SUBGROUP_FEATURE_ARITHMETIC_BIT,
+     "sums of a subgroup (VK_SUBGROUP_FEATURE_ARITHMETIC_BIT)", refused},
+    {"SUM", GKI_SPIRV_AtomicFloat32AddEXT, f->floats.shaderBufferFloat32AtomicAdd,
+     "atomic additions of floats (shaderBufferFloat32AtomicAdd)", refused},
+    {"SUM", GKI_SPIRV_AtomicFloat64AddEXT, f->floats.shaderBufferFloat64AtomicAdd,
+     "atomic additions of doubles (shaderBufferFloat64AtomicAdd)",
+     has_long_atomics ? "sums compare and exchange 64 bits" : refused},
+  };
+  _Static_assert(sizeof all == GKI_VULKAN_FEATURES * sizeof *found, "each has a place");
+  memcpy(found, all, sizeof all);
+}
+
+/* Of a device of gk's own all features are enabled but two: to check the bounds of buffers takes time, and protected
+ * memory isn't used. */
 static gk_result find_features(gki_vulkan_device *d) {
   gki_vulkan_features *f = &d->features;
   f->floats = (VkPhysicalDeviceShaderAtomicFloatFeaturesEXT){
       .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_ATOMIC_FLOAT_FEATURES_EXT};
   f->conditions = (VkPhysicalDeviceConditionalRenderingFeaturesEXT){
       .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_CONDITIONAL_RENDERING_FEATURES_EXT};
-  f->newer = (VkPhysicalDeviceVulkan12Features){.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES};
+  f->older = (VkPhysicalDeviceVulkan11Features){.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES};
+  f->newer = (VkPhysicalDeviceVulkan12Features){.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES,
+                                                .pNext = &f->older};
   f->all = (VkPhysicalDeviceFeatures2){.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, .pNext = &f->newer};
   if (d->sharing.device) {
     read_features(f, d->sharing.created);
   } else {
     if (add_extensions(d) != GK_OK) return GK_ERROR_MEMORY;
     d->driver.GetPhysicalDeviceFeatures2(d->physical, &f->all);
-    f->all.features.robustBufferAccess = VK_FALSE;
+    f->all.features.robustBufferAccess = f->older.protectedMemory = VK_FALSE;
   }
-  const struct { const char *name; VkBool32 is_there; } needed[] = {
-    {"bufferDeviceAddress", f->newer.bufferDeviceAddress}, {"scalarBlockLayout", f->newer.scalarBlockLayout},
-    {"timelineSemaphore", f->newer.timelineSemaphore}, {"storageBuffer8BitAccess", f->newer.storageBuffer8BitAccess},
-    {"shaderInt8", f->newer.shaderInt8}, {"shaderInt64", f->all.features.shaderInt64},
-  };
-  for (size_t k = 0; k < GK_COUNT(needed); ++k)
-    if (!needed[k].is_there && d->sharing.device)
-      return gk_fail(GK_ERROR_INVALID, "backend vulkan: gk_vulkan_sharing: the VkDevice was made without %s, which gk "
-                     "needs; enable it in its VkDeviceCreateInfo", needed[k].name);
-    else if (!needed[k].is_there)
-      return gk_fail(GK_ERROR_NO_DEVICE, "backend vulkan: %s has no %s, which gk needs; a newer driver may have it",
-                     d->name, needed[k].name);
+  gki_vulkan_feature all[GKI_VULKAN_FEATURES];
+  gki_vulkan_list_features(d, all);
+  for (size_t k = 0; k < GK_COUNT(all); ++k)
+    if (!all[k].is_there && !all[k].instead)
+      return d->sharing.device
+                 ? gk_fail(GK_ERROR_INVALID, "backend vulkan: gk_vulkan_sharing: the VkDevice was made without %s, "
+                           "which gk needs; enable it in its VkDeviceCreateInfo", all[k].name)
+                 : gk_fail(GK_ERROR_NO_DEVICE, "backend vulkan: %s has no %s, which gk needs; a newer driver may have "
+                           "it", d->name, all[k].name);
   return GK_OK;
 }
 
@@ -165,28 +202,6 @@ static gk_result find_queue(gki_vulkan_device *d) {
   for (d->family = 0; d->family < count; ++d->family)
     if (families[d->family].queueFlags & VK_QUEUE_COMPUTE_BIT) return GK_OK;
   return gk_fail(GK_ERROR_NO_DEVICE, "backend vulkan: %s has no queue for compute shaders", d->name);
-}
-
-void gki_vulkan_find_optional(const gki_vulkan_device *d, gki_vulkan_optional found[GKI_VULKAN_OPTIONALS]) {
-  const gki_vulkan_features *f = &d->features;
-  const bool has_long_atomics = f->newer.shaderBufferInt64Atomics;
-  const char *const refused = "kernels with them are refused";
-  const gki_vulkan_optional all[] = {
-    {"KERNEL", 10, f->all.features.shaderFloat64, "doubles (shaderFloat64)", refused},
-    {"KERNEL", 22, f->all.features.shaderInt16, "integers of 16 bits (shaderInt16)", refused},
-    {"KERNEL", 9, f->newer.shaderFloat16, "floats of 16 bits (shaderFloat16)", refused},
-    {"KERNEL", 12, has_long_atomics, "atomics of 64 bits (shaderBufferInt64Atomics)", refused},
-    {"KERNEL", 5346, f->newer.vulkanMemoryModelDeviceScope, "atomic loads (vulkanMemoryModelDeviceScope)", refused},
-    {"DO_WHILE", 0, f->conditions.conditionalRendering, "conditional rendering (VK_EXT_conditional_rendering)",
-     "tasks that are skipped get grids of no groups"},
-    {"SUM", 63, d->adds_in_subgroups, "sums of a subgroup (VK_SUBGROUP_FEATURE_ARITHMETIC_BIT)", refused},
-    {"SUM", 6033, f->floats.shaderBufferFloat32AtomicAdd, "atomic additions of floats (shaderBufferFloat32AtomicAdd)",
-     refused},
-    {"SUM", 6034, f->floats.shaderBufferFloat64AtomicAdd, "atomic additions of doubles (shaderBufferFloat64AtomicAdd)",
-     has_long_atomics ? "sums compare and exchange 64 bits" : refused},
-  };
-  _Static_assert(sizeof all == GKI_VULKAN_OPTIONALS * sizeof *found, "each has a place");
-  memcpy(found, all, sizeof all);
 }
 
 /* $GK_VULKAN_GATE chooses; conditional rendering needs an extension. */

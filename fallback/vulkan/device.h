@@ -42,10 +42,11 @@ typedef enum gki_vulkan_gate {
   GKI_VULKAN_GUARD,     /* each workgroup looks at a word in memory */
 } gki_vulkan_gate;
 
-/* Linked by pNext: `all`, `newer`, then the structs of extensions that the device has. */
+/* Linked by pNext: `all`, `newer`, then the structs of extensions that the device has, then `older`. */
 typedef struct gki_vulkan_features {
   VkPhysicalDeviceFeatures2 all;
   VkPhysicalDeviceVulkan12Features newer;
+  VkPhysicalDeviceVulkan11Features older;
   VkPhysicalDeviceShaderAtomicFloatFeaturesEXT floats;
   VkPhysicalDeviceConditionalRenderingFeaturesEXT conditions;
 } gki_vulkan_features;
@@ -70,7 +71,7 @@ typedef struct gki_vulkan_device {
   uint32_t extension_count;
   gki_vulkan_gate gate;
   uint32_t group; /* items per workgroup. A CPU takes time for each subgroup, so it has one subgroup there */
-  bool adds_in_subgroups;
+  VkSubgroupFeatureFlags subgroups; /* what compute shaders do in them */
   bool is_cpu;
   VkPhysicalDeviceMemoryProperties memory;
   uint32_t family; /* of the queue */
@@ -98,15 +99,15 @@ typedef struct gki_vulkan_device {
   char missing[2500]; /* what the capabilities say of features that aren't there */
 } gki_vulkan_device;
 
-/* A feature that gk uses if the device has it. */
-typedef struct gki_vulkan_optional {
-  const char *construct; /* of the capability report */
-  uint32_t capability;   /* of SPIR-V, for shaders that need the feature; 0: none does */
+/* A feature that gk needs, or uses if it is enabled. */
+typedef struct gki_vulkan_feature {
+  const char *construct; /* of the capability report; NULL: it isn't reported */
+  uint32_t capability;   /* of SPIR-V (compile.h), for shaders that need the feature; 0: none does */
   bool is_there;
-  const char *name, *instead; /* instead: what gk does without it */
-} gki_vulkan_optional;
-enum { GKI_VULKAN_OPTIONALS = 9 };
-void gki_vulkan_find_optional(const gki_vulkan_device *device, gki_vulkan_optional found[GKI_VULKAN_OPTIONALS]);
+  const char *name, *instead; /* instead: what gk does without it; NULL: it needs the feature */
+} gki_vulkan_feature;
+enum { GKI_VULKAN_FEATURES = 20 };
+void gki_vulkan_list_features(const gki_vulkan_device *device, gki_vulkan_feature found[GKI_VULKAN_FEATURES]);
 
 /* sharing: NULL, or the device of the program. */
 gk_result gki_vulkan_open(gki_vulkan_device *device, int ordinal, const gk_vulkan_sharing *sharing);

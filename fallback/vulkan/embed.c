@@ -3,7 +3,6 @@
 #include "kernel/store.h"
 
 enum { ANY, WITHOUT, WITH /* atomic additions of doubles: gk_image.target */ };
-enum { INT64_ATOMICS = 12 /* a capability */ };
 
 /* Only sums of doubles differ between devices (GKI_ADD_DOUBLE in gk_kernel.h), and need atomics of 64 bits. */
 static gk_result compile(const void *options, const gki_unit *text, gki_embed_take *take, void *user) {
@@ -14,7 +13,9 @@ static gk_result compile(const void *options, const gki_unit *text, gki_embed_ta
   gki_unit_name(text, name);
   gk_result result = gki_vulkan_compile(name, text->text, GKI_VULKAN_WITHOUT_DOUBLES, &words, &image.size);
   if (result != GK_OK) return result;
-  const bool differs = gki_spirv_needs(words, image.size, INT64_ATOMICS);
+  size_t at = 0;
+  while ((at = gki_spirv_next(words, image.size, at)) && words[at] != GKI_SPIRV_Int64Atomics) continue;
+  const bool differs = at != 0;
   image.target = differs ? WITHOUT : ANY;
   image.made_by = words[GKI_SPIRV_GENERATOR];
   result = take(user, &image, words);

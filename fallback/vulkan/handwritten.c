@@ -104,11 +104,7 @@ gk_result gki_vulkan_handwritten(const gki_vulkan_device *d, const gk_kernel *ke
     if (!*words) return gki_fail_memory("a kernel's image", *bytes);
     memcpy(*words, code->image, *bytes);
   }
-  if (result == GK_OK) result = check_shape(d, kernel, *words, *bytes, made);
-  if (result == GK_OK) return GK_OK;
-  gk_host_free(*words);
-  *words = NULL;
-  return result;
+  return result == GK_OK ? check_shape(d, kernel, *words, *bytes, made) : result;
 }
 
 /* ---- push constants ---------------------------------------------------------------------------------------------- */

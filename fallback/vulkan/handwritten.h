@@ -7,8 +7,8 @@
 /* gk_backend.code. */
 const gk_code *gki_vulkan_code(const gk_kernel *kernel, const char **beyond);
 
-/* The code as SPIR-V, for gk_host_free, once its entry and the size of its workgroups are checked; made->per_block is
- * set. */
+/* Checks a kernel's entry and the size of its workgroups, and sets made->per_block. words: receives the code as SPIR-V,
+ * for gk_host_free, also after a failure. */
 gk_result gki_vulkan_handwritten(const gki_vulkan_device *device, const gk_kernel *kernel, const char *name,
                                  uint32_t **words, size_t *bytes, gki_vulkan_kernel *made);
 

@@ -19,15 +19,22 @@ _Static_assert(GKW_JOIN < GKI_VULKAN_WALK, "each kind of point has its place in 
 
 /* ---- what a shader needs ----------------------------------------------------------------------------------------- */
 
-/* Opening has asked for the features of all other capabilities. */
-static gk_result check(const gki_vulkan_device *d, const char *name, const uint32_t *words, size_t bytes) {
-  gki_vulkan_optional optional[GKI_VULKAN_OPTIONALS];
-  gki_vulkan_find_optional(d, optional);
-  for (const gki_vulkan_optional *one = optional; one < optional + GK_COUNT(optional); ++one)
-    if (!one->is_there && one->capability && gki_spirv_needs(words, bytes, one->capability))
-      return gk_fail(GK_ERROR_UNSUPPORTED, "backend vulkan: %s: it needs %s, and %s has none", name, one->name,
-                     d->name);
-  return GK_OK;
+/* A program may have enabled more than the known features on a device of its own. */
+static gk_result check_capability(const gki_vulkan_device *d, const char *name, uint32_t capability) {
+  gki_vulkan_feature all[GKI_VULKAN_FEATURES];
+  gki_vulkan_list_features(d, all);
+  const uint32_t bit = capability - GKI_SPIRV_GroupNonUniform; /* of `subgroups`, in the same order */
+  const bool is_of_group = bit <= GKI_SPIRV_GroupNonUniformQuad - GKI_SPIRV_GroupNonUniform;
+  for (size_t k = 0; k < GK_COUNT(all); ++k) {
+    if (!capability || all[k].capability != capability) continue;
+    if (all[k].is_there) return GK_OK;
+    return gk_fail(GK_ERROR_UNSUPPORTED, "backend vulkan: %s: it needs %s, and %s has none", name, all[k].name,
+                   d->name);
+  }
+  if (is_of_group ? d->subgroups >> bit & 1 : capability <= GKI_SPIRV_Shader || d->sharing.device) return GK_OK;
+  return gk_fail(GK_ERROR_UNSUPPORTED, "backend vulkan: %s: it needs capability %u of SPIR-V, which %s doesn't have "
+                 "or gk doesn't enable; leave out what needs it, or enable it on a VkDevice of yours "
+                 "(gk_vulkan_sharing)", name, (unsigned)capability, d->name);
 }
 
 /* ---- pipelines --------------------------------------------------------------------------------------------------- */
@@ -52,7 +59,9 @@ static gk_result make(gki_vulkan_device *d, const char *name, VkShaderModule mod
 
 static gk_result make_module(gki_vulkan_device *d, const char *name, const void *words, size_t bytes,
                              VkShaderModule *module) {
-  const gk_result result = check(d, name, words, bytes);
+  gk_result result = GK_OK;
+  for (size_t at = 0; result == GK_OK && (at = gki_spirv_next(words, bytes, at));)
+    result = check_capability(d, name, ((const uint32_t *)words)[at]);
   if (result != GK_OK) return result;
   const VkShaderModuleCreateInfo shader = {.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO, .codeSize = bytes,
                                            .pCode = words};
@@ -230,8 +239,7 @@ static gk_result load_handwritten(gki_vulkan_device *d, const gk_kernel *kernel,
   size_t bytes;
   VkShaderModule module = VK_NULL_HANDLE;
   gk_result result = gki_vulkan_handwritten(d, kernel, name, &words, &bytes, made);
-  if (result != GK_OK) return result;
-  result = make_module(d, name, words, bytes, &module);
+  if (result == GK_OK) result = make_module(d, name, words, bytes, &module);
   gk_host_free(words);
   if (result == GK_OK) result = make(d, name, module, gki_vulkan_entry(kernel->vulkan), NULL, &made->pipeline);
   if (module) d->driver.DestroyShaderModule(d->device, module, NULL);

@@ -158,6 +158,38 @@ TEST(compilers_that_can_not_be_started) {
   gk_device_close(device);
 }
 
+/* The shader needs StorageBuffer16BitAccess, which gk enables where the device has it. */
+TEST(numbers_of_16_bits) {
+  static const gk_code code = {.text = "#version 460\n#extension GL_EXT_buffer_reference : require\n"
+                                       "#extension GL_EXT_scalar_block_layout : require\n"
+                                       "#extension GL_EXT_shader_16bit_storage : require\n"
+                                       "layout(local_size_x = 1) in;\n"
+                                       "layout(buffer_reference, scalar) buffer shorts { uint16_t at[]; };\n"
+                                       "layout(push_constant, scalar) uniform parameters { shorts x; };\n"
+                                       "void main() { x.at[1] = uint16_t(7u); }\n"};
+  static const gk_kernel kernel = {.name = "set_short", .params = &params[1], .param_count = 1, .vulkan = &code};
+  static const gk_task tasks[] = {GK_RUN(kernel, GK_ONE, X)};
+  static const gk_list list = GK_LIST(list, tasks, slots);
+  gk_device *device = open_vulkan();
+  gk_graph *graph;
+  const gk_result result = gk_graph_create(device, &list, 0, &graph);
+  if (result == GK_ERROR_UNSUPPORTED) {
+    assert_says("kernel set_short: it needs numbers of 16 bits in memory (storageBuffer16BitAccess), and ");
+  } else {
+    int number = 5, *x = gk_alloc(device, sizeof *x, GK_DEVICE_MEMORY);
+    assert_ok(result);
+    assert_ok(gk_upload(device, x, &number, sizeof number));
+    assert_ok(gk_bind(graph, X, x));
+    assert_ok(gk_launch(graph, 0));
+    assert_ok(gk_wait(graph, NULL));
+    assert_ok(gk_download(device, &number, x, sizeof number));
+    assert_int_equal(number, (7 << 16) + 5);
+    gk_graph_destroy(graph);
+    gk_free(device, x);
+  }
+  gk_device_close(device);
+}
+
 TEST(parameters_are_128_bytes_at_most) {
   static const gk_param large[] = {{"x", "int", 4, 4, GK_PTR, GK_ACCESS_INOUT},
                                    {"by", "rest", 124, 4, GK_BYTES, GK_ACCESS_VALUE}};

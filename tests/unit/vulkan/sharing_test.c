@@ -419,15 +419,55 @@ PROGRAM_TEST(features_in_structs_of_their_own) {
   expect_refusal("without bufferDeviceAddress", &sharing);
 }
 
-PROGRAM_TEST(what_is_not_enabled_is_reported) {
-  gk_device *shared = open_shared();
-  const gk_device_info *info = gk_device_describe(shared);
-  const char *why = NULL;
-  for (size_t k = 0; k < info->capability_count; ++k)
-    if (strcmp(info->capabilities[k].construct, "DO_WHILE") == 0) why = info->capabilities[k].why;
-  assert_non_null(why);
-  assert_non_null(strstr(why, "no conditional rendering (VK_EXT_conditional_rendering): tasks that are skipped get "));
+/* A shader that does nothing, for a kernel that needs one more capability of SPIR-V. */
+static gk_result create_needing(gk_device *on, uint32_t capability) {
+  const uint32_t words[] = {
+    0x07230203, 0x00010500, 0, 5, 0, 0x20011, 1, 0x20011, capability,       /* OpCapability: Shader, and that one */
+    0x3000e, 0, 1, 0x5000f, 5, 1, 0x6e69616d, 0, 0x60010, 1, 17, 1, 1, 1,   /* its entry is main, with a size of 1 */
+    0x20013, 2, 0x30021, 3, 2, 0x50036, 2, 1, 0, 3, 0x200f8, 4, 0x100fd, 0x10038};
+  const gk_param param = {"x", "int", 4, 4, GK_PTR, GK_ACCESS_INOUT};
+  const gk_code code = {.image = words, .image_bytes = sizeof words};
+  const gk_kernel kernel = {.name = "needing", .params = &param, .param_count = 1, .vulkan = &code};
+  const gk_task needing[] = {GK_RUN(kernel, GK_ONE, X)};
+  const gk_list list = GK_LIST(list, needing, slots);
+  gk_graph *graph;
+  const gk_result result = gk_graph_create(on, &list, 0, &graph);
+  gk_graph_destroy(graph);
+  return result;
+}
+
+/* Opening tells gk what is enabled. ImageQuery needs no feature, but gk doesn't know that. */
+PROGRAM_TEST(shaders_need_what_is_enabled) {
+  enum { IMAGE_QUERY = 50, STORAGE_BUFFER_16BIT_ACCESS = 4433 };
+  gk_device *own, *shared = open_shared();
+  assert_fails(GK_ERROR_UNSUPPORTED, "kernel needing: it needs numbers of 16 bits in memory (storageBuffer16BitAccess)",
+               create_needing(shared, STORAGE_BUFFER_16BIT_ACCESS));
+  assert_ok(create_needing(shared, IMAGE_QUERY));
   gk_device_close(shared);
+  assert_ok(gk_device_open(&(gk_device_desc){.backend = "vulkan"}, &own));
+  assert_fails(GK_ERROR_UNSUPPORTED, "kernel needing: it needs capability 50 of SPIR-V, which ",
+               create_needing(own, IMAGE_QUERY));
+  gk_device_close(own);
+}
+
+PROGRAM_TEST(what_is_not_enabled_is_reported) {
+  VkPhysicalDeviceVulkan11Features older = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES,
+                                            .storageBuffer16BitAccess = 1};
+  VkPhysicalDevice16BitStorageFeatures oldest = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES,
+                                                 .storageBuffer16BitAccess = 1};
+  for (int k = 0; k < 3; ++k) {
+    newer.pNext = (void *[]){NULL, &older, &oldest}[k];
+    gk_device *shared = open_shared();
+    const gk_device_info *info = gk_device_describe(shared);
+    unsigned conditions = 0, shorts = 0;
+    for (size_t n = 0; n < info->capability_count; ++n) {
+      conditions += strstr(info->capabilities[n].why, "no conditional rendering (VK_EXT_conditional_rendering)") != 0;
+      shorts += strstr(info->capabilities[n].why, "no numbers of 16 bits in memory (storageBuffer16BitAccess)") != 0;
+    }
+    assert_int_equal(conditions, 1);
+    assert_int_equal(shorts, k == 0);
+    gk_device_close(shared);
+  }
 }
 
 PROGRAM_TEST(sharing_that_is_not_whole) {
