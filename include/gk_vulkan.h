@@ -47,9 +47,9 @@ typedef struct gk_vulkan_sharing {
   void (*(*get_instance_proc_addr)(VkInstance instance, const char *name))(void);
                                      /**< Your vkGetInstanceProcAddr; NULL: that of libvulkan.so.1. */
   void (*lock)(void *user);          /**< Called in front of each vkQueueSubmit of gk, on any thread. It must lock what
-                                      * your own calls with the queue lock. Never call gk while you hold this lock.
-                                      * NULL: no call of yours with the queue runs at the same time as a call of gk or a
-                                      * launch. */
+                                      * your own calls with the queue lock. Don't call gk in it, nor while you hold
+                                      * this lock. NULL: no call of yours with the queue runs at the same time as a call
+                                      * of gk or a launch. */
   void (*unlock)(void *user);        /**< Called behind it; NULL if `lock` is NULL. */
   void *user;                        /**< Argument of both. */
 } gk_vulkan_sharing;
