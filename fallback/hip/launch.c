@@ -78,7 +78,7 @@ static void write_image(gki_hip_graph *g, const gk_launch_args *launch, size_t *
   memcpy(g->image + g->control_at, &control, sizeof control);
   if (g->points) memcpy(g->image, launch->state, g->points->state_count * sizeof(uint32_t));
   (void)gki_slot_table_changed(&g->slots, launch, 0, begin, end);
-  gki_param_update(&g->params, launch);
+  (void)gki_param_update(&g->params, launch);
   __atomic_store_n(&g->shared->cancelled, 0, __ATOMIC_SEQ_CST);
   atomic_thread_fence(memory_order_seq_cst);
   if (__atomic_load_n(launch->cancel, __ATOMIC_SEQ_CST)) (void)gki_hip_cancel(g);

@@ -5,24 +5,15 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { NAME_BYTES = 300, TRANSFER_BYTES = 16 /* that an item moves */,
-       INVOCATIONS = 4096 /* for a count that only the device knows */ };
+enum { NAME_BYTES = 300, INVOCATIONS = 4096 /* for a count that only the device knows */ };
 
 /* ---- before a launch --------------------------------------------------------------------------------------------- */
 
 /* Workgroups take further items in steps. Those of a count that only the device knows may be too few or too many. */
 static uint32_t groups_of(const gki_vulkan_graph *g, uint32_t node) {
-  const unsigned char *record = g->slots.image + g->slots.records[node];
-  uint32_t count, element;
-  memcpy(&count, record, sizeof count); /* the first field of both kinds of records */
-  const bool is_kernel = g->plan->nodes[node].op == GK_OP_KERNEL;
-  const uint32_t group = is_kernel ? g->device->group : GKI_VULKAN_GROUP;
-  if (count >= GKI_UNCOUNTED) return count == GKI_UNCOUNTED ? 1 : (INVOCATIONS + group - 1) / group;
-  uint64_t items = count;
-  if (!is_kernel) {
-    memcpy(&element, record + offsetof(gki_transfer, element), sizeof element);
-    items = (items * element + TRANSFER_BYTES - 1) / TRANSFER_BYTES;
-  }
+  const uint32_t group = g->plan->nodes[node].op == GK_OP_KERNEL ? g->device->group : GKI_VULKAN_GROUP;
+  const uint64_t counted = gki_slot_table_items(&g->slots, node);
+  const uint64_t items = counted == GKI_UNKNOWN_ITEMS ? INVOCATIONS : counted;
   const uint64_t groups = (items + group - 1) / group;
   return groups < GKI_VULKAN_MOST_GROUPS ? (uint32_t)groups : GKI_VULKAN_MOST_GROUPS;
 }
@@ -167,18 +158,10 @@ gk_result gki_vulkan_cancel(void *graph) {
 
 /* ---- while it runs ----------------------------------------------------------------------------------------------- */
 
-/* The first bad count that a task has posted, if any. */
-static gk_result check_counts(const gki_vulkan_graph *g) {
-  const uint64_t number = g->launch.launch;
-  const gki_bad_count *post = &g->shared->failures[(number - 1) % GKI_LAUNCH_RING];
-  if (post->number != number) return GK_OK;
-  return gki_param_check(&g->params, post, &g->launch);
-}
-
 /* Waits for a submit of the graph, and all before it. */
 static gk_result wait(const gki_vulkan_graph *g, uint64_t number) {
   const VkResult answer = gki_vulkan_wait(g->device, number);
-  if (answer == VK_SUCCESS) return check_counts(g);
+  if (answer == VK_SUCCESS) return gki_param_check_posts(&g->params, g->shared->failures, &g->launch);
   char what[NAME_BYTES];
   snprintf(what, sizeof what, "waiting for graph %.200s", g->plan->name);
   return gki_vulkan_check(g->device, answer, what);
