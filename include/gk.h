@@ -26,8 +26,9 @@
  *   from `reserved`, so a layout lasts as long as GK_ABI. Structs that gk fills are const and may grow at the end,
  *   except those in arrays. Before version 1.0 any release may change GK_ABI.
  * - Ownership: gk copies lists, slot tables, names and values before a call returns. Kernels, and memory bound to a
- *   slot, aren't copied and must outlive the graph. You close, destroy or free what open, create or alloc made (NULL is
- *   allowed there). What a call returns as const belongs to gk.
+ *   slot, aren't copied. Memory must outlive the graph. A kernel must outlive the device, which keeps its code by its
+ *   address. You close, destroy or free what open, create or alloc made (NULL is allowed there). What a call returns as
+ *   const belongs to gk.
  * - Errors: a gk_result, and gk_error() in full sentences. A failed call sets outputs to 0 and, except gk_bind, changes
  *   nothing else.
  * - Threads: any number of threads may use a device, but only one at a time may use a graph; a second one gets

@@ -224,9 +224,11 @@ SUITES += [("random lists on simulated HIP 7.2, host-gated",
             ["--most", "1000"], False)]
 HIP_FAULTS = re.findall(r'has_fault\("([\w-]+)"\)', (ROOT / "tests/simgpu/hip.c").read_text())
 for fault in HIP_FAULTS:
-    SUITES.append((f"random lists on simulated HIP 7.2, {fault}",
-                   simulated_hip("7.2", RANDOM_LISTS, "--random", "20", fault=fault, graphs=True),
-                   ["--random", "2000"], False))
+    SUITES += [(f"random lists on simulated HIP 7.2, {fault}",
+                simulated_hip("7.2", RANDOM_LISTS, "--random", "20", fault=fault, graphs=True), ["--random", "2000"],
+                False),
+               (f"conformance on simulated HIP 7.2, {fault}, sections",
+                simulated_hip("7.2", CONFORMANCE, "sections/*", fault=fault, graphs=True), [], False)]
     FULL_SUITES += [(f"conformance on simulated HIP {version}, {fault}",
                      simulated_hip(version, CONFORMANCE, fault=fault, graphs=True), [], False)
                     for version in HIP_VERSIONS]
