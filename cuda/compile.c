@@ -3,6 +3,7 @@
 #include "base/library.h"
 #include <dlfcn.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -27,8 +28,12 @@ static const gki_library_entry entries[] = {
 
 /* ---- loading ----------------------------------------------------------------------------------------------------- */
 
-static const char *const toolkits[2] = {"CUDA_HOME", "CUDA_PATH"};
-#define USUAL_TOOLKIT "/usr/local/cuda"
+/* A toolkit that the loader's paths may not include. */
+static const char *toolkit(void) {
+  const char *home = secure_getenv("CUDA_HOME");
+  if (!home || !home[0]) home = secure_getenv("CUDA_PATH");
+  return home && home[0] ? home : "/usr/local/cuda";
+}
 
 /* NVRTC loads a second library by its bare name, which the loader finds only in its own paths or if it is loaded
  * already. So it is loaded here, from the folder of NVRTC. If it is missing, NVRTC reports that. */
@@ -76,7 +81,7 @@ static bool find_entries(void *library, const char *name, gki_nvrtc *nvrtc, char
 static const gki_nvrtc *load(size_t index, char *problem) {
   const char *name = libraries[index].name;
   if (libraries[index].is_loaded) return &libraries[index].nvrtc;
-  void *library = gki_library_open(name, toolkits, USUAL_TOOLKIT, "lib64");
+  void *library = gki_library_open(name, toolkit(), "lib64");
   if (!library) return NULL;
   gki_nvrtc nvrtc = {0};
   if (!find_entries(library, name, &nvrtc, problem)) {
@@ -158,8 +163,7 @@ bool gki_cuda_compiler_find(int architecture, int driver_version, gki_cuda_compi
                             size_t bytes) {
   char problem[TEXT_BYTES];
   snprintf(problem, sizeof problem,
-           "neither the loader nor %s/lib64 has a libnvrtc.so.13, .12 or .11.2 that can be loaded",
-           gki_library_folder(toolkits, USUAL_TOOLKIT));
+           "neither the loader nor %s/lib64 has a libnvrtc.so.13, .12 or .11.2 that can be loaded", toolkit());
   const gki_nvrtc *last = NULL;
   int best = NOTHING;
   pthread_mutex_lock(&lock);

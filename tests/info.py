@@ -262,7 +262,7 @@ def judge_keys():
 def judge_environment():
     code = "".join(path.read_text() for folder in ("common", "cuda", "fallback")
                    for path in sorted((tap.ROOT / folder).rglob("*.c")) if "common/info" not in path.as_posix()
-                   and (path.parent.name != "vulkan" or "vulkan" in BACKENDS))
+                   and (path.parent.name not in ("hip", "vulkan") or path.parent.name in BACKENDS))
     read = set(re.findall(r"getenv\(\"(\w+)\"\)", code)) | {"LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES",
                                                            "NVTX_INJECTION64_PATH"}
     asked = {"omp_get_thread_limit": "OMP_THREAD_LIMIT", "omp_get_proc_bind": "OMP_PROC_BIND",

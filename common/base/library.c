@@ -2,22 +2,12 @@
 #include <dlfcn.h>
 #include <link.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-const char *gki_library_folder(const char *const variables[2], const char *usual) {
-  for (int k = 0; k < 2 && variables[k]; ++k) {
-    const char *folder = secure_getenv(variables[k]);
-    if (folder && folder[0]) return folder;
-  }
-  return usual;
-}
-
-void *gki_library_open(const char *name, const char *const variables[2], const char *usual, const char *below) {
+void *gki_library_open(const char *name, const char *toolkit, const char *below) {
   void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
   char path[1024];
-  if (!library && snprintf(path, sizeof path, "%s/%s/%s", gki_library_folder(variables, usual), below, name) <
-                      (int)sizeof path)
+  if (!library && snprintf(path, sizeof path, "%s/%s/%s", toolkit, below, name) < (int)sizeof path)
     library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   return library;
 }

@@ -3,12 +3,8 @@
 #define GKI_BASE_LIBRARY_H
 #include <stddef.h>
 
-/* By the loader's paths, or in a folder of a toolkit: the first of up to two environment variables that is set, else
- * `usual`, and in it `below`. NULL: neither has it. */
-void *gki_library_open(const char *name, const char *const variables[2], const char *usual, const char *below);
-
-/* The folder that gki_library_open looks into, without `below`. */
-const char *gki_library_folder(const char *const variables[2], const char *usual);
+/* By the loader's paths, or in the folder `below` of a toolkit. NULL: neither has it. */
+void *gki_library_open(const char *name, const char *toolkit, const char *below);
 
 /* The path of a loaded library; NULL: unknown. It is the loader's. */
 const char *gki_library_path(void *library);

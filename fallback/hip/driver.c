@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -57,7 +58,8 @@ gk_result gki_hip_result(const gki_hip_driver *driver, hipError_t code, const ch
 /* ---- loading ----------------------------------------------------------------------------------------------------- */
 
 static void *open_library(const char *name) {
-  return gki_library_open(name, (const char *[]){"ROCM_PATH", NULL}, "/opt/rocm", "lib");
+  const char *folder = secure_getenv("ROCM_PATH");
+  return gki_library_open(name, folder && folder[0] ? folder : "/opt/rocm", "lib");
 }
 
 static gk_result find_entries(gki_hip_driver *driver, void *library) {
