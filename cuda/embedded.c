@@ -45,8 +45,10 @@ gk_result gki_cuda_load_embedded(const gki_cuda_device *device, const gki_unit *
              log);
     gk_log(GK_LOG_WARN, "%s", why);
   }
-  snprintf(what, sizeof what, "sm_%d", device->arch);
-  snprintf(log, sizeof log, "give gk-embed --arch %d, or --ptx of an earlier one", device->arch);
-  if (!why[0]) gki_store_explain(&others, name, what, log, why, GKI_CUDA_WHY_BYTES);
+  if (why[0]) return GK_OK;
+  char gpu[32], advice[96];
+  snprintf(gpu, sizeof gpu, "sm_%d", device->arch);
+  snprintf(advice, sizeof advice, "give gk-embed --arch %d, or --ptx of an earlier one", device->arch);
+  gki_store_explain(&others, name, gpu, advice, why, GKI_CUDA_WHY_BYTES);
   return GK_OK;
 }

@@ -46,25 +46,19 @@ static bool load_kept(const gki_hip_device *device, const char *name, const gki_
   return loaded;
 }
 
-static gk_result explain_both(const char *why) {
-  char message[GKI_MESSAGE_BYTES];
-  gki_error_save(message, sizeof message);
-  return gk_fail(GK_ERROR_UNSUPPORTED, "%s; nor can it be compiled now: %s", why, message);
-}
-
 /* By an image of the program, by one that is kept on disk, or by hipRTC, whose result is then kept. */
 static gk_result load_module(gki_hip_device *device, const gki_unit *text, hipModule_t *module) {
   gki_compiled image = {0};
   gki_cache_key key;
-  char name[GKI_UNIT_NAME_BYTES];
+  char name[GKI_UNIT_NAME_BYTES], why[GKI_HIP_WHY_BYTES];
   gki_unit_name(text, name);
-  char why[GKI_HIP_WHY_BYTES];
   const gk_image *embedded = gki_hip_embedded(text, device->architecture, why);
   if (embedded && load_made(device, name, "compiled when the program was built", embedded->bytes, module)) return GK_OK;
   const bool keeps = key_of(device, text, &key);
   if (keeps && load_kept(device, name, &key, module)) return GK_OK;
   gk_result result = gki_hip_compile(device->driver, device->architecture, text, &image);
-  if (result == GK_ERROR_UNSUPPORTED && why[0]) result = explain_both(why);
+  if (result == GK_ERROR_UNSUPPORTED && why[0])
+    result = gki_fail_with_prefix(result, "%s; nor can it be compiled now", why);
   if (result == GK_OK)
     result = gki_hip_check(device, device->driver->hipModuleLoadData(module, image.bytes), "hipModuleLoadData of %s",
                            name);

@@ -35,7 +35,10 @@ gk_result gki_vulkan_compile(const char *name, const char *text, const char *def
 
 extern const gki_embedder gki_vulkan_embedder;
 
-/* The program's SPIR-V for a kernel's text on a device with atomic additions of doubles or without; NULL: there is
- * none, and *stale is an image of another text of its file, or NULL. */
-const gk_image *gki_vulkan_embedded(const gki_unit *text, bool adds_doubles, const gk_image **stale);
+enum { GKI_VULKAN_WHY_BYTES = 900 };
+
+/* The program's SPIR-V for a kernel's text on the GPU of that name, with atomic additions of doubles or without; NULL:
+ * there is none, and `why` and a warning say which images there are instead. */
+const gk_image *gki_vulkan_embedded(const gki_unit *text, const char *name, const char *gpu, bool adds_doubles,
+                                    char why[GKI_VULKAN_WHY_BYTES]);
 #endif

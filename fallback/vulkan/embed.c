@@ -35,12 +35,13 @@ static int rank(const gk_image *image, int target) {
   return image->target == ANY || (int)image->target == target;
 }
 
-const gk_image *gki_vulkan_embedded(const gki_unit *text, bool adds_doubles, const gk_image **stale) {
+const gk_image *gki_vulkan_embedded(const gki_unit *text, const char *name, const char *gpu, bool adds_doubles,
+                                    char why[GKI_VULKAN_WHY_BYTES]) {
   uint64_t hash[2];
   gki_unfit others = {0};
-  *stale = NULL;
+  why[0] = 0;
   if (!gki_images_at(0) || !gki_unit_hash(text, hash)) return NULL;
   const gk_image *image = gki_store_choose(hash, text->file, rank, adds_doubles ? WITH : WITHOUT, INT32_MAX, &others);
-  *stale = others.other_text;
+  if (!image) gki_store_explain(&others, name, gpu, "run gk-embed again", why, GKI_VULKAN_WHY_BYTES);
   return image;
 }

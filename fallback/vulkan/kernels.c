@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { NAME_BYTES = 300, WHY_BYTES = 900 };
+enum { NAME_BYTES = 300 };
 /* SPIR-V, or text where the build had no compiler (build.ninja). */
 #define BUILTIN(name) extern const unsigned char gki_vulkan_##name[]; extern const size_t gki_vulkan_##name##_bytes;
 BUILTIN(copy) BUILTIN(fill) BUILTIN(walk) BUILTIN(step) BUILTIN(grids)
@@ -205,18 +205,15 @@ gk_result gki_vulkan_control_for(gki_vulkan_device *d, uint32_t kind, uint32_t f
 
 /* By the program's image, else by compiling it now. */
 static gk_result make_from_text(gki_vulkan_device *d, const char *name, const gki_unit *text, VkShaderModule *module) {
-  const gk_image *stale, *image = gki_vulkan_embedded(text, d->features.floats.shaderBufferFloat64AtomicAdd, &stale);
-  char why[WHY_BYTES];
+  char why[GKI_VULKAN_WHY_BYTES];
+  const gk_image *image =
+      gki_vulkan_embedded(text, name, d->name, d->features.floats.shaderBufferFloat64AtomicAdd, why);
   if (image) {
     gk_log(GK_LOG_INFO, "%s: SPIR-V made when the program was built", name);
     return make_module(d, name, image->bytes, image->size, module);
   }
-  if (!stale) return compile(d, name, text->text, module);
-  snprintf(why, sizeof why, "%s: what was compiled when the program was built is of another text of %s, as the source "
-           "or gk has changed since; run gk-embed again", name, stale->file);
-  gk_log(GK_LOG_WARN, "%s", why);
   const gk_result result = compile(d, name, text->text, module);
-  if (result != GK_ERROR_UNSUPPORTED) return result;
+  if (result != GK_ERROR_UNSUPPORTED || !why[0]) return result;
   return gki_fail_with_prefix(result, "%s; nor can it be compiled now", why);
 }
 

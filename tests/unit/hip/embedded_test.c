@@ -78,6 +78,9 @@ static const elsewhere_case images[] = {
     {HIP7, SETTINGS("gfx90a"), "other text",
      {"log: kernel add_up of ", BUILT " is of another text of embedded_kernels.h", "run gk-embed again",
       "found 40, compiled 2", "$"}},
+    {HIP7, {"CUDA_HOME=build/simgpu", "GK_CACHE=off", "SIMHIP_ARCH=gfx1030", "SIMGPU_NVRTC_FAIL=9"}, "made",
+     {"log: kernel add_up of ", "GK_ERROR_UNSUPPORTED: kernel add_up of ", BUILT " is for other GPUs than gfx1030",
+      "; nor can it be compiled now: "}},
     {HIP7, SETTINGS("gfx90a"), "damaged",
      {"log: kernel add_up of ", "is compiled anew, as the runtime refuses " BUILT, "found 40, compiled 2", "$"}},
 };
