@@ -24,6 +24,8 @@ sys.path.insert(0, str(tap.ROOT / "bench/tools"))
 from gpu import FREE_METRES, check_whole  # noqa: E402
 
 STEPS, RINGS = 40, 4
+ASKED = re.compile(r"cuda\d+\.\d+(:host)?|hip\d\.\d(:(host|graphs|stream))?|whole|"
+                   r"lavapipe(:(host|condition|grid|guard))?")
 
 
 def balls():
@@ -106,6 +108,9 @@ def main():
         folder = Path(name)
         mesh, words = folder / "balls.obj", ["--steps", str(STEPS), "--pairs", "1"]
         mesh.write_text(balls())
+        for asked in sys.argv[1:]:
+            if not ASKED.fullmatch(asked):
+                sys.exit(f"softbody_devices.py: {asked} is no PLACE[:WAY]\n{__doc__}")
         for asked in sys.argv[1:] or ["cuda13.0"]:  # with 12.3 gated by the host
             if asked.startswith(("lavapipe", "whole")) and "VK_ICD_FILENAMES=/nowhere" in suites.on_lavapipe():
                 tap.skip(f"as on OpenMP, {asked}", "there is no lavapipe (mesa-vulkan-drivers)")

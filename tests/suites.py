@@ -115,7 +115,7 @@ IN_PLAIN_FULLY = ["random lists on lavapipe"]
 IN_PLAIN = ["conformance on lavapipe", "random lists on lavapipe", "random lists on lavapipe, under the layer",
             "random lists on lavapipe, host-gated", "random lists on lavapipe, gated by guards, unmapped memory",
             "random lists on lavapipe, gated by grids, shuffled"]
-# Each process of it starts Vulkan and the layer, which takes as long as its case; so there is one.
+# One process runs all cases (--here), since to start Vulkan and the layer takes as long as a case.
 SUITES += [("conformance on lavapipe", on_lavapipe(CONFORMANCE, "--here"), [], False),
            ("random lists on lavapipe", on_lavapipe(RANDOM_LISTS, "--random", "10000", layer=False),
             ["--random", "1000000"], False),
