@@ -28,7 +28,8 @@ static uint32_t follows(gki_touch_kind kind) {
   return kind == GKI_READS || kind == GKI_SUMS ? all & ~(1u << kind) : all;
 }
 
-/* Of two tasks whose counts are bad, the first one is to post it: those that read their counts come in list order. */
+/* Of two tasks whose counts are bad, the first one is to post it: those that read their counts come in list order.
+ * Readers of a slot may have any levels: the highest is kept. */
 static void put_task(builder *b, uint32_t node) {
   gki_touch touches[GKI_MAX_TOUCHES + 1];
   uint32_t args, level = b->before;
@@ -43,7 +44,7 @@ static void put_task(builder *b, uint32_t node) {
   for (uint32_t k = 0; k < count; ++k) {
     uint32_t *last = &b->last[touches[k].slot].of[touches[k].kind];
     b->changes[b->change_count++] = (change){touches[k].slot, touches[k].kind, *last};
-    *last = level;
+    if (level > *last) *last = level;
     b->written[touches[k].slot] |= touches[k].kind != GKI_READS;
   }
 }

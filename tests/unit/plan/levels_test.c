@@ -1,4 +1,5 @@
 /* Levels of tasks: by what they read and write, in sections, from run to run. */
+#include "unit/support/chance.h"
 #include "unit/support/planned.h"
 #include "plan/levels.h"
 #include "gk_kernel.h"
@@ -11,7 +12,7 @@ GK_KERNEL(count, (atomic(int, a))) { gk_atomic_add(&a[0], 1); }
 GK_SOURCE_END
 static gk_result nothing(const gk_value *args, void *native) { (void)args, (void)native; return GK_OK; }
 
-enum { A = 1, B, C, D, N };
+enum { A = 1, B, C, D, N, MOST_TASKS = 24 };
 static const gk_slot_desc slots[] = {GK_BUFFER(A, int), GK_BUFFER(B, int), GK_BUFFER(C, int), GK_BUFFER(D, int),
                                      GK_BUFFER(N, int)};
 #define DO(kernel, ...) GK_RUN(kernel, GK_ONE, __VA_ARGS__)
@@ -21,7 +22,7 @@ static void expect(const char *wanted, const gk_task *tasks, uint32_t task_count
   planned_list p;
   gki_arena arena = {0};
   gki_levels levels;
-  char found[100] = "", *to = found;
+  char found[2 * MOST_TASKS] = "", *to = found;
   const gk_plan *plan = plan_tasks(&p, tasks, task_count, slots, GK_COUNT(slots));
   assert_ok(gki_levels_make(&levels, plan, &arena));
   for (uint32_t run = 0; run < plan->run_count; ++run) {
@@ -49,6 +50,64 @@ TEST(test_tasks_follow_what_they_need) {
   EXPECT("abcb|", DO(set, A), DO(add, A, B), DO(add, B, C), DO(add, A, D));
   EXPECT("ab|", DO(set, A), GK_COPY(B, A, GK_ONE));
   EXPECT("ab|", GK_COPY(B, A, GK_ONE), DO(set, A));
+}
+
+/* Readers of a slot may have any levels. What changes the slot comes behind the highest. */
+TEST(test_readers_of_different_levels) {
+  EXPECT("abac|", DO(set, B), DO(add, A, B), DO(add, A, C), DO(set, A));
+  EXPECT("ab|abac|", DO(set, D), DO(set, D), GK_CHECKPOINT(1, N), DO(set, B), DO(total, B, A), DO(total, C, A),
+         DO(add, A, D), GK_END);
+}
+
+/* A task, how it touches A to D (not, reads, writes, sums, atomics), and its section or 0. */
+typedef struct sample { gk_task task; char touches[5]; uint32_t section; } sample;
+
+static sample sample_of(uint32_t kind, uint32_t from, uint32_t to) {
+  sample s = {.touches = "    "};
+  const gk_task tasks[] = {DO(set, to), DO(add, from, to), DO(total, from, to), DO(count, to)};
+  s.task = tasks[kind];
+  s.touches[to - A] = "wwsa"[kind];
+  if (kind == 1 || kind == 2) s.touches[from - A] = 'r';
+  return s;
+}
+
+static bool conflict(const sample *one, const sample *other) {
+  for (uint32_t k = 0; k < 4; ++k) {
+    const char a = one->touches[k], b = other->touches[k];
+    if (a != ' ' && b != ' ' && (a != b || a == 'w' || a == 'a')) return true;
+  }
+  return false;
+}
+
+/* Tasks at random, some in two sections: each has the least level above those of the tasks that it must come behind. */
+TEST(test_random_tasks_have_the_least_level) {
+  for (uint64_t seed = first_seed(), end = seed + scaled(2000); seed < end; ++seed) {
+    sample samples[MOST_TASKS];
+    gk_task tasks[MOST_TASKS + 6];
+    char wanted[MOST_TASKS + 2];
+    uint32_t level[MOST_TASKS], task_count = 0;
+    uint64_t random = mix(seed);
+    const uint32_t count = 3 + pick(&random, MOST_TASKS - 2), begin = pick(&random, count / 3 + 1);
+    const uint32_t middle = begin + 1 + pick(&random, count / 3), behind = middle + 1 + pick(&random, count / 3);
+    for (uint32_t k = 0; k < count; ++k) {
+      const uint32_t from = A + pick(&random, 4);
+      samples[k] = sample_of(pick(&random, 4), from, A + (from - A + 1 + pick(&random, 3)) % 4);
+      samples[k].section = k < begin || k >= behind ? 0 : k < middle ? 1 : 2;
+      if (k == begin) tasks[task_count++] = (gk_task)GK_PARALLEL, tasks[task_count++] = (gk_task)GK_SECTION;
+      if (k == middle) tasks[task_count++] = (gk_task)GK_END, tasks[task_count++] = (gk_task)GK_SECTION;
+      if (k == behind) tasks[task_count++] = (gk_task)GK_END, tasks[task_count++] = (gk_task)GK_END;
+      tasks[task_count++] = samples[k].task;
+      level[k] = 0;
+      for (uint32_t j = 0; j < k; ++j) {
+        const bool apart = samples[j].section && samples[k].section && samples[j].section != samples[k].section;
+        if (!apart && conflict(&samples[j], &samples[k]) && level[j] >= level[k]) level[k] = level[j] + 1;
+      }
+      wanted[k] = (char)('a' + level[k]);
+    }
+    if (behind >= count) tasks[task_count++] = (gk_task)GK_END, tasks[task_count++] = (gk_task)GK_END;
+    wanted[count] = '|', wanted[count + 1] = '\0';
+    expect(wanted, tasks, task_count);
+  }
 }
 
 TEST(test_counts_are_read) {
