@@ -288,10 +288,11 @@ bool gk_points_step(const gk_points *points, uint32_t run, uint32_t *words) {
   words[GKW_STEP_RUN] = before[GKW_RECORD];
   words[GKW_STEP_STOP] = before[GKW_STOP];
   words[GKW_STEP_PAST] = 0;
-  const bool has_past = kind == GKW_HEAD || kind == GKW_PASS_END || kind == GKW_IF;
-  if (!has_past && kind != GKW_ENTER && kind != GKW_MARK && kind != GKW_YIELD) return false;
+  if (kind == GKW_YIELD) words[GKW_PAST] = point[GKW_STOP];
+  const bool has_past = kind == GKW_HEAD || kind == GKW_PASS_END || kind == GKW_IF || kind == GKW_YIELD;
+  if (!has_past && kind != GKW_ENTER && kind != GKW_MARK) return false;
   return is_waited_at(&points->table[point[GKW_NEXT]], &words[GKW_STEP_NEXT]) &&
-         (!has_past || is_waited_at(&points->table[point[GKW_PAST]], &words[GKW_STEP_PAST]));
+         (!has_past || is_waited_at(&points->table[words[GKW_PAST]], &words[GKW_STEP_PAST]));
 }
 
 const char *gk_walk_text(void) {

@@ -22,6 +22,25 @@ TEST(test_silent_checkpoints_in_one_tape) {
   world_end(&t.w);
 }
 
+/* A launch that yields, and the one that resumes, take one tape each. */
+TEST(test_yields_in_one_tape) {
+  begin(TASKS(GK_DO_WHILE(N), GK_CHECKPOINT(1, F), DO(tick, A), GK_END, DO(drop, N), GK_END,
+              GK_CHECKPOINT(2, M), DO(tick, B), GK_END, DO(tick, C)), BY_TAPES);
+  SET({N, 1}, {F, 1}, {M, 1});
+  LAUNCH_IN(1);
+  assert_int_equal(t.w.record.state, GK_YIELDED);
+  EXPECT({A, 1}, {B, 0}, {C, 0});
+  CELL_OF(F) = 0;
+  LAUNCH_IN(1);
+  assert_int_equal(t.w.record.state, GK_YIELDED);
+  EXPECT({A, 2}, {B, 1}, {C, 0});
+  CELL_OF(M) = 0;
+  SET({N, 1});
+  LAUNCH_IN(1);
+  EXPECT({A, 3}, {B, 2}, {C, 1});
+  world_end(&t.w);
+}
+
 /* A first launch enqueues 1, 2, 4 ... passes. Later launches begin with the number that it has learned. */
 TEST(test_passes_are_learned) {
   begin(TASKS(GK_DO_WHILE(N), DO(tick, A), DO(drop, N), GK_END, DO(tick, B)), BY_TAPES);
