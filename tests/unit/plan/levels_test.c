@@ -62,7 +62,7 @@ TEST(test_readers_of_different_levels) {
 /* A task, how it touches A to D (not, reads, writes, sums, atomics), and its section or 0. */
 typedef struct sample { gk_task task; char touches[5]; uint32_t section; } sample;
 
-static sample sample_of(uint32_t kind, uint32_t from, uint32_t to) {
+static sample sample_of(uint32_t kind, gk_slot from, gk_slot to) {
   sample s = {.touches = "    "};
   const gk_task tasks[] = {DO(set, to), DO(add, from, to), DO(total, from, to), DO(count, to)};
   s.task = tasks[kind];
@@ -87,11 +87,11 @@ TEST(test_random_tasks_have_the_least_level) {
     char wanted[MOST_TASKS + 2];
     uint32_t level[MOST_TASKS], task_count = 0;
     uint64_t random = mix(seed);
-    const uint32_t count = 3 + pick(&random, MOST_TASKS - 2), begin = pick(&random, count / 3 + 1);
-    const uint32_t middle = begin + 1 + pick(&random, count / 3), behind = middle + 1 + pick(&random, count / 3);
-    for (uint32_t k = 0; k < count; ++k) {
-      const uint32_t from = A + pick(&random, 4);
-      samples[k] = sample_of(pick(&random, 4), from, A + (from - A + 1 + pick(&random, 3)) % 4);
+    const uint32_t all = 3 + pick(&random, MOST_TASKS - 2), begin = pick(&random, all / 3 + 1);
+    const uint32_t middle = begin + 1 + pick(&random, all / 3), behind = middle + 1 + pick(&random, all / 3);
+    for (uint32_t k = 0; k < all; ++k) {
+      const gk_slot from = A + (gk_slot)pick(&random, 4);
+      samples[k] = sample_of(pick(&random, 4), from, A + (from - A + 1 + (gk_slot)pick(&random, 3)) % 4);
       samples[k].section = k < begin || k >= behind ? 0 : k < middle ? 1 : 2;
       if (k == begin) tasks[task_count++] = (gk_task)GK_PARALLEL, tasks[task_count++] = (gk_task)GK_SECTION;
       if (k == middle) tasks[task_count++] = (gk_task)GK_END, tasks[task_count++] = (gk_task)GK_SECTION;
@@ -104,8 +104,8 @@ TEST(test_random_tasks_have_the_least_level) {
       }
       wanted[k] = (char)('a' + level[k]);
     }
-    if (behind >= count) tasks[task_count++] = (gk_task)GK_END, tasks[task_count++] = (gk_task)GK_END;
-    wanted[count] = '|', wanted[count + 1] = '\0';
+    if (behind >= all) tasks[task_count++] = (gk_task)GK_END, tasks[task_count++] = (gk_task)GK_END;
+    wanted[all] = '|', wanted[all + 1] = '\0';
     expect(wanted, tasks, task_count);
   }
 }
