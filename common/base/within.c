@@ -21,3 +21,10 @@ gk_result gki_call(const gk_node *node, const gk_value *args, void *native) {
   calling = outer;
   return result;
 }
+
+gk_result gki_call_task(const gk_node *node, const gk_value *args, void *native) {
+  const gk_result result = gki_call(node, args, native);
+  if (result == GK_OK) return GK_OK;
+  return gk_fail(result, "task %u (%s): the call answered %s", (unsigned)node->source, node->name,
+                 gk_result_name(result));
+}

@@ -16,4 +16,6 @@ extern _Thread_local const gki_within *gki_within_now;
 gk_result gki_refuse_within(const void *worker, const char *call);
 /* Makes a library call, which gki_refuse_within names. */
 gk_result gki_call(const gk_node *node, const gk_value *args, void *native);
+/* The same in a launch: a failure is that of the task. */
+gk_result gki_call_task(const gk_node *node, const gk_value *args, void *native);
 #endif

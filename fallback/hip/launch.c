@@ -1,4 +1,5 @@
 #include "base/error.h"
+#include "base/within.h"
 #include "hip/graph.h"
 #include "plan/plan.h"
 #include "plan/walk.inc"
@@ -130,10 +131,7 @@ gk_result gki_hip_cancel(void *graph) {
 static gk_result call(gki_hip_graph *g, const gk_node *node) {
   gk_value args[GK_MAX_ARGS];
   for (uint32_t k = 0; k < node->arg_count; ++k) args[k] = g->launch.values[g->plan->args[node->args + k]];
-  const gk_result result = node->call(args, g->stream);
-  if (result == GK_OK) return GK_OK;
-  return gk_fail(result, "task %u (%s): the call answered %s", (unsigned)node->source, node->name,
-                 gk_result_name(result));
+  return gki_call_task(node, args, g->stream);
 }
 
 static gk_result enqueue_tasks(gki_hip_graph *g, uint32_t run) {

@@ -333,10 +333,8 @@ static gki_outcome call(gki_runner *runner, const gki_op *op) {
   gki_program *program = runner->program;
   const gk_node *node = &program->plan->nodes[op->node];
   gki_begin();
-  gk_result result = gki_call(node, program->args + op->args, NULL);
-  if (result == GK_OK) return GKI_DONE;
-  gk_fail(result, "task %u (%s): the call answered %s", (unsigned)node->source, node->name, gk_result_name(result));
-  return gki_openmp_fail(program, result);
+  const gk_result result = gki_call_task(node, program->args + op->args, NULL);
+  return result == GK_OK ? GKI_DONE : gki_openmp_fail(program, result);
 }
 
 /* Whether the known number of elements of a COPY or FILL fits into memory, so that no check is left. */

@@ -1,5 +1,6 @@
 #include "vulkan/graph.h"
 #include "base/error.h"
+#include "base/within.h"
 
 /* Unmapped memory during a call: a copy of the whole block, since a call may write all of it, and two arguments may be
  * in one block. */
@@ -60,10 +61,6 @@ gk_result gki_vulkan_call(gki_vulkan_graph *g, const gk_node *node) {
     args[k] = g->launch.values[slot];
     if (g->plan->slots[slot].type == GK_PTR) result = find_memory(g, node, slot, &copies, &args[k]);
   }
-  if (result == GK_OK) {
-    result = node->call(args, NULL);
-    if (result != GK_OK)
-      gk_fail(result, "task %u (%s): the call answered %s", (unsigned)node->source, node->name, gk_result_name(result));
-  }
+  if (result == GK_OK) result = gki_call_task(node, args, NULL);
   return copy_back(g->device, &copies, result);
 }

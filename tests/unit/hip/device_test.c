@@ -203,6 +203,25 @@ static gk_result note(const gk_value *args, void *native) {
   return GK_OK;
 }
 
+static gk_graph *waited_for;
+static gk_result wait_inside(const gk_value *args, void *native) {
+  (void)args, (void)native;
+  return gk_wait(waited_for, NULL);
+}
+
+/* A library call that waits for its own device, with which it would never end. */
+static int calls_its_device(void) {
+  enum { Y = 1 };
+  static const gk_slot_desc own[] = {GK_OWN(Y, int, 1)};
+  static const gk_task calls[] = {GK_FILL(Y, GK_ONE, 5), GK_CALL(wait_inside, Y)};
+  static const gk_list calling = GK_LIST(calling, calls, own);
+  if (opens() || fails(gk_graph_create(device, &calling, 0, &waited_for))) return 0;
+  if (!fails(gk_launch(waited_for, 0))) (void)fails(gk_wait(waited_for, NULL));
+  gk_graph_destroy(waited_for);
+  gk_device_close(device);
+  return 0;
+}
+
 /* The driver's, as simulated HIP has no capture of its own. */
 static void *cuda(const char *name, int version) {
   void *entry = NULL;
@@ -322,6 +341,8 @@ static const elsewhere_case streams[] = {
     {HIP7, {HOME}, "share", {"1 1 1 |", "GK_ERROR_INVALID: backend hip: the stream that the device shares is being "
                              "captured", "GK_ERROR_INVALID: backend hip: gk_hip_sharing has ", " bytes, not 4;",
                              " | GK_ERROR_INVALID: gk_hip_stream"}}};
+static const elsewhere_case calls_inside[] = {
+    {HIP7, {HOME}, "call", {"GK_ERROR_INVALID: gk_wait: task 1 (wait_inside) calls it on its own device"}}};
 static const elsewhere_case forks[] = {
     {HIP7, {HOME}, "fork", {"GK_ERROR_NO_DEVICE: backend hip: this process was forked", " 2 7 8 9 by "}}};
 static const elsewhere_case compilers[] = {
@@ -349,6 +370,7 @@ TEST(graphs_are_used_where_they_are_right) { ELSEWHERE(graphs); }
 TEST(graphs_are_used_where_they_are_faster) { ELSEWHERE(times); }
 TEST(unknown_architectures_are_not_handed_to_the_compiler) { ELSEWHERE(architectures); }
 TEST(the_programs_stream_gets_all_work) { ELSEWHERE(streams); }
+TEST(a_call_that_waits_for_its_device_is_named) { ELSEWHERE(calls_inside); }
 TEST(a_fork_is_refused) { ELSEWHERE(forks); }
 TEST(kernels_are_compiled_without_a_device) { ELSEWHERE(compilers); }
 
@@ -369,6 +391,7 @@ TEST(a_runtime_without_a_device_says_so) {
 int main(int count, char **words) {
   atomic_store(&clock_runs, true);
   static const elsewhere_word known[] = {{"say", say}, {"run", runs}, {"fork", forked}, {"share", shares},
+                                         {"call", calls_its_device},
                                          {"compile", compiles}, {"faster", graphs_are_faster},
                                          {"slower", graphs_are_slower},
                                          {"beside", shares_runtime}, {"many", has_many}, {"lose", loses}};
