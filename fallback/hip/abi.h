@@ -52,6 +52,11 @@ typedef enum hipStreamCaptureStatus {
   hipStreamCaptureStatusActive = 1
 } hipStreamCaptureStatus;
 
+typedef enum hipStreamCaptureMode {
+  hipStreamCaptureModeGlobal = 0,
+  hipStreamCaptureModeRelaxed = 2
+} hipStreamCaptureMode;
+
 /* Macros in AMD's headers, with a prefix here. */
 enum { GKI_HIP_STREAM_NON_BLOCKING = 1, GKI_HIP_EVENT_BLOCKING_SYNC = 1, GKI_HIP_EVENT_DISABLE_TIMING = 2,
        GKI_HIP_HOST_MALLOC_PORTABLE = 1, GKI_HIP_HOST_MALLOC_MAPPED = 2,
@@ -107,6 +112,7 @@ enum { GKI_HIP_POINTER_ATTRIBUTES = 32 /* bytes */ };
   X(ALL, hipError_t, hipStreamSynchronize, (hipStream_t stream)) \
   X(ALL, hipError_t, hipStreamQuery, (hipStream_t stream)) \
   X(ALL, hipError_t, hipStreamIsCapturing, (hipStream_t stream, hipStreamCaptureStatus *status)) \
+  X(ANY, hipError_t, hipThreadExchangeStreamCaptureMode, (hipStreamCaptureMode *mode)) \
   X(ALL, hipError_t, hipEventCreateWithFlags, (hipEvent_t *event, unsigned int flags)) \
   X(ALL, hipError_t, hipEventDestroy, (hipEvent_t event)) \
   X(ALL, hipError_t, hipEventRecord, (hipEvent_t event, hipStream_t stream)) \

@@ -104,8 +104,12 @@ gk_result gki_hip_refuse_lost(const gki_hip_device *d) {
 
 static hipError_t set_device(const gki_hip_device *d, gki_hip_before *before) {
   before->error = d->driver->hipPeekAtLastError ? d->driver->hipPeekAtLastError() : hipSuccess;
-  const hipError_t answer = d->driver->hipGetDevice(&before->device);
-  return answer != hipSuccess || before->device == d->ordinal ? answer : d->driver->hipSetDevice(d->ordinal);
+  hipError_t answer = d->driver->hipGetDevice(&before->device);
+  if (answer == hipSuccess && before->device != d->ordinal) answer = d->driver->hipSetDevice(d->ordinal);
+  before->mode = hipStreamCaptureModeRelaxed;
+  before->is_relaxed = answer == hipSuccess && d->driver->hipThreadExchangeStreamCaptureMode &&
+                       d->driver->hipThreadExchangeStreamCaptureMode(&before->mode) == hipSuccess;
+  return answer;
 }
 
 gk_result gki_hip_enter(gki_hip_device *d, gki_hip_before *before) {
@@ -121,6 +125,8 @@ bool gki_hip_enter_to_free(const gki_hip_device *d, gki_hip_before *before) {
 }
 
 void gki_hip_leave(const gki_hip_device *d, gki_hip_before before) {
+  for (int tries = 0; tries < 2 && before.is_relaxed; ++tries)
+    before.is_relaxed = d->driver->hipThreadExchangeStreamCaptureMode(&before.mode) != hipSuccess;
   if (before.device != d->ordinal) (void)d->driver->hipSetDevice(before.device);
   if (before.error == hipSuccess) gki_hip_forget_error(d->driver);
 }

@@ -40,11 +40,16 @@ typedef struct gki_hip_device {
 gk_result gki_hip_open(gki_hip_device *device, int ordinal, const gk_hip_sharing *sharing);
 void gki_hip_close(gki_hip_device *device);
 
-/* Of the calling thread: its device, and its last error. */
-typedef struct gki_hip_before { int device; hipError_t error; } gki_hip_before;
+/* Of the calling thread: its device, its last error, and its capture mode. */
+typedef struct gki_hip_before {
+  int device;
+  hipError_t error;
+  hipStreamCaptureMode mode;
+  bool is_relaxed; /* the mode was changed */
+} gki_hip_before;
 
-/* The calling thread works on this device until gki_hip_leave, which gives it back its own. Failures of
- * gk's calls don't stay as the thread's last error. */
+/* The calling thread works on this device until gki_hip_leave, which gives it back its own. Failures of gk's calls
+ * don't stay as the thread's last error, and calls that wait don't spoil a capture of a stream of the program's. */
 gk_result gki_hip_enter(gki_hip_device *device, gki_hip_before *before);
 /* The same for freeing, on a device that may be lost. False: it can't be entered. */
 bool gki_hip_enter_to_free(const gki_hip_device *device, gki_hip_before *before);

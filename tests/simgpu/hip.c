@@ -183,8 +183,7 @@ const char *hipGetErrorName(hipError_t error) {
   return "hipErrorUnknown";
 }
 
-/* As HIP 5.2 does. */
-const char *hipGetErrorString(hipError_t error) { return hipGetErrorName(error); }
+const char *hipGetErrorString(hipError_t error) { return hipGetErrorName(error); } /* as HIP 5.2 does */
 
 hipError_t hipDeviceGet(hipDevice_t *device, int ordinal) {
   const hipError_t result = find_device(ordinal);
@@ -320,6 +319,8 @@ SAME(hipStreamSynchronize, (hipStream_t stream), cuStreamSynchronize(CU(stream))
 SAME(hipStreamQuery, (hipStream_t stream), cuStreamQuery(CU(stream)))
 SAME(hipStreamIsCapturing, (hipStream_t stream, hipStreamCaptureStatus *status),
      cuStreamIsCapturing(CU(stream), (CUstreamCaptureStatus *)status))
+SAME(hipThreadExchangeStreamCaptureMode, (hipStreamCaptureMode *mode),
+     cuThreadExchangeStreamCaptureMode((CUstreamCaptureMode *)mode))
 SAME(hipEventCreateWithFlags, (hipEvent_t *event, unsigned int flags), cuEventCreate((CUevent *)event, flags))
 SAME(hipEventDestroy, (hipEvent_t event), cuEventDestroy((CUevent)event))
 SAME(hipEventRecord, (hipEvent_t event, hipStream_t stream), cuEventRecord((CUevent)event, CU(stream)))
@@ -370,10 +371,7 @@ hipError_t hipModuleGetFunction(hipFunction_t *function, hipModule_t module, con
   if (!f) return hipErrorOutOfMemory;
   f->function = found;
   result = read_parameters(f);
-  if (result != CUDA_SUCCESS) {
-    free(f);
-    return hip(result);
-  }
+  if (result != CUDA_SUCCESS) return free(f), hip(result);
   SIM_HOLD(lock);
   f->next = functions;
   *function = functions = f;

@@ -247,6 +247,39 @@ static bool launch_captured(gk_graph *graph, hipStream_t stream) {
   return !fails(gk_launch_on(graph, 0, stream)) && !fails(gk_wait(graph, NULL));
 }
 
+/* While a stream of the program is captured, in the mode that forbids most. */
+static int works_beside_capture(void) {
+  enum { Y = 1 };
+  static const gk_slot_desc own[] = {GK_OWN(Y, int, 1)};
+  static const gk_task fills[] = {GK_FILL(Y, GK_ONE, 5)};
+  static const gk_list filling = GK_LIST(filling, fills, own);
+  CUresult (*begin)(CUstream stream, CUstreamCaptureMode mode), (*end)(CUstream stream, CUgraph *graph);
+  CUresult (*drop)(CUgraph graph);
+  hipError_t (*make)(hipStream_t *stream, unsigned flags), (*destroy)(hipStream_t stream);
+  hipStream_t stream = NULL;
+  CUgraph captured = NULL;
+  *(void **)&make = hip("hipStreamCreateWithFlags");
+  if (make(&stream, GKI_HIP_STREAM_NON_BLOCKING) != hipSuccess) return 1;
+  *(void **)&begin = cuda("cuStreamBeginCapture", 10010);
+  *(void **)&end = cuda("cuStreamEndCapture", 10000);
+  if (begin((CUstream)stream, CU_STREAM_CAPTURE_MODE_GLOBAL) != CUDA_SUCCESS || opens()) return 1;
+  for (int k = 0; k < 2; ++k) { /* a launch of gk's own thread, and one of this one */
+    gk_graph *graph = NULL;
+    int value = 0;
+    if (fails(gk_graph_create(device, &filling, 0, &graph))) return 0;
+    if (fails(k ? gk_launch_on(graph, 0, NULL) : gk_launch(graph, 0)) || fails(gk_wait(graph, NULL))) return 0;
+    if (fails(gk_download(device, &value, gk_bound(graph, Y), sizeof value))) return 0;
+    printf("%d ", value);
+    gk_graph_destroy(graph);
+  }
+  gk_device_close(device);
+  const CUresult ended = end((CUstream)stream, &captured);
+  printf("capture %d, %s", (int)ended, captured ? "a graph" : "none");
+  *(void **)&destroy = hip("hipStreamDestroy");
+  *(void **)&drop = cuda("cuGraphDestroy", 10000);
+  return (captured && drop(captured) != CUDA_SUCCESS) || destroy(stream) != hipSuccess;
+}
+
 static int shares(void) {
   enum { Y = 1 };
   static const gk_slot_desc own[] = {GK_OWN(Y, int, 1)};
@@ -341,6 +374,10 @@ static const elsewhere_case streams[] = {
     {HIP7, {HOME}, "share", {"1 1 1 |", "GK_ERROR_INVALID: backend hip: the stream that the device shares is being "
                              "captured", "GK_ERROR_INVALID: backend hip: gk_hip_sharing has ", " bytes, not 4;",
                              " | GK_ERROR_INVALID: gk_hip_stream"}}};
+static const elsewhere_case captures[] = {
+    {HIP7, {HOME, "GK_HIP_GRAPHS=0"}, "beside capture", {"5 5 capture 0, a graph"}},
+    {HIP5, {HOME, "GK_HIP_GRAPHS=0"}, "beside capture", {"5 5 capture 0, a graph"}},
+    {HIP7, {HOME, "GK_HIP_GRAPHS=1"}, "beside capture", {"5 5 capture 0, a graph"}}};
 static const elsewhere_case calls_inside[] = {
     {HIP7, {HOME}, "call", {"GK_ERROR_INVALID: gk_wait: task 1 (wait_inside) calls it on its own device"}}};
 static const elsewhere_case forks[] = {
@@ -371,6 +408,7 @@ TEST(graphs_are_used_where_they_are_faster) { ELSEWHERE(times); }
 TEST(unknown_architectures_are_not_handed_to_the_compiler) { ELSEWHERE(architectures); }
 TEST(the_programs_stream_gets_all_work) { ELSEWHERE(streams); }
 TEST(a_call_that_waits_for_its_device_is_named) { ELSEWHERE(calls_inside); }
+TEST(captures_of_the_program_are_not_spoiled) { ELSEWHERE(captures); }
 TEST(a_fork_is_refused) { ELSEWHERE(forks); }
 TEST(kernels_are_compiled_without_a_device) { ELSEWHERE(compilers); }
 
@@ -391,7 +429,7 @@ TEST(a_runtime_without_a_device_says_so) {
 int main(int count, char **words) {
   atomic_store(&clock_runs, true);
   static const elsewhere_word known[] = {{"say", say}, {"run", runs}, {"fork", forked}, {"share", shares},
-                                         {"call", calls_its_device},
+                                         {"call", calls_its_device}, {"beside capture", works_beside_capture},
                                          {"compile", compiles}, {"faster", graphs_are_faster},
                                          {"slower", graphs_are_slower},
                                          {"beside", shares_runtime}, {"many", has_many}, {"lose", loses}};
