@@ -76,18 +76,18 @@ static const char *missing_in_compiler(gki_hip_driver *driver, void *library) {
   return gki_library_find(library, compiler_entries, GK_COUNT(compiler_entries), ALL, driver);
 }
 
-/* In a library of its own, beside the runtime's if there is one, or in the runtime's. */
+/* In a library of its own, beside the runtime's, or in the runtime's. What another one makes, this runtime might not
+ * take. */
 static void find_compiler(gki_hip_driver *driver, void *library, const char *name) {
   char beside[sizeof driver->path + 32];
   const char *end = strrchr(driver->path, '/');
   snprintf(beside, sizeof beside, "%.*s/%s", end ? (int)(end - driver->path) : 0, driver->path, name);
   void *compiler = end ? dlopen(beside, RTLD_NOW | RTLD_LOCAL) : NULL;
-  if (!compiler) compiler = open_library(name);
   if (compiler && !missing_in_compiler(driver, compiler)) return;
   const char *missing = missing_in_compiler(driver, library);
   if (missing)
-    snprintf(driver->no_compiler, sizeof driver->no_compiler, "there is no %s that can be used, and the runtime has no "
-             "%s; install hipRTC of the same version", name, missing);
+    snprintf(driver->no_compiler, sizeof driver->no_compiler, "%s can't be used, and the runtime has no %s; install "
+             "hipRTC of the runtime's version, in the runtime's folder", beside, missing);
 }
 
 /* The program's own runtime, if it has loaded one: streams and memory of another would mean nothing to it. */

@@ -8,7 +8,7 @@ typedef struct gki_hip_driver {
   int version;            /* 502 is HIP 5.2 */
   char path[256];         /* of the library */
   const char *no_graphs;  /* the first missing entry of graphs; NULL: none */
-  char no_compiler[256];  /* why there is no hipRTC; "": there is one */
+  char no_compiler[448];  /* why there is no hipRTC; "": there is one */
 #define GKI_HIP_MEMBER(need, type, name, parameters) type(*name) parameters;
   GKI_HIP_ENTRIES(GKI_HIP_MEMBER)
 #undef GKI_HIP_MEMBER

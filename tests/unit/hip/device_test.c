@@ -124,6 +124,16 @@ static int shares_runtime(void) {
   return 0;
 }
 
+/* A runtime without a hipRTC beside it; the loader knows another one. */
+static int lacks_compiler(void) {
+  char folder[] = "build/tests/unit/hip/alone.XXXXXX", real[PATH_MAX], alone[PATH_MAX + 64];
+  if (!mkdtemp(folder) || !realpath("build/simgpu/hip7/libamdhip64.so.7", real)) return 1;
+  snprintf(alone, sizeof alone, "%s/libamdhip64.so.7", folder);
+  const bool is_loaded = symlink(real, alone) == 0 && dlopen(alone, RTLD_NOW);
+  if (is_loaded && !opens()) gk_device_close(device);
+  return !is_loaded || unlink(alone) != 0 || rmdir(folder) != 0;
+}
+
 /* One item per block of 256: more threads than a grid takes. */
 static int has_many(void) {
   static const gk_code code = {.text = "extern \"C\" __global__ void mixed(int *to, int a, long long b, float c) {}",
@@ -389,6 +399,9 @@ static const elsewhere_case compilers[] = {
 
 static const elsewhere_case runtimes[] = {
     {HIP7, {HOME}, "beside", {"HIP 6.4, gfx90a", ", last error 0; 2 7 8 9 by ", ", last error 0", "$"}}};
+static const elsewhere_case alone[] = {
+    {HIP7, {HOME, NO_CACHE}, "alone", {"GK_ERROR_NO_DEVICE: ", "libhiprtc.so.7 can't be used, and the runtime has no "
+                                       "hiprtc", "; install hipRTC of the runtime's version, in the runtime's folder"}}};
 static const elsewhere_case large[] = {
     {HIP7, {HOME}, "many", {"GK_ERROR_INVALID: ", "task 0 (many): 16777216 blocks along x, by slot 7 (N), and a grid "
                             "has at most 16777215", " | runs with 1 | runs with 0", "$"}}};
@@ -400,6 +413,7 @@ static const elsewhere_case losses[] = {
 
 TEST(a_failure_is_of_its_task) { ELSEWHERE(losses); }
 TEST(a_loaded_runtime_is_used) { ELSEWHERE(runtimes); }
+TEST(only_the_runtimes_own_compiler_is_used) { ELSEWHERE(alone); }
 TEST(grids_beyond_2_32_threads_are_refused) { ELSEWHERE(large); }
 TEST(every_version_runs_a_list) { ELSEWHERE(versions); }
 TEST(the_form_of_arguments_that_works_is_taken) { ELSEWHERE(forms); }
@@ -432,7 +446,7 @@ int main(int count, char **words) {
                                          {"call", calls_its_device}, {"beside capture", works_beside_capture},
                                          {"compile", compiles}, {"faster", graphs_are_faster},
                                          {"slower", graphs_are_slower},
-                                         {"beside", shares_runtime}, {"many", has_many}, {"lose", loses}};
+                                         {"beside", shares_runtime}, {"alone", lacks_compiler}, {"many", has_many}, {"lose", loses}};
   int code;
   if (elsewhere_is_here(count, words, known, GK_COUNT(known), &code)) return code;
   return run_all_tests();
