@@ -2,11 +2,12 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "cuda/image.h"
+#include "kernel/object.h"
 #include "lower/params.h"
 #include <elf.h>
 #include <string.h>
 
-enum { EM_OF_CUDA = 190, DEFAULT_SHARED = 48 << 10, /* bytes of shared memory without opt-in */
+enum { DEFAULT_SHARED = 48 << 10, /* bytes of shared memory without opt-in */
        MAX_Z = 64,             /* threads along z in a block */
        MAX_PARAMETERS = 4096   /* bytes; some drivers take more, but crash on nodes that have more */ };
 static const uint32_t FATBIN = 0xba55ed50;
@@ -27,31 +28,12 @@ const gk_code *gki_cuda_code(const gk_kernel *kernel, const char **beyond) {
 
 typedef struct fatbin_head { uint32_t magic; uint16_t version, head_bytes; uint64_t bytes; } fatbin_head;
 
-static bool lies_within(uint64_t at, uint64_t bytes, size_t all) { return at <= all && bytes <= all - at; }
-
-/* The driver doesn't get an image's size, and trusts its headers. NULL: no problem. */
-static const char *problem_of_cubin(const unsigned char *image, size_t bytes) {
-  static const char short_one[] = "ends before its headers say";
-  Elf64_Ehdr head;
-  if (bytes < sizeof head) return short_one;
-  memcpy(&head, image, sizeof head);
-  if (head.e_ident[EI_CLASS] != ELFCLASS64 || head.e_machine != EM_OF_CUDA) return "is an ELF file, but not CUDA's";
-  if (!lies_within(head.e_phoff, (uint64_t)head.e_phnum * head.e_phentsize, bytes) ||
-      !lies_within(head.e_shoff, (uint64_t)head.e_shnum * sizeof(Elf64_Shdr), bytes))
-    return short_one;
-  for (unsigned k = 0; k < head.e_shnum; ++k) {
-    Elf64_Shdr section;
-    memcpy(&section, image + head.e_shoff + k * sizeof section, sizeof section);
-    if (section.sh_type != SHT_NOBITS && !lies_within(section.sh_offset, section.sh_size, bytes)) return short_one;
-  }
-  return NULL;
-}
-
+/* NULL: no problem. */
 static const char *problem_of_fatbin(const unsigned char *image, size_t bytes) {
   fatbin_head head;
-  if (bytes < sizeof head) return "ends before its headers say";
+  if (bytes < sizeof head) return GKI_OBJECT_SHORT;
   memcpy(&head, image, sizeof head);
-  return lies_within(head.head_bytes, head.bytes, bytes) ? NULL : "ends before its headers say";
+  return gki_lies_within(head.head_bytes, head.bytes, bytes) ? NULL : GKI_OBJECT_SHORT;
 }
 
 static bool is_refusal(CUresult result) {
@@ -76,7 +58,7 @@ static gk_result load_image(const gki_cuda_device *device, const gk_kernel *kern
   memcpy(&first, code->image, code->image_bytes < sizeof first ? code->image_bytes : sizeof first);
   const bool is_fatbin = first == FATBIN, is_cubin = memcmp(&first, ELFMAG, SELFMAG) == 0;
   const char *problem = is_fatbin  ? problem_of_fatbin(code->image, code->image_bytes)
-                        : is_cubin ? problem_of_cubin(code->image, code->image_bytes)
+                        : is_cubin ? gki_object_problem(code->image, code->image_bytes, EM_CUDA)
                                    : NULL;
   if (problem)
     return gk_fail(GK_ERROR_COMPILE, "kernel %s: its image, of %zu bytes, %s; give all of it, and its size in "

@@ -5,13 +5,13 @@
 #include "hip/embed.h"
 #include "hip/graphs.h"
 #include "kernel/modules.h"
+#include "kernel/object.h"
 #include "kernel/store.h"
 #include "lower/params.h"
-#include <elf.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { MOST_PARAMETERS = 4096 /* bytes */, MOST_Z = 64, OF_AMDGPU = 224 };
+enum { MOST_PARAMETERS = 4096 /* bytes */, MOST_Z = 64 };
 extern const char gki_text_hip_builtin[];
 extern const unsigned char gki_hip_image[]; /* a bundle of code objects of it */
 
@@ -79,27 +79,11 @@ const gk_code *gki_hip_code(const gk_kernel *kernel, const char **beyond) {
   return kernel->hip;
 }
 
-/* The runtime doesn't get an image's size, and trusts its headers. NULL: no problem. */
-static const char *problem_of_image(const gk_code *code) {
-  static const char bundle[] = "__CLANG_OFFLOAD_BUNDLE__", compressed[] = "CCOB";
-  Elf64_Ehdr head;
-  if (code->image_bytes >= sizeof bundle && memcmp(code->image, bundle, sizeof bundle - 1) == 0) return NULL;
-  if (code->image_bytes >= sizeof compressed && memcmp(code->image, compressed, sizeof compressed - 1) == 0)
-    return NULL;
-  if (code->image_bytes < sizeof head) return "is too short for a code object";
-  memcpy(&head, code->image, sizeof head);
-  if (memcmp(head.e_ident, ELFMAG, SELFMAG) != 0 || head.e_ident[EI_CLASS] != ELFCLASS64 ||
-      head.e_machine != OF_AMDGPU)
-    return "is neither a code object of AMD's nor a bundle of them";
-  const uint64_t all = code->image_bytes, headers = (uint64_t)head.e_shnum * sizeof(Elf64_Shdr);
-  return head.e_shoff <= all && headers <= all - head.e_shoff ? NULL : "ends before its headers say";
-}
-
 static gk_result load_image(void *device, const gk_kernel *kernel, void **loaded) {
   gki_hip_device *d = device;
   const gk_code *code = kernel->hip;
   hipModule_t module = NULL;
-  const char *problem = problem_of_image(code);
+  const char *problem = gki_bundle_problem(code->image, code->image_bytes);
   if (problem)
     return gk_fail(GK_ERROR_COMPILE, "kernel %s: its image, of %zu bytes, %s; give all of it, and its size in "
                    ".image_bytes", kernel->name, code->image_bytes, problem);

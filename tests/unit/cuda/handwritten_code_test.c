@@ -262,7 +262,7 @@ TEST_ON_CUDA(test_refused_images) {
   refuse_image(device, short_elf, sizeof short_elf, "its image, of 8 bytes, ends before its headers say");
   static const char ends[] = "ends before its headers say", not_taken[] = "doesn't take its image";
   static const struct { unsigned char at, value; const char *words; } changes[] = { /* each on top of those before */
-    {6, 1, "but not CUDA's"},
+    {6, 1, "is no code for this kind of GPU"},
     {18, 190, NULL},  /* e_machine */
     {0x28, 0x60, NULL}, /* e_shoff */
     {0x3c, 1, ends},    /* e_shnum */

@@ -157,6 +157,24 @@ static int has_many(void) {
   return 0;
 }
 
+/* A bundle whose one code object is said to lie behind its end. */
+static int has_bad_bundle(void) {
+  static struct { char magic[24]; uint64_t count, at, bytes, name_bytes; char name[8]; } bundle = {
+      {0}, 1, 4096, 4096, 8, "hip"};
+  memcpy(bundle.magic, "__CLANG_OFFLOAD_BUNDLE__", sizeof bundle.magic);
+  static const gk_code code = {.image = &bundle, .image_bytes = sizeof bundle, .block = {64}};
+  const gk_kernel bad = {.name = "mixed", .params = mixed_params, .param_count = 4, .hip = &code};
+  const gk_task one[] = {GK_RUN(bad, N, X, A, B, C)};
+  const gk_list of_one = GK_LIST(of_one, one, slots);
+  gk_graph *graph = NULL;
+  if (!opens()) (void)fails(gk_graph_create(device, &of_one, 0, &graph));
+  printf(" | ");
+  const gk_image image = {.file = "x", .kind = GK_IMAGE_AMD, .bytes = &bundle, .size = sizeof bundle};
+  (void)fails(gk_use_images(&(gk_images){.abi = GK_ABI, .count = 1, .at = &image}));
+  gk_device_close(device);
+  return 0;
+}
+
 /* The k-th call of a launch makes the device fail. Returns whether that was the launch of a kernel, and then says what
  * the wait and the next launch answer. */
 static bool loses_at(uint64_t k) {
@@ -399,9 +417,14 @@ static const elsewhere_case compilers[] = {
 
 static const elsewhere_case runtimes[] = {
     {HIP7, {HOME}, "beside", {"HIP 6.4, gfx90a", ", last error 0; 2 7 8 9 by ", ", last error 0", "$"}}};
+static const elsewhere_case bundles[] = {
+    {HIP7, {HOME, "GK_HIP_GRAPHS=0"}, "bundle",
+     {"GK_ERROR_COMPILE: kernel mixed: its image, of 64 bytes, ends before its headers say", " | GK_ERROR_INVALID: "
+      "gk_use_images: an image has no file, no bytes or no size, or is cut off"}}};
 static const elsewhere_case alone[] = {
     {HIP7, {HOME, NO_CACHE}, "alone", {"GK_ERROR_NO_DEVICE: ", "libhiprtc.so.7 can't be used, and the runtime has no "
-                                       "hiprtc", "; install hipRTC of the runtime's version, in the runtime's folder"}}};
+                                       "hiprtc", "; install hipRTC of the runtime's version, in the runtime's "
+                                       "folder"}}};
 static const elsewhere_case large[] = {
     {HIP7, {HOME}, "many", {"GK_ERROR_INVALID: ", "task 0 (many): 16777216 blocks along x, by slot 7 (N), and a grid "
                             "has at most 16777215", " | runs with 1 | runs with 0", "$"}}};
@@ -413,6 +436,7 @@ static const elsewhere_case losses[] = {
 
 TEST(a_failure_is_of_its_task) { ELSEWHERE(losses); }
 TEST(a_loaded_runtime_is_used) { ELSEWHERE(runtimes); }
+TEST(bundles_that_are_cut_off_are_refused) { ELSEWHERE(bundles); }
 TEST(only_the_runtimes_own_compiler_is_used) { ELSEWHERE(alone); }
 TEST(grids_beyond_2_32_threads_are_refused) { ELSEWHERE(large); }
 TEST(every_version_runs_a_list) { ELSEWHERE(versions); }
@@ -446,7 +470,8 @@ int main(int count, char **words) {
                                          {"call", calls_its_device}, {"beside capture", works_beside_capture},
                                          {"compile", compiles}, {"faster", graphs_are_faster},
                                          {"slower", graphs_are_slower},
-                                         {"beside", shares_runtime}, {"alone", lacks_compiler}, {"many", has_many}, {"lose", loses}};
+                                         {"beside", shares_runtime}, {"alone", lacks_compiler},
+                                         {"bundle", has_bad_bundle}, {"many", has_many}, {"lose", loses}};
   int code;
   if (elsewhere_is_here(count, words, known, GK_COUNT(known), &code)) return code;
   return run_all_tests();
