@@ -15,6 +15,9 @@ typedef struct gki_vulkan_kernel {
   unsigned per_block[3]; /* handwritten: the items that a workgroup covers */
 } gki_vulkan_kernel;
 
+/* gk's shaders that aren't control shaders. */
+enum { GKI_VULKAN_COPY, GKI_VULKAN_FILL, GKI_VULKAN_GRIDS, GKI_VULKAN_BUILTINS };
+
 /* Control shaders: one per kind of point that a step decides at, and one that walks. Each has a form for each set of
  * these bits: the list has always-tasks, the loop a bound; the launch can be cancelled; the list has sections. */
 enum { GKI_VULKAN_WALK = 12, GKI_VULKAN_CONTROLS, GKI_VULKAN_FORMS = 16,
@@ -89,11 +92,11 @@ typedef struct gki_vulkan_device {
   bool is_lost;                       /* atomic; `loss` is written before */
   char loss[256];                     /* a message */
   VkPipelineLayout layout;
-  gki_vulkan_kernel copy, fill, grids;
+  gki_vulkan_kernel builtin[GKI_VULKAN_BUILTINS]; /* zeroed: not made yet; so are `controls` */
   VkShaderModule walk, step;
   VkPipelineCache pipelines; /* NULL: there is none */
   size_t pipelines_bytes;    /* of its data as it was found on disk */
-  VkPipeline controls[GKI_VULKAN_CONTROLS][GKI_VULKAN_FORMS]; /* under the lock; NULL: not made yet */
+  VkPipeline controls[GKI_VULKAN_CONTROLS][GKI_VULKAN_FORMS];
   char name[300], driver_text[200];
   gk_capability capabilities[GKI_VULKAN_CAPABILITIES];
   char missing[2500]; /* what the capabilities say of features that aren't there */

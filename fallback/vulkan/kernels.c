@@ -1,5 +1,6 @@
 #include "vulkan/kernels.h"
 #include "base/error.h"
+#include "base/fork.h"
 #include "kernel/cache.h"
 #include "lower/task.h"
 #include "plan/walk.inc"
@@ -101,11 +102,22 @@ static gk_result make_builtin(gki_vulkan_device *d, const char *name, const unsi
   return code[0] == '#' ? compile(d, name, (const char *)code, module) : make_module(d, name, code, bytes, module);
 }
 
-static gk_result make_builtin_kernel(gki_vulkan_device *d, const char *name, const unsigned char *code, size_t bytes,
-                                     gki_vulkan_kernel *kernel) {
+/* Not the device's lock, which launches need: a driver may take long to make pipelines. */
+GKI_PROCESS_LOCK(making)
+
+#define BUILTIN(name) "gk's shader " #name, gki_vulkan_##name, gki_vulkan_##name##_bytes
+gk_result gki_vulkan_builtin(gki_vulkan_device *d, int which, const gki_vulkan_kernel **kernel) {
+  const struct { const char *name; const unsigned char *code; size_t bytes; } all[] = {
+    [GKI_VULKAN_COPY] = {BUILTIN(copy)}, [GKI_VULKAN_FILL] = {BUILTIN(fill)}, [GKI_VULKAN_GRIDS] = {BUILTIN(grids)}};
+  gki_vulkan_kernel *kept = &d->builtin[which];
   VkShaderModule module = VK_NULL_HANDLE;
-  gk_result result = make_builtin(d, name, code, bytes, &module);
-  if (result == GK_OK) result = make_kernel(d, name, module, GKI_VULKAN_GROUP, kernel);
+  gk_result result = GK_OK;
+  *kernel = kept;
+  pthread_mutex_lock(&making);
+  const bool is_made = kept->pipeline != VK_NULL_HANDLE;
+  if (!is_made) result = make_builtin(d, all[which].name, all[which].code, all[which].bytes, &module);
+  if (!is_made && result == GK_OK) result = make_kernel(d, all[which].name, module, GKI_VULKAN_GROUP, kept);
+  pthread_mutex_unlock(&making);
   if (module) d->driver.DestroyShaderModule(d->device, module, NULL);
   return result;
 }
@@ -156,22 +168,15 @@ gk_result gki_vulkan_load_builtin(gki_vulkan_device *d) {
                                            .pushConstantRangeCount = 1, .pPushConstantRanges = &task};
   gk_result result = gki_vulkan_check(d, d->driver.CreatePipelineLayout(d->device, &info, NULL, &d->layout),
                                       "vkCreatePipelineLayout");
-#define BUILTIN(name) #name, gki_vulkan_##name, gki_vulkan_##name##_bytes
   if (result == GK_OK) find_pipelines(d);
-  if (result == GK_OK) result = make_builtin_kernel(d, "gk's shader " BUILTIN(copy), &d->copy);
-  if (result == GK_OK) result = make_builtin_kernel(d, "gk's shader " BUILTIN(fill), &d->fill);
-  if (result == GK_OK && d->gate == GKI_VULKAN_GRID)
-    result = make_builtin_kernel(d, "gk's shader " BUILTIN(grids), &d->grids);
-  if (result == GK_OK) result = make_builtin(d, "gk's shader " BUILTIN(walk), &d->walk);
-  return result == GK_OK ? make_builtin(d, "gk's shader " BUILTIN(step), &d->step) : result;
-#undef BUILTIN
+  if (result == GK_OK) result = make_builtin(d, BUILTIN(walk), &d->walk);
+  return result == GK_OK ? make_builtin(d, BUILTIN(step), &d->step) : result;
 }
+#undef BUILTIN
 
 void gki_vulkan_drop_builtin(gki_vulkan_device *d) {
   keep_pipelines(d);
-  drop_kernel(d, &d->copy);
-  drop_kernel(d, &d->fill);
-  drop_kernel(d, &d->grids);
+  for (int which = 0; which < GKI_VULKAN_BUILTINS; ++which) drop_kernel(d, &d->builtin[which]);
   for (int kind = 0; kind < GKI_VULKAN_CONTROLS; ++kind)
     for (int form = 0; form < GKI_VULKAN_FORMS; ++form)
       if (d->controls[kind][form]) d->driver.DestroyPipeline(d->device, d->controls[kind][form], NULL);
@@ -185,20 +190,14 @@ gk_result gki_vulkan_control_for(gki_vulkan_device *d, uint32_t kind, uint32_t f
   uint32_t kinds = kind == GKI_VULKAN_WALK ? (1u << GKI_VULKAN_WALK) - 1 - forks : 1u << kind;
   if (form & GKI_VULKAN_SECTIONS) kinds |= forks;
   const constants values = {1, 0, kinds | form << GKI_VULKAN_WALK};
-  VkPipeline *kept = &d->controls[kind][form], made = VK_NULL_HANDLE;
-  pthread_mutex_lock(&d->lock);
+  VkPipeline *kept = &d->controls[kind][form];
+  pthread_mutex_lock(&making);
+  const gk_result result = *kept ? GK_OK
+                                 : make(d, "gk's control shader", kind == GKI_VULKAN_WALK ? d->walk : d->step, "main",
+                                        &values, kept);
   *pipeline = *kept;
-  pthread_mutex_unlock(&d->lock); /* a driver may take long, and launches need the lock */
-  if (*pipeline) return GK_OK;
-  const gk_result result = make(d, "gk's control shader", kind == GKI_VULKAN_WALK ? d->walk : d->step, "main", &values,
-                                &made);
-  if (result != GK_OK) return result;
-  pthread_mutex_lock(&d->lock);
-  *pipeline = *kept ? *kept : made;
-  *kept = *pipeline;
-  pthread_mutex_unlock(&d->lock);
-  if (*pipeline != made) d->driver.DestroyPipeline(d->device, made, NULL);
-  return GK_OK;
+  pthread_mutex_unlock(&making);
+  return result;
 }
 
 /* ---- kernels of programs ----------------------------------------------------------------------------------------- */

@@ -73,14 +73,20 @@ static void find_parts(gki_vulkan_graph *g, uint32_t run, uint32_t *count) {
   }
 }
 
-static void choose_kernels(gki_vulkan_graph *g, void *const *code) {
+/* FILL also stands in for handwritten code without items. */
+static gk_result choose_kernels(gki_vulkan_graph *g, void *const *code) {
+  gk_result result = GK_OK;
   for (uint32_t k = 0; k < g->plan->node_count; ++k) {
     const gk_node *node = &g->plan->nodes[k];
     if (!g->slots.records[k]) continue;
-    g->kernels[k] = code[k] ? code[k] : node->op == GK_OP_COPY ? &g->device->copy : &g->device->fill;
+    if (node->op == GK_OP_COPY) result = gki_vulkan_builtin(g->device, GKI_VULKAN_COPY, &g->kernels[k]);
+    else if (!code[k] || node->handwritten) result = gki_vulkan_builtin(g->device, GKI_VULKAN_FILL, &g->fill);
+    if (result != GK_OK) return gki_fail_with_prefix(result, "task %u (%s)", (unsigned)node->source, node->name);
+    if (node->op != GK_OP_COPY) g->kernels[k] = code[k] ? code[k] : g->fill;
     g->is_unchecked[k] = !node->handwritten && !gki_reads_count(g->plan, node) &&
                      !(g->points && g->gate == GKI_VULKAN_GUARD);
   }
+  return result;
 }
 
 /* Shaders for one step, behind the runs for which that is enough. */
@@ -105,7 +111,8 @@ static gk_result find_control(gki_vulkan_graph *g) {
   const uint32_t sections = g->points->lane_count > 1 ? GKI_VULKAN_SECTIONS : 0;
   const gk_result result = gki_vulkan_control_for(
     g->device, GKI_VULKAN_WALK, GKI_VULKAN_ALWAYS | GKI_VULKAN_BOUND | GKI_VULKAN_CANCELS | sections, &g->control);
-  return result == GK_OK && g->gate != GKI_VULKAN_GRID ? find_steps(g) : result;
+  if (result != GK_OK) return result;
+  return g->gate == GKI_VULKAN_GRID ? gki_vulkan_builtin(g->device, GKI_VULKAN_GRIDS, &g->grids) : find_steps(g);
 }
 
 static gk_result make_arrays(gki_vulkan_graph *g, void *const *code) {
@@ -123,7 +130,8 @@ static gk_result make_arrays(gki_vulkan_graph *g, void *const *code) {
   if (!g->pieces || !g->parts || !g->parts_at || !g->blocks || !g->by_block || !g->kernels ||
       !g->is_unchecked || !g->steps)
     return gki_fail_memory("a graph's commands", plan->node_count * sizeof *g->parts);
-  choose_kernels(g, code);
+  gk_result result = choose_kernels(g, code);
+  if (result != GK_OK) return result;
   for (uint32_t n = 0; n < g->params.count; ++n)
     g->params.tasks[n].per_block = g->kernels[g->params.tasks[n].node]->per_block;
   uint32_t count = 0;
@@ -132,8 +140,9 @@ static gk_result make_arrays(gki_vulkan_graph *g, void *const *code) {
     find_parts(g, run, &count);
   }
   g->parts_at[plan->run_count] = count;
-  const gk_result result = find_control(g);
-  return result == GK_OK ? gki_levels_make(&g->levels, plan, &g->arena) : result;
+  result = find_control(g);
+  if (result != GK_OK) return gki_fail_with_prefix(result, "graph %s", plan->name);
+  return gki_levels_make(&g->levels, plan, &g->arena);
 }
 
 /* Records what doesn't depend on how a launch goes: without decisions of the device, each run. */

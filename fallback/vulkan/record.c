@@ -86,7 +86,7 @@ static void put_task(recorder *r, uint32_t run, uint32_t node) {
   const uint32_t number = is_own ? gki_param_number(&g->params, node) : 0;
   const bool has_items = !is_own || gki_param_has_items(&g->params, number);
   if (!has_items) { /* FILL stands in, which posts a bad count */
-    kernel = &g->device->fill;
+    kernel = g->fill;
     task = gki_param_fill(&g->params, number);
   }
   memcpy(pushed, &task, sizeof task);
@@ -186,7 +186,7 @@ static void put_walk(recorder *r, const uint32_t *runs, uint32_t count) {
     dispatch(r, g->control, &control);
     if (g->gate == GKI_VULKAN_GRID) {
       put_barrier(g, r->commands, task_writes, task_uses);
-      dispatch(r, g->device->grids.pipeline, &control);
+      dispatch(r, g->grids->pipeline, &control);
     }
     if (!control.walks) put_barrier(g, r->commands, task_writes, task_uses);
   }

@@ -74,6 +74,34 @@ TEST(a_driver_that_lacks_an_entry) {
   assert_int_equal(standin->alive(), 0);
 }
 
+/* gk's pipelines are made for the first graph that needs them. If one of the calls for it fails, the message names the
+ * task, and nothing is left but what was made before. The next graph gets them. */
+TEST(pipelines_of_gk_that_fail) {
+  static const gk_task transfer_tasks[] = {GK_FILL(Y, COUNT, 0), GK_COPY(Z, Y, COUNT)};
+  static const gk_list transfers = GK_LIST(transfers, transfer_tasks, slots);
+  static const char *const prefixes[] = {"task 0 (Y = 0): backend vulkan: ", "task 1 (Z = Y): backend vulkan: "};
+  unsigned failed[] = {0, 0};
+  bool has_failed = true;
+  for (unsigned long k = 1; has_failed; ++k) {
+    gk_device *opened = open_behind_standin(0);
+    const unsigned opened_with = standin->alive();
+    gk_graph *graph;
+    (standin->fail)(k, VK_ERROR_OUT_OF_DEVICE_MEMORY, VULKAN_STANDIN_NOW);
+    gk_result result = gk_graph_create(opened, &transfers, 0, &graph);
+    has_failed = standin->calls() >= k;
+    if (!has_failed) assert_ok(result);
+    if (result != GK_OK) assert_int_equal(result, GK_ERROR_MEMORY); /* some memory is asked for twice */
+    for (size_t n = 0; n < GK_COUNT(prefixes) && result != GK_OK; ++n)
+      if (strncmp(gk_error(), prefixes[n], strlen(prefixes[n])) == 0) ++failed[n];
+    (standin->fail)(0, VK_SUCCESS, VULKAN_STANDIN_NOW);
+    if (result != GK_OK) assert_ok(gk_graph_create(opened, &transfers, 0, &graph));
+    gk_graph_destroy(graph);
+    assert_int_equal(standin->alive(), opened_with + 4);
+    close_behind_standin(opened);
+  }
+  for (size_t n = 0; n < GK_COUNT(failed); ++n) assert_int_equal(failed[n], 3); /* a module, two pipelines */
+}
+
 /* Call k of a launch fails. */
 static gk_result launch_failing(gk_graph *graph, unsigned long k, VkResult code, vulkan_standin_how how) {
   (standin->fail)(k, code, how);
