@@ -38,7 +38,6 @@ typedef struct gki_vulkan_graph {
   gki_vulkan_device *device;
   const gk_plan *plan;
   const gki_vulkan_kernel **kernels; /* by node; NULL: no task */
-  bool *is_unchecked;                /* by node: recorded with the unchecked pipeline, if no count is bad */
   const gki_vulkan_kernel *fill, *grids; /* NULL: it doesn't need gk's FILL, or the shader that sets grids */
   VkPipeline control;
   VkPipeline *steps;                 /* by run: the control shader for one step; NULL: `control` walks */

@@ -3,7 +3,8 @@
 #include "vulkan/compile.h"
 #include <string.h>
 
-enum { ENTRY_POINT = 15, EXECUTION_MODE = 16, GL_COMPUTE = 5, LOCAL_SIZE = 17, FUNCTION_END = 56 };
+enum { ENTRY_POINT = 15, EXECUTION_MODE = 16, FUNCTION_END = 56, VARIABLE = 59, DECORATE = 71, GL_COMPUTE = 5,
+       LOCAL_SIZE = 17, BINDING = 33, SET = 34, UNIFORM_CONSTANT = 0, UNIFORM = 2, STORAGE_BUFFER = 12 };
 
 const char *gki_vulkan_entry(const gk_code *code) { return code->entry ? code->entry : "main"; }
 
@@ -22,7 +23,11 @@ const gk_code *gki_vulkan_code(const gk_kernel *kernel, const char **beyond) {
 
 /* ---- SPIR-V ------------------------------------------------------------------------------------------------------ */
 
-typedef struct shape { bool has_entry; uint32_t function, group[3]; /* group: {0}: not said */ } shape;
+typedef struct shape {
+  bool has_entry, has_descriptors;
+  uint32_t function, group[3]; /* group: {0}: not said */
+  uint32_t set, binding;       /* of the last descriptor */
+} shape;
 
 /* One instruction. */
 static void read_instruction(shape *s, const uint32_t *words, uint32_t count, const char *entry) {
@@ -35,6 +40,10 @@ static void read_instruction(shape *s, const uint32_t *words, uint32_t count, co
   }
   if (code == EXECUTION_MODE && count == 6 && s->has_entry && words[1] == s->function && words[2] == LOCAL_SIZE)
     memcpy(s->group, &words[3], sizeof s->group);
+  if (code == DECORATE && count == 4 && words[2] == SET) s->set = words[3];
+  if (code == DECORATE && count == 4 && words[2] == BINDING) s->binding = words[3];
+  if (code == VARIABLE && count > 3 &&
+      (words[3] == UNIFORM_CONSTANT || words[3] == UNIFORM || words[3] == STORAGE_BUFFER)) s->has_descriptors = true;
 }
 
 /* False: its instructions don't end with it, or the last one ends no function. */
@@ -84,6 +93,10 @@ static gk_result check_shape(const gki_vulkan_device *d, const gk_kernel *kernel
   if (!s.has_entry)
     return gk_fail(GK_ERROR_COMPILE, "kernel %s: its code has no compute shader %s; name it in .entry", kernel->name,
                    entry);
+  if (s.has_descriptors)
+    return gk_fail(GK_ERROR_COMPILE, "kernel %s: its code declares a buffer, image or sampler (set %u, binding %u), "
+                   "and gk binds none; declare parameters in layout(push_constant, scalar), memory as buffer_reference",
+                   kernel->name, (unsigned)s.set, (unsigned)s.binding);
   if (!s.group[0] || !s.group[1] || !s.group[2])
     return gk_fail(GK_ERROR_COMPILE, "kernel %s: its code gives no local size as numbers; write "
                    "layout(local_size_x = 64) in;", kernel->name);

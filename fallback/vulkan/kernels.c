@@ -216,39 +216,39 @@ static gk_result make_from_text(gki_vulkan_device *d, const char *name, const gk
   return gki_fail_with_prefix(result, "%s; nor can it be compiled now", why);
 }
 
-static gk_result load_composed(gki_vulkan_device *d, const gk_kernel *kernel, const char *name,
-                               gki_vulkan_kernel *made) {
+static gk_result make_composed(gki_vulkan_device *d, const gk_kernel *kernel, const char *name,
+                               VkShaderModule *module) {
   char *text = gk_compose(kernel, "glsl");
   if (!text) return gki_failure();
-  VkShaderModule module = VK_NULL_HANDLE;
   const gki_unit unit = {.text = text, .file = kernel->source->file, .kernel = kernel->name};
-  gk_result result = make_from_text(d, name, &unit, &module);
+  const gk_result result = make_from_text(d, name, &unit, module);
   gk_free_text(text);
-  if (result == GK_OK) result = make_kernel(d, name, module, d->group, made);
-  if (module) d->driver.DestroyShaderModule(d->device, module, NULL);
   return result;
 }
 
-static gk_result load_handwritten(gki_vulkan_device *d, const gk_kernel *kernel, const char *name,
-                                  gki_vulkan_kernel *made) {
+static gk_result make_handwritten(gki_vulkan_device *d, const gk_kernel *kernel, const char *name,
+                                  VkShaderModule *module, gki_vulkan_kernel *made) {
   uint32_t *words;
   size_t bytes;
-  VkShaderModule module = VK_NULL_HANDLE;
   gk_result result = gki_vulkan_handwritten(d, kernel, name, &words, &bytes, made);
-  if (result == GK_OK) result = make_module(d, name, words, bytes, &module);
+  if (result == GK_OK) result = make_module(d, name, words, bytes, module);
   gk_host_free(words);
-  if (result == GK_OK) result = make(d, name, module, gki_vulkan_entry(kernel->vulkan), NULL, &made->pipeline);
-  if (module) d->driver.DestroyShaderModule(d->device, module, NULL);
   return result;
 }
 
 gk_result gki_vulkan_load(void *at, const gk_kernel *kernel, void **code) {
+  gki_vulkan_device *d = at;
   char name[NAME_BYTES];
+  VkShaderModule module = VK_NULL_HANDLE;
   gki_vulkan_kernel *made = gk_host_alloc(sizeof *made);
   if (!made) return gki_fail_memory("a kernel", sizeof *made);
   snprintf(name, sizeof name, "kernel %.250s", kernel->name);
-  const gk_result result = kernel->vulkan ? load_handwritten(at, kernel, name, made)
-                                          : load_composed(at, kernel, name, made);
+  gk_result result = kernel->vulkan ? make_handwritten(d, kernel, name, &module, made)
+                                    : make_composed(d, kernel, name, &module);
+  if (result == GK_OK)
+    result = kernel->vulkan ? make(d, name, module, gki_vulkan_entry(kernel->vulkan), NULL, &made->pipeline)
+                            : make_kernel(d, name, module, d->group, made);
+  if (module) d->driver.DestroyShaderModule(d->device, module, NULL);
   if (result == GK_OK) *code = made;
   else gk_host_free(made);
   return result;

@@ -1,7 +1,6 @@
 #include "base/error.h"
 #include "plan/node.h"
 #include "plan/walk.inc"
-#include "vulkan/handwritten.h"
 #include "vulkan/kernels.h"
 #include "vulkan/graph.h"
 #include <string.h>
@@ -83,8 +82,6 @@ static gk_result choose_kernels(gki_vulkan_graph *g, void *const *code) {
     else if (!code[k] || node->handwritten) result = gki_vulkan_builtin(g->device, GKI_VULKAN_FILL, &g->fill);
     if (result != GK_OK) return gki_fail_with_prefix(result, "task %u (%s)", (unsigned)node->source, node->name);
     if (node->op != GK_OP_COPY) g->kernels[k] = code[k] ? code[k] : g->fill;
-    g->is_unchecked[k] = !node->handwritten && !gki_reads_count(g->plan, node) &&
-                     !(g->points && g->gate == GKI_VULKAN_GUARD);
   }
   return result;
 }
@@ -124,11 +121,9 @@ static gk_result make_arrays(gki_vulkan_graph *g, void *const *code) {
   g->blocks = gki_arena_alloc(&g->arena, plan->slot_count, sizeof *g->blocks);
   g->by_block = gki_arena_alloc(&g->arena, plan->slot_count, sizeof *g->by_block);
   g->kernels = gki_arena_alloc(&g->arena, plan->node_count, sizeof *g->kernels);
-  g->is_unchecked = gki_arena_alloc(&g->arena, plan->node_count, sizeof *g->is_unchecked);
   g->steps = gki_arena_alloc(&g->arena, plan->run_count, sizeof *g->steps);
   if (gki_param_make(&g->params, &g->slots, most_groups, &g->arena) != GK_OK) return GK_ERROR_MEMORY;
-  if (!g->pieces || !g->parts || !g->parts_at || !g->blocks || !g->by_block || !g->kernels ||
-      !g->is_unchecked || !g->steps)
+  if (!g->pieces || !g->parts || !g->parts_at || !g->blocks || !g->by_block || !g->kernels || !g->steps)
     return gki_fail_memory("a graph's commands", plan->node_count * sizeof *g->parts);
   gk_result result = choose_kernels(g, code);
   if (result != GK_OK) return result;

@@ -1,5 +1,6 @@
 #include "vulkan/graph.h"
 #include "base/error.h"
+#include "plan/node.h"
 #include "plan/walk.inc"
 #include "vulkan/handwritten.h"
 #include <string.h>
@@ -77,7 +78,8 @@ static void put_task(recorder *r, uint32_t run, uint32_t node) {
   if (r->has_tasks && !r->level_began) put_barrier(g, r->commands, task_writes, task_uses);
   r->has_tasks = r->level_began = true;
   gki_task task = gki_task_of(&g->slots, node);
-  if (g->points && g->gate == GKI_VULKAN_GUARD)
+  const bool is_guarded = g->points && g->gate == GKI_VULKAN_GUARD;
+  if (is_guarded)
     task.guard = address_of(g, g->state_at) + (words_of(g, run) + GKW_TASKS) * sizeof(uint32_t);
   unsigned char pushed[GKI_VULKAN_PUSHED];
   uint32_t bytes = sizeof task;
@@ -92,7 +94,8 @@ static void put_task(recorder *r, uint32_t run, uint32_t node) {
   memcpy(pushed, &task, sizeof task);
   if (is_own && has_items) bytes = gki_vulkan_push(&g->params, number, pushed);
   if (bytes > sizeof task) r->has_step = false;
-  bind(r, g->is_unchecked[node] && !g->has_bad_count ? kernel->unchecked : kernel->pipeline);
+  const bool is_unchecked = !is_own && !gki_reads_count(g->plan, &g->plan->nodes[node]) && !is_guarded;
+  bind(r, is_unchecked && !g->has_bad_count ? kernel->unchecked : kernel->pipeline);
   if (bytes)
     driver->CmdPushConstants(r->commands, g->device->layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, bytes, pushed);
   driver->CmdDispatchIndirect(r->commands, g->block->buffer,

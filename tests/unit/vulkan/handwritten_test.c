@@ -106,6 +106,25 @@ TEST(code_that_can_not_run) {
   gk_device_close(device);
 }
 
+TEST(descriptors_are_refused) {
+  static const struct { const char *declared, *used, *where; } all[] = {
+    {"layout(set = 1, binding = 2, scalar) buffer data { int x[]; };", "x[0] = 1;", "set 1, binding 2"},
+    {"layout(binding = 5, scalar) uniform data { int x; };", "if (x == 0) return;", "set 0, binding 5"},
+    {"layout(binding = 1, r32ui) uniform uimage2D to;", "imageStore(to, ivec2(0), uvec4(1));", "set 0, binding 1"},
+    {"layout(set = 3, binding = 0) uniform sampler2D from;", "if (texelFetch(from, ivec2(0), 0).x == 0.0) return;",
+     "set 3, binding 0"}};
+  gk_device *device = open_vulkan();
+  for (size_t k = 0; k < GK_COUNT(all); ++k) {
+    char text[1000], message[200];
+    snprintf(text, sizeof text, "#version 460\n#extension GL_EXT_scalar_block_layout : require\n"
+             "layout(local_size_x = 1) in;\n%s\nvoid main() { %s }\n", all[k].declared, all[k].used);
+    snprintf(message, sizeof message, "kernel wrong: its code declares a buffer, image or sampler (%s), and gk binds "
+             "none; declare parameters in layout(push_constant, scalar)", all[k].where);
+    check_refused(device, (gk_code){.text = text}, GK_ERROR_COMPILE, message);
+  }
+  gk_device_close(device);
+}
+
 TEST(text_needs_a_compiler) {
   gk_device *device = open_vulkan();
   char *path = strdup(getenv("PATH"));
