@@ -24,13 +24,14 @@ static gk_result copy_to_host(gki_vulkan_device *d, host_copies *copies, const g
   return GK_OK;
 }
 
-/* result: of the call. After a failure nothing is copied back. */
-static gk_result copy_back(gki_vulkan_device *d, const host_copies *copies, gk_result result) {
+/* What a call wrote stays, also if the call failed. */
+static gk_result copy_back(gki_vulkan_device *d, const host_copies *copies, bool is_made, gk_result result) {
   for (uint32_t k = 0; k < copies->count; ++k) {
-    const gki_vulkan_block *block = copies->all[k].block;
-    if (result == GK_OK)
-      result = gki_vulkan_copy_memory(d, GK_TO_DEVICE, address_of(block), copies->all[k].at, block->bytes);
-    gk_host_free(copies->all[k].at);
+    const host_copy *copy = &copies->all[k];
+    const gk_result copied = is_made ? gki_vulkan_copy_memory(d, GK_TO_DEVICE, address_of(copy->block), copy->at,
+                                                              copy->block->bytes) : GK_OK;
+    if (result == GK_OK) result = copied;
+    gk_host_free(copy->at);
   }
   return result;
 }
@@ -61,6 +62,7 @@ gk_result gki_vulkan_call(gki_vulkan_graph *g, const gk_node *node) {
     args[k] = g->launch.values[slot];
     if (g->plan->slots[slot].type == GK_PTR) result = find_memory(g, node, slot, &copies, &args[k]);
   }
-  if (result == GK_OK) result = gki_call_task(node, args, NULL);
-  return copy_back(g->device, &copies, result);
+  const bool is_made = result == GK_OK;
+  if (is_made) result = gki_call_task(node, args, NULL);
+  return copy_back(g->device, &copies, is_made, result);
 }

@@ -14,6 +14,11 @@ static gk_result add_first(const gk_value *args, UNUSED void *native) {
   return GK_OK;
 }
 
+static gk_result add_first_and_fail(const gk_value *args, void *native) {
+  (void)add_first(args, native);
+  return GK_ERROR_UNSUPPORTED;
+}
+
 static gk_result nothing(UNUSED const gk_value *args, UNUSED void *native) { return GK_OK; }
 
 enum { Y = 1, Z, FLAG, COUNT, OTHER };
@@ -294,6 +299,27 @@ TEST_ON_EACH("mapped unmapped", kernels_use_memory, NULL, NULL) {
   assert_ok(gk_wait(graph, NULL));
   assert_ok(gk_download(opened, &value, y, sizeof value));
   assert_true(value == 42.0f);
+  gk_graph_destroy(graph);
+  gk_free(opened, y);
+  gk_device_close(opened);
+}
+
+TEST_ON_EACH("mapped unmapped", library_calls_that_fail, NULL, NULL) {
+  static const gk_task failing_tasks[] = {GK_CALL(add_first_and_fail, Y, Z), GK_RUN(add_one, GK_ONE, Z)};
+  static const gk_list fails = GK_LIST(fails, failing_tasks, slots);
+  gk_device *opened = open_mapped_or_not(strcmp(*state, "unmapped") == 0);
+  float values[] = {1.0f, 10.0f};
+  float *y = gk_alloc(opened, sizeof values, GK_DEVICE_MEMORY);
+  gk_graph *graph;
+  assert_non_null(y);
+  assert_ok(gk_graph_create(opened, &fails, 0, &graph));
+  assert_ok(gk_upload(opened, y, values, sizeof values));
+  assert_ok(gk_bind(graph, Y, y));
+  assert_ok(gk_bind(graph, Z, y + 1));
+  assert_ok(gk_launch(graph, 0));
+  assert_fails(GK_ERROR_UNSUPPORTED, "task 0 (add_first_and_fail): the call answered", gk_wait(graph, NULL));
+  assert_ok(gk_download(opened, values, y, sizeof values));
+  assert_true(values[0] == 1.0f && values[1] == 11.0f); /* what the call wrote stays */
   gk_graph_destroy(graph);
   gk_free(opened, y);
   gk_device_close(opened);
