@@ -409,6 +409,10 @@ typedef struct gk_status {
 gk_result gk_wait(gk_graph *graph, const gk_status **status);
 /** The same without waiting: returns GK_NOT_READY while a launch runs. */
 gk_result gk_poll(gk_graph *graph, const gk_status **status);
+/** gk_launch and gk_wait in one call. Where the host runs the tasks (OpenMP, GK_HOST_GATED), the calling thread does,
+ * behind earlier work of the device. Then GK_CALLs outside of sections run on this thread, too. Its affinity stays.
+ * @return As gk_launch, which may be refused, else as gk_wait. */
+gk_result gk_launch_wait(gk_graph *graph, int32_t label, const gk_status **status);
 /** Asks all launches that run or are queued to stop at their next loop end or checkpoint, and doesn't wait. Later
  * launches run as usual. May be called on any thread. GK_ERROR_UNSUPPORTED: made without GK_CANCELLABLE. */
 gk_result gk_cancel(gk_graph *graph);

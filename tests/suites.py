@@ -263,8 +263,8 @@ LEFT_OUT = {"cuda": OF_CUDA, "hip": re.compile("simulated HIP|unit/hip"),
 # What runs in a tree for ThreadSanitizer: the tests in which several threads are at work.
 THREADED = [f"build/tests/unit/{name}_test"
             for name in ("base/error", "runtime/worker", "runtime/worker_clock", "runtime/device", "runtime/launch",
-                         "runtime/graph", "runtime/threads", "openmp/few_threads", "openmp/backend", "openmp/team",
-                         "openmp/cores", "openmp/costs", "openmp/calls", "openmp/chunks", "openmp/sections",
-                         "openmp/split", "cuda/launch", "cuda/pool", "base/trace")]
+                         "runtime/graph", "runtime/run", "runtime/threads", "openmp/few_threads",
+                         "openmp/backend", "openmp/team", "openmp/cores", "openmp/costs", "openmp/calls",
+                         "openmp/chunks", "openmp/sections", "openmp/split", "cuda/launch", "cuda/pool", "base/trace")]
 THREADED += [f"build/tests/simgpu/{name}_test" for name in ("stream", "capture", "memory", "condition", "fail")]
 THREADED += ["build/tests/conformance/random_lists"]

@@ -4,6 +4,6 @@
 #include "runtime/graph.h"
 
 gk_result gki_ahead_make(gk_graph *graph); /* gk_graph.ahead, in the graph's arena */
-/* Runs a whole launch, on the device's worker thread. */
+/* Runs a whole launch, as a job of the device's worker. */
 gk_result gki_ahead_run(gk_graph *graph, const gk_launch_args *launch, gk_launch_result *result);
 #endif

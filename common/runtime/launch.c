@@ -236,7 +236,15 @@ static gk_result admit(const gk_graph *graph, const char *of, const char *call, 
   return backend->alive ? backend->alive(graph->device->state) : GK_OK;
 }
 
-static gk_result enqueue(gk_graph *graph, gki_launch *launch, bool here) {
+/* How a launch is started. */
+typedef struct start_way {
+  const char *of;   /* NULL, or the only backend with such launches */
+  bool on_stream;
+  void *stream;
+  bool waits;       /* the caller waits for the launch, so its thread may run the tasks */
+} start_way;
+
+static gk_result enqueue(gk_graph *graph, gki_launch *launch, bool here, bool waits) {
   gki_worker *worker = &graph->device->worker;
   const uint64_t before = launch->args.launch - 1;
   gk_result result = GK_OK;
@@ -244,38 +252,56 @@ static gk_result enqueue(gk_graph *graph, gki_launch *launch, bool here) {
   gki_launch_log(launch);
   if (here) result = launch_here(graph, launch, before);
   else if (graph->mode == GK_MODE_NATIVE) gki_worker_run_or_post(worker, &launch->job);
+  else if (waits) gki_worker_run(worker, &launch->job);
   else gki_worker_post(worker, &launch->job);
   if (result == GK_OK && graph->reported == before) graph->first_error = GK_OK;
   return result;
 }
 
-static gk_result start(gk_graph *graph, const char *of, const char *call, int32_t label, bool on_stream,
-                       void *stream) {
-  gk_result result = gki_graph_enter(graph, call);
-  if (result != GK_OK) return result;
+/* Within a call of the graph. */
+static gk_result start(gk_graph *graph, const char *call, int32_t label, const start_way *way) {
   if (gki_trace_enabled()) gki_launch_begin_range(graph, "launch", label);
   const gk_device *device = graph->device;
-  const bool here = on_stream || (device->backend->shares && device->backend->shares(device->state));
+  const bool here = way->on_stream || (device->backend->shares && device->backend->shares(device->state));
   gki_launch *launch = NULL;
-  result = admit(graph, of, call, on_stream);
+  gk_result result = admit(graph, way->of, call, way->on_stream);
   if (result == GK_OK) result = gki_launch_prepare(graph, call, label, here, &launch);
   if (result == GK_OK) {
-    launch->args.on_stream = on_stream;
-    launch->args.stream = stream;
-    result = enqueue(graph, launch, here);
+    launch->args.on_stream = way->on_stream;
+    launch->args.stream = way->stream;
+    result = enqueue(graph, launch, here, way->waits);
   }
   gki_launch_note_refused(graph, result);
   gki_trace_end();
+  return result;
+}
+
+static gk_result start_alone(gk_graph *graph, const char *call, int32_t label, const start_way *way) {
+  gk_result result = gki_graph_enter(graph, call);
+  if (result != GK_OK) return result;
+  result = start(graph, call, label, way);
   gki_graph_leave(graph);
   return result;
 }
 
-gk_result gk_launch(gk_graph *graph, int32_t label) { return start(graph, NULL, "gk_launch", label, false, NULL); }
+gk_result gk_launch(gk_graph *graph, int32_t label) {
+  return start_alone(graph, "gk_launch", label, &(start_way){0});
+}
 
 gk_result gk_launch_on(gk_graph *graph, int32_t label, void *native_stream) {
-  return start(graph, NULL, "gk_launch_on", label, true, native_stream);
+  return start_alone(graph, "gk_launch_on", label, &(start_way){.on_stream = true, .stream = native_stream});
 }
 
 gk_result gk_graph_launch(gk_graph *graph, const char *backend, const char *call, int32_t label, void *stream) {
-  return start(graph, backend, call, label, false, stream);
+  return start_alone(graph, call, label, &(start_way){.of = backend, .stream = stream});
+}
+
+gk_result gk_launch_wait(gk_graph *graph, int32_t label, const gk_status **status) {
+  if (status) *status = NULL;
+  gk_result result = gki_graph_enter(graph, "gk_launch_wait");
+  if (result != GK_OK) return result;
+  result = start(graph, "gk_launch_wait", label, &(start_way){.waits = true});
+  if (result == GK_OK) result = gki_launches_finish(graph, status);
+  gki_graph_leave(graph);
+  return result;
 }

@@ -135,14 +135,20 @@ static gk_result report_launches(gk_graph *graph, uint64_t launched, const gk_st
   return GK_OK;
 }
 
+gk_result gki_launches_finish(gk_graph *graph, const gk_status **status) {
+  const uint64_t launched = atomic_load_explicit(&graph->launched, memory_order_relaxed);
+  const gk_result result = wait_for(graph, launched);
+  return result == GK_OK ? report_launches(graph, launched, status) : result;
+}
+
 static gk_result finish(gk_graph *graph, const char *call, bool block, const gk_status **status) {
   if (status) *status = NULL;
   gk_result result = gki_graph_enter(graph, call);
   if (result != GK_OK) return result;
   const uint64_t launched = atomic_load_explicit(&graph->launched, memory_order_relaxed);
   result = refuse_finish(graph, call, block, launched);
-  if (result == GK_OK) result = block ? wait_for(graph, launched) : gki_launches_retire(graph, launched, false);
-  if (result == GK_OK) result = report_launches(graph, launched, status);
+  if (result == GK_OK && !block) result = gki_launches_retire(graph, launched, false);
+  if (result == GK_OK) result = block ? gki_launches_finish(graph, status) : report_launches(graph, launched, status);
   gki_graph_leave(graph);
   return result;
 }

@@ -7,6 +7,8 @@
  * call mustn't block. gk calls a native backend only after the worker has sent all launches, as its entries run one at
  * a time. */
 gk_result gki_launches_retire(gk_graph *graph, uint64_t upto, bool block);
+/* Waits for all launches, of which there must be one, and reports them like gk_wait. */
+gk_result gki_launches_finish(gk_graph *graph, const gk_status **status);
 void gki_launches_end(gk_graph *graph); /* cancels, and waits for all */
 void gki_launches_wait_sent(gk_graph *graph); /* waits until the backend has received all, so another entry may run */
 bool gki_launches_over(gk_graph *graph); /* as far as gk knows without waiting */

@@ -46,6 +46,7 @@ static void run_job(gki_worker *worker, gki_job *job) {
   pthread_mutex_lock(&worker->lock);
   worker->busy = false;
   atomic_store_explicit(&job->done, true, memory_order_release);
+  if (worker->first) atomic_store_explicit(&worker->first->next_here, true, memory_order_relaxed);
   pthread_cond_broadcast(&worker->finished);
 }
 
@@ -55,7 +56,9 @@ static void notify(gki_worker *worker) {
   pthread_cond_signal(&worker->posted);
 }
 
-static bool has_nothing_to_do(const gki_worker *worker) { return worker->busy || !(worker->first || worker->ending); }
+static bool has_nothing_to_do(const gki_worker *worker) {
+  return worker->busy || (worker->first ? worker->first->here : !worker->ending);
+}
 
 /* Holds the lock before and after. */
 static void await_work(gki_worker *worker) {
@@ -108,61 +111,82 @@ void gki_worker_stop(gki_worker *worker) {
   pthread_mutex_destroy(&worker->lock);
 }
 
+static void prepare(gki_job *job, bool here) {
+  job->here = here;
+  atomic_store_explicit(&job->next_here, false, memory_order_relaxed);
+  atomic_store_explicit(&job->done, false, memory_order_relaxed);
+}
+
+/* Holds the lock before and after. */
 static void append(gki_worker *worker, gki_job *job) {
   job->next = NULL;
   if (worker->last) worker->last->next = job;
   else worker->first = job;
   worker->last = job;
-  notify(worker);
 }
 
 void gki_worker_post(gki_worker *worker, gki_job *job) {
-  atomic_store_explicit(&job->done, false, memory_order_relaxed);
+  prepare(job, false);
   pthread_mutex_lock(&worker->lock);
   append(worker, job);
+  notify(worker);
   pthread_mutex_unlock(&worker->lock);
 }
 
+static bool is_idle(const gki_worker *worker) { return !worker->busy && !worker->first; }
+
 /* Holds the lock before and after. */
-static bool run_here(gki_worker *worker, gki_job *job) {
-  if (worker->busy || worker->first) return false;
+static void run_here(gki_worker *worker, gki_job *job) {
   run_job(worker, job);
-  if (worker->first || worker->ending) notify(worker);
-  return true;
+  if (!has_nothing_to_do(worker)) notify(worker);
+}
+
+static bool is_set(const atomic_bool *word) { return atomic_load_explicit(word, memory_order_acquire); }
+
+/* Stays awake for a while, until the word is set. */
+static void poll_word(gki_worker *worker, const atomic_bool *word) {
+  uint64_t now = gki_now_ns();
+  if (is_contended(worker, now)) {
+    for (int spins = 0; spins < SPINS && !is_set(word); ++spins) gki_pause();
+  } else {
+    for (const uint64_t ends = now + AWAKE_NS; now && now < ends && !is_set(word);) now = yield_core(worker, now);
+  }
+}
+
+/* Queues the job, and waits until nothing is before it. Holds the lock before and after. */
+static void await_turn(gki_worker *worker, gki_job *job) {
+  append(worker, job);
+  pthread_mutex_unlock(&worker->lock);
+  poll_word(worker, &job->next_here);
+  pthread_mutex_lock(&worker->lock);
+  while (worker->busy || worker->first != job) pthread_cond_wait(&worker->finished, &worker->lock);
+  pop_first(worker);
 }
 
 void gki_worker_run(gki_worker *worker, gki_job *job) {
   const int cancel_state = gki_thread_cancel_disable();
-  atomic_store_explicit(&job->done, false, memory_order_relaxed);
+  prepare(job, true);
   pthread_mutex_lock(&worker->lock);
-  if (!run_here(worker, job)) {
-    append(worker, job);
-    while (!atomic_load_explicit(&job->done, memory_order_relaxed))
-      pthread_cond_wait(&worker->finished, &worker->lock);
-  }
+  if (!is_idle(worker)) await_turn(worker, job);
+  run_here(worker, job);
   pthread_mutex_unlock(&worker->lock);
   gki_thread_cancel_restore(cancel_state);
 }
 
 void gki_worker_run_or_post(gki_worker *worker, gki_job *job) {
   const int cancel_state = gki_thread_cancel_disable();
-  atomic_store_explicit(&job->done, false, memory_order_relaxed);
+  prepare(job, false);
   pthread_mutex_lock(&worker->lock);
-  if (!run_here(worker, job)) append(worker, job);
+  if (is_idle(worker)) run_here(worker, job);
+  else append(worker, job), notify(worker);
   pthread_mutex_unlock(&worker->lock);
   gki_thread_cancel_restore(cancel_state);
 }
 
-static bool is_done(const gki_job *job) { return atomic_load_explicit(&job->done, memory_order_acquire); }
-
 void gki_worker_wait(gki_worker *worker, gki_job *job) {
-  uint64_t now = gki_now_ns();
-  if (is_contended(worker, now)) {
-    for (int spins = 0; spins < SPINS && !is_done(job); ++spins) gki_pause();
-  } else {
-    for (const uint64_t ends = now + AWAKE_NS; now && now < ends && !is_done(job);) now = yield_core(worker, now);
-  }
-  if (is_done(job)) return;
+  if (is_set(&job->done)) return;
+  poll_word(worker, &job->done);
+  if (is_set(&job->done)) return;
   const int cancel_state = gki_thread_cancel_disable();
   pthread_mutex_lock(&worker->lock);
   while (!atomic_load_explicit(&job->done, memory_order_relaxed)) pthread_cond_wait(&worker->finished, &worker->lock);

@@ -1,6 +1,6 @@
 /* A device's in-order queue of work. Jobs run in the order in which they were posted, on the worker's thread, which
- * goes to sleep soon after its last job. If nothing is under way and the caller would wait anyway, a job runs on the
- * caller's thread. Posting neither blocks nor allocates: the caller keeps a job's memory until it is done. */
+ * goes to sleep soon after its last job. If the caller would wait anyway, a job runs on the caller's thread, when it is
+ * its turn. Posting neither blocks nor allocates: the caller keeps a job's memory until it is done. */
 #ifndef GKI_RUNTIME_WORKER_H
 #define GKI_RUNTIME_WORKER_H
 #include "gk_backend.h"
@@ -12,6 +12,8 @@ typedef struct gki_job {
   void (*run)(struct gki_job *job);
   struct gki_job *next;
   atomic_bool done; /* false from the post until `run` has returned */
+  bool here;        /* the thread that queued it runs it, not the worker's */
+  atomic_bool next_here; /* such a job's turn has come */
 } gki_job;
 
 typedef struct gki_worker {
@@ -30,7 +32,7 @@ void gki_worker_stop(gki_worker *worker); /* runs the queued jobs first */
 
 /* Runs the job on the worker's thread, after everything that was posted before. */
 void gki_worker_post(gki_worker *worker, gki_job *job);
-/* The same, and returns when the job is done. On the caller's thread if nothing is under way. */
+/* The same on the caller's thread, and returns when the job is done. */
 void gki_worker_run(gki_worker *worker, gki_job *job);
 /* Runs the job on the caller's thread now if nothing is under way; otherwise posts it. For jobs that don't block. */
 void gki_worker_run_or_post(gki_worker *worker, gki_job *job);

@@ -131,6 +131,7 @@ bool gki_team_make(gki_team *team, uint32_t threads, size_t stack_bytes) {
   *team = (gki_team){.asked_for = threads, .limit = threads, .in_use = 1, .stack_bytes = stack_bytes};
   if (limit > 0 && (uint32_t)limit < threads) team->limit = (uint32_t)limit;
   team->crowded = (int)team->limit > omp_get_num_procs();
+  if (sched_getaffinity(0, sizeof team->cores, &team->cores) != 0) CPU_ZERO(&team->cores);
   /* The allocator hook gives no such alignment, so this aligns the address itself. */
   char *memory = gk_host_alloc(threads * sizeof(gki_team_slot) + 2 * sizeof(void *) + GKI_APART);
   if (!memory) return false;
@@ -155,11 +156,21 @@ void gki_team_free(gki_team *team) {
   team->slots = NULL;
 }
 
+/* The leader may be a thread of the program with an affinity of its own, which a new thread has, too. */
+static void restore_cores(const gki_team *team, pthread_t thread) {
+  cpu_set_t cores;
+  if (CPU_COUNT(&team->cores) == 0 || sched_getaffinity(0, sizeof cores, &cores) != 0) return;
+  if (!CPU_EQUAL(&cores, &team->cores)) (void)pthread_setaffinity_np(thread, sizeof team->cores, &team->cores);
+}
+
 /* Binds a thread as OMP_PROC_BIND and OMP_PLACES say. The leader is at the first place. */
 static void bind(const gki_team *team, uint32_t number) {
   const omp_proc_bind_t how = omp_get_proc_bind();
   const uint32_t places = how == omp_proc_bind_false ? 0 : (uint32_t)omp_get_num_places();
-  if (places == 0) return;
+  if (places == 0) {
+    restore_cores(team, team->slots[number].thread);
+    return;
+  }
   uint32_t place = number;
   if (how == omp_proc_bind_master) place = 0;
   else if (how == omp_proc_bind_spread || team->limit > places) place = number * places / team->limit;

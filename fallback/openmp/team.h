@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/within.h"
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -45,6 +46,7 @@ typedef struct gki_team {
   bool started;
   pid_t process;   /* that has started the threads: its forked children have none */
   size_t stack_bytes; /* of each thread; 0: the system's default */
+  cpu_set_t cores; /* affinity of the thread that made the team; empty: unknown */
   bool crowded;    /* there are more threads than cores: a thread that spins delays another one */
   gki_team_slot *slots;
 } gki_team;

@@ -353,6 +353,26 @@ CASE(test_places) {
   how_bound = omp_proc_bind_false;
 }
 
+/* A leader that is bound to a core by itself: the other threads may be where the team was made. */
+CASE(test_leader_with_an_affinity_of_its_own) {
+  static const struct { uint64_t made, started; int fails; uint64_t expected; } cases[] = {
+    {0xf, 0xf, 0, 0}, {0xf, 0x2, 0, 0xf}, {0x6, 0x9, 0, 0x6}, {0xf, 0x2, 1, 0}};
+  for (size_t c = 0; c < GK_COUNT(cases); ++c) {
+    bound_count = 0;
+    allowed = cases[c].made;
+    asking_fails = cases[c].fails;
+    TEAM(real, 3);
+    asking_fails = 0;
+    allowed = cases[c].started;
+    gki_team_start(&real);
+    assert_int_equal(bound_count, cases[c].expected ? 2 : 0);
+    for (int k = 0; k < bound_count; ++k) {
+      assert_true(pthread_equal(bound[k].thread, real.slots[k + 1].thread));
+      assert_int_equal(bound[k].cores, cases[c].expected);
+    }
+  }
+}
+
 /* A place of no cores that this process may use, or of more than a set can hold, binds nothing. */
 CASE(test_places_that_bind_nothing) {
   static const int counts[] = {0, CPU_SETSIZE + 1};

@@ -1,4 +1,5 @@
 #include "runtime/worker.h"
+#include "unit/support/await.h"
 #include "unit/support/runtime.h"
 #include <sched.h>
 #include <signal.h>
@@ -76,6 +77,60 @@ ON_WORKER(job_queues_behind_a_running_one) {
   gki_worker_run(worker, &ran.job);
   assert_true(atomic_load(&handed.job.done));
   for (int k = 0; k < 3; ++k) assert_int_equal(order[k], k + 1);
+}
+
+static bool is_last(gki_worker *worker, const gki_job *job) {
+  pthread_mutex_lock(&worker->lock);
+  const bool last = worker->last == job;
+  pthread_mutex_unlock(&worker->lock);
+  return last;
+}
+
+static void *run_step_alone(void *at) {
+  void **both = at;
+  step *s = both[1];
+  gki_worker_run(both[0], &s->job);
+  assert_true(pthread_equal(s->where, pthread_self()));
+  return NULL;
+}
+
+/* Two threads wait for their turns, between jobs of the worker's thread. Each runs its own job, in the order in which
+ * all were queued. */
+ON_WORKER(queued_job_runs_on_its_own_thread) {
+  gki_worker *worker = *state;
+  atomic_bool gate = false;
+  step first = {.job.run = run_step, .number = 0, .gate = &gate}, steps[4];
+  pthread_t threads[2];
+  for (int k = 0; k < 4; ++k) steps[k] = (step){.job.run = run_step, .number = k + 1};
+  gki_worker_post(worker, &first.job);
+  for (int k = 0; k < 4; ++k) {
+    if (k % 2 == 0) {
+      threads[k / 2] = start_thread(run_step_alone, (void *[]){worker, &steps[k]});
+      await(is_last(worker, &steps[k].job));
+    } else gki_worker_post(worker, &steps[k].job);
+  }
+  if (!is_last(worker, &steps[3].job)) fail();
+  atomic_store(&gate, true);
+  gki_worker_wait(worker, &steps[3].job);
+  for (int k = 0; k < 2; ++k) join_thread(threads[k]);
+  for (int k = 0; k < 5; ++k) assert_int_equal(order[k], k);
+  assert_true(pthread_equal(steps[1].where, first.where));
+  assert_true(pthread_equal(steps[3].where, first.where));
+}
+
+/* The worker is stopped while a thread waits for its turn. */
+ON_WORKER(stop_waits_for_a_callers_turn) {
+  static gki_worker other;
+  atomic_bool gate = false;
+  step first = {.job.run = run_step, .number = 0, .gate = &gate}, ran = {.job.run = run_step, .number = 1};
+  assert_ok(gki_worker_start(&other));
+  gki_worker_post(&other, &first.job);
+  const pthread_t thread = start_thread(run_step_alone, (void *[]){&other, &ran});
+  await(is_last(&other, &ran.job));
+  atomic_store(&gate, true);
+  gki_worker_stop(&other);
+  join_thread(thread);
+  assert_int_equal(order[1], 1);
 }
 
 typedef struct mask_job { gki_job job; sigset_t mask; } mask_job;

@@ -235,6 +235,9 @@ static inline void assert_graph_calls_fail(gk_graph *graph, gk_result code, cons
   assert_call_failed("gk_wait", gk_wait(graph, &status), code, words);
   assert_null(status);
   status = (const gk_status *)&value;
+  assert_call_failed("gk_launch_wait", gk_launch_wait(graph, 0, &status), code, words);
+  assert_null(status);
+  status = (const gk_status *)&value;
   assert_call_failed("gk_poll", gk_poll(graph, &status), code, words);
   assert_null(status);
   assert_call_failed("gk_dump", gk_dump(NULL, graph, "text") ? GK_OK : code, code, graph ? words : "");
