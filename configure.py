@@ -4,10 +4,11 @@
   ./configure.py [options]         look around; then `ninja`, `ninja install`
   ./configure.py demo [options]    from nothing: install what is missing, build, drop the soft body
   ./configure.py test [--full]     the same for every test; the last line counts them
+  ./configure.py docs              the same for the site, build/docs/html, and the manual pages, build/docs/man
   ./configure.py coverage          the same for what the tests run of the library, line by line
   ./configure.py bench             the same for the benchmarks
 
-Where apt-get and root (or sudo without a password) are at hand, the last four install missing packages; elsewhere
+Where apt-get and root (or sudo without a password) are at hand, the last five install missing packages; elsewhere
 they name them and stop.
 """
 import sys
@@ -25,9 +26,9 @@ from pathlib import Path
 
 ROOT = Path(os.path.abspath(__file__)).parent  # not resolved: build/clang consists of links to this tree
 sys.path.insert(0, str(ROOT / "common/package"))
-from detect import (COMPILERS, Missing, find_cmocka, find_compiler, find_cplusplus, find_cuda, find_hip,  # noqa: E402
-                    find_launcher, find_linker, find_nvtx, find_openmp, find_png, find_vulkan, find_xxhash, inspect,
-                    output, try_compile, without_cuda)
+from detect import (COMPILERS, Missing, find_cmocka, find_compiler, find_cplusplus, find_cuda,  # noqa: E402
+                    find_doxygen, find_hip, find_launcher, find_linker, find_nvtx, find_openmp, find_png, find_vulkan,
+                    find_xxhash, inspect, output, try_compile, without_cuda)
 
 CONFIG = ROOT / "build/config.ninja"
 TRIED = {"gcc": 12, "clang": 14}  # newer compilers have new warnings, which aren't errors in the tests
@@ -69,7 +70,7 @@ def look_around(options):
                       find_xxhash(compiler, not options.without_xxhash),
                       find_nvtx(compiler, options.cuda, not options.without_nvtx), find_cmocka(compiler),
                       find_cplusplus(compiler), cuda, find_vulkan(compiler, not options.without_vulkan),
-                      find_hip(not options.without_hip)]
+                      find_hip(not options.without_hip), find_doxygen()]
 
 
 def settings(options, compiler, found):
@@ -120,7 +121,7 @@ def version():
 def print_summary(options, compiler, found):
     print(f"gk {version()} for {compiler.machine}")
     tools = {one.what: one.detail == "yes" for one in found if one.what in ("cmocka", "C++")}
-    tools.update((name, shutil.which(name)) for name in ("doxygen", "dot", "cmake", "pkg-config"))
+    tools.update((name, shutil.which(name)) for name in ("dot", "cmake", "pkg-config"))
     absent = [name for name in tools if not tools[name]]
     rows = [("compiler", f"{compiler.kind} {compiler.version} ({compiler.command})")]
     rows += [(one.what, one.detail) for one in found if one.what not in tools]
@@ -183,10 +184,10 @@ def has_vulkan_headers():
 # Debian's package, the commands that need it, and whether it is installed. Without a package of "more", some tests are
 # skipped and give the reason.
 PACKAGES = [
-    ("gcc", "demo test bench", lambda: has_compiler()),
-    ("gcc-12", "demo test bench", lambda: has_compiler() or not shutil.which("gcc")),
-    ("libc6-dev", "demo test bench", has_libc),
-    ("ninja-build", "demo test bench", lambda: shutil.which("ninja")),
+    ("gcc", "demo test bench docs", lambda: has_compiler()),
+    ("gcc-12", "demo test bench docs", lambda: has_compiler() or not shutil.which("gcc")),
+    ("libc6-dev", "demo test bench docs", has_libc),
+    ("ninja-build", "demo test bench docs", lambda: shutil.which("ninja")),
     ("libpng-dev", "demo test bench", lambda: probe(find_png, True)),
     ("libxxhash-dev", "demo test bench", lambda: probe(find_xxhash, True)),
     ("libcmocka-dev", "test", lambda: probe(find_cmocka)),
@@ -199,7 +200,7 @@ PACKAGES = [
     ("lld", "more", lambda: shutil.which("ld.lld")),
     ("cmake", "more", lambda: shutil.which("cmake")),
     ("pkg-config", "more", lambda: shutil.which("pkg-config")),
-    ("doxygen", "more", lambda: shutil.which("doxygen")),
+    ("doxygen", "more docs", lambda: shutil.which("doxygen")),
     ("graphviz", "more", lambda: shutil.which("dot")),
     ("valgrind", "more", lambda: shutil.which("valgrind")),
     ("glslang-tools", "more demo-vulkan", lambda: shutil.which("glslangValidator")),
@@ -344,6 +345,15 @@ def test(options):
     return subprocess.run(command + (["--full"] if options.full else []), cwd=ROOT).returncode
 
 
+def docs(options):
+    ensure("docs")
+    write_config(options)
+    code = run("ninja", "build/docs/html/index.html")
+    if not code:
+        print(f"site: {ROOT}/build/docs/html/index.html\nmanual pages: man -M {ROOT}/build/docs/man gk_launch")
+    return code
+
+
 def coverage(options):
     ensure("test", "coverage")
     code = subprocess.run([sys.executable, "tests/repo/coverage.py"], cwd=ROOT).returncode
@@ -367,7 +377,7 @@ def bench(options):
 
 def parser():
     usage = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    usage.add_argument("command", nargs="?", choices=["demo", "test", "coverage", "bench"])
+    usage.add_argument("command", nargs="?", choices=["demo", "test", "docs", "coverage", "bench"])
     usage.add_argument("--cc", default=os.environ.get("CC"),
                        help="the C compiler; else $CC, else the first that will do")
     usage.add_argument("--cuda", metavar="PATH", help="the CUDA toolkit's folder")
@@ -426,7 +436,7 @@ def main(arguments):
         asked = (options.command, "--full", "--quick", "--backend", options.backend, f"--backend={options.backend}")
         if all(argument in asked for argument in arguments):  # nothing about the configuration
             options = parser().parse_args(arguments + recorded())
-        commands = {"demo": demo, "test": test, "coverage": coverage, "bench": bench}
+        commands = {"demo": demo, "test": test, "docs": docs, "coverage": coverage, "bench": bench}
         return commands[options.command](options)
     if options.full or options.quick or options.backend:
         raise Missing("--full goes with the command test, --quick with bench, --backend with demo")

@@ -239,6 +239,14 @@ def find_hip(wanted):
     return Found("HIP", f"{version[1]}{backend}", {"hipcc": hipcc, **settings})
 
 
+def find_doxygen():
+    """Writes the manual pages and the site, from 1.9 on."""
+    version = (output("doxygen", "--version") or "").split(" ")[0].strip()
+    if not version:
+        return Found("Doxygen", "no: no manual pages and no site (apt-get install doxygen)")
+    return Found("Doxygen", version, {"docs_installed": "install-docs"})
+
+
 def find_linker(compiler):
     """LLVM's linker for the hundreds of test programs: it takes half as long as the usual one."""
     found = try_compile(compiler, "int main(void) { return 0; }\n", "-fuse-ld=lld") is not None

@@ -78,6 +78,10 @@ def broken_links():
 
 def main():
     tap.case("links lead somewhere", "\n".join(broken_links()) or None)
+    index = Path("docs/examples/README.md").read_text()
+    tap.case("the index of the examples has all", "\n".join(
+        path.name for path in Path("docs/examples").iterdir()
+        if (path.is_dir() or path.suffix == ".c") and not re.search(rf"\[{re.escape(path.name)}\]\(", index)))
     pages = [Path("README.md"), *sorted(Path("docs").rglob("*.md"))]
     found = [unit for page in pages for unit in units(page)]
     with ThreadPoolExecutor() as pool:
