@@ -19,6 +19,7 @@ SCRIPTS = [
     ("exports", ["tests/repo/exports.py"], True),
     ("headers", ["tests/consumer/headers.py"], False),
     ("installed", ["tests/consumer/installed.py"], True),
+    ("from sources", ["tests/consumer/from_sources.py"], False),
     ("softbody", ["tests/softbody.py"], False),
     ("docs", ["tests/repo/docs.py"], False),
     ("conformance docs", ["tests/repo/conformance_docs.py"], False),

@@ -60,7 +60,7 @@ TREE = ROOT / "build/gpu"
 NO_DEVICE = ["coverage", "mutations", "lint", "exports", "headers", "installed", "docs", "doxygen", "errors", "outside",
              "printed", "peers", "kernel compilers", "kernel flags", "cuda images", "CUDA's headers", "analyzer",
              "valgrind", "gpu script", "tidy", "aarch64", "configured", "composed kernels on Vulkan",
-             "mutations runner", "bench pages", "bench compare", "quoted figures"]
+             "mutations runner", "bench pages", "bench compare", "quoted figures", "from sources"]
 
 # Until the body touches something, steps add up roundings; final.obj has nine digits. After that, contacts amplify the
 # last bit: OpenMP with one thread and with two is centimetres apart after 40 steps. Only the fall as a whole can be
