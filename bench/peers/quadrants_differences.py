@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Tries what docs/from-quadrants.md says of Quadrants' CPU backend, and of Vulkan if there is a device (such as Mesa's
-lavapipe): one TAP case per line of its table and backend. Counts are the numbers of times that tasks ran. Written for
-Quadrants 1.3.3; another version may behave differently."""
+lavapipe): one TAP case per line of its second table and backend, and some lines of its first. Counts are the numbers of
+times that tasks ran. Written for Quadrants 1.3.3; another version may behave differently."""
 import sys
 import warnings
 
@@ -157,6 +157,56 @@ def alike_otherwise(c: INTS, full: INT):
             c[1] += 1
 
 
+@qd.kernel(graph=True, checkpoints=True)
+def label_zero(c: INTS, full: INT):
+    c[0] += 1
+    for _ in range(1):
+        c[1] += 1
+    with qd.checkpoint(0, yield_on=full):
+        for _ in range(1):
+            c[2] += 1
+
+
+@qd.kernel(graph=True)
+def halves(c: INTS):
+    with qd.graph.parallel_context():
+        with qd.graph.parallel():
+            for i in range(4):
+                c[i] += 1
+        with qd.graph.parallel():
+            for i in range(4):
+                c[4 + i] += 2
+
+
+@qd.func
+def pausing(c: INTS, full: INT):
+    with qd.checkpoint(1, yield_on=full):
+        for _ in range(1):
+            c[0] += 1
+
+
+@qd.kernel(graph=True, checkpoints=True)
+def calls_pausing(c: INTS, full: INT):
+    pausing(c, full)
+
+
+def prologue():
+    """Counts after a yield at label 0 and after the resume."""
+    c, full = counts(), number(1)
+    status = label_zero(c, full)
+    first = outcome(c, status), status.yielded
+    full[()] = 0
+    return first, outcome(c, label_zero.resume(c, full, from_checkpoint=0))
+
+
+def message(attempt):
+    try:
+        attempt()
+        return "none"
+    except Exception as why:  # of several types
+        return str(why)
+
+
 def rearmed():
     c, n, full, later = counts(), number(3), number(1), number(0)
     behind_a_loop(c, n, full, later)
@@ -213,6 +263,13 @@ TRIES = [
     ("resume_as_first_call", refused, True),
     ("two_lists_alike_but_for_their_yields", inherited,
      (([1, 0, 0, 0, 0, 0, 0, 0], 1), ([1, 1, 0, 0, 0, 0, 0, 0], 1)), (([1, 0, 0, 0, 0, 0, 0, 0], 1), True)),
+    ("first table: label 0, and a bare statement in front", prologue,
+     ((([1, 1, 1, 0, 0, 0, 0, 0], 0), True), ([2, 1, 2, 0, 0, 0, 0, 0], 0))),
+    ("first table: sections with parts of an array", lambda: of(halves), ([1, 1, 1, 1, 2, 2, 2, 2], None)),
+    ("first table: no checkpoint in a function",
+     lambda: "only be used inside @qd.kernel" in message(lambda: of(calls_pausing, number(0))), True),
+    ("first table: no stream", lambda: "qd_stream is not compatible" in
+     message(lambda: halves(counts(), qd_stream=qd.create_stream())), True),
 ]
 
 
