@@ -80,7 +80,7 @@ FIRST = {
                 "runtime/device_test", "runtime/graph_test", "base/registry_test", "runtime/lying_backend_test",
                 "base/error_test", "runtime/threads_test", "runtime/fork_test", "runtime/thread_cancel_test"],
     "vulkan": ["vulkan/memory_test", "vulkan/launch_test", "vulkan/handwritten_test", "vulkan/embedded_test",
-               "vulkan/sharing_test", "vulkan/refusals_test", "vulkan/device_test"],
+               "vulkan/sharing_test", "vulkan/refusals_test", "vulkan/device_test", "vulkan/limits_test"],
     "barriers": ["vulkan/counts_test", "plan/levels_test"],
     "hip": ["hip/device_test", "hip/embedded_test"],
     "simgpu": ["simgpu/memory_test", "simgpu/capture_test", "simgpu/driver_test"],

@@ -25,8 +25,7 @@ const gk_code *gki_vulkan_code(const gk_kernel *kernel, const char **beyond) {
 
 typedef struct shape {
   bool has_entry, has_descriptors;
-  uint32_t function, group[3]; /* group: {0}: not said */
-  uint32_t set, binding;       /* of the last descriptor */
+  uint32_t function, group[3], set, binding; /* group: {0}: not said; set, binding: of the last descriptor */
 } shape;
 
 /* One instruction. */

@@ -5,15 +5,22 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { NAME_BYTES = 300, INVOCATIONS = 4096 /* for a count that only the device knows */ };
+enum { NAME_BYTES = 300, INVOCATIONS = 4096 /* for a count that only the device knows, and at least one for each: */,
+       PASS_BYTES = 32768 /* of the block that a COPY or FILL writes, since Mesa 22.3's loops end (README.md) */ };
 
 /* ---- before a launch --------------------------------------------------------------------------------------------- */
 
 /* Workgroups take further items in steps. Those of a count that only the device knows may be too few or too many. */
 static uint32_t groups_of(const gki_vulkan_graph *g, uint32_t node) {
-  const uint32_t group = g->plan->nodes[node].op == GK_OP_KERNEL ? g->device->group : GKI_VULKAN_GROUP;
-  const uint64_t counted = gki_slot_table_items(&g->slots, node);
-  const uint64_t items = counted == GKI_UNKNOWN_ITEMS ? INVOCATIONS : counted;
+  const gk_node *task = &g->plan->nodes[node];
+  const bool is_kernel = task->op == GK_OP_KERNEL;
+  const uint32_t group = is_kernel ? g->device->group : GKI_VULKAN_GROUP;
+  uint64_t items = gki_slot_table_items(&g->slots, node);
+  if (items == GKI_UNKNOWN_ITEMS) {
+    const void *to = is_kernel ? NULL : g->launch.values[g->plan->args[task->args]].ptr;
+    const gki_vulkan_block *block = gki_vulkan_block_of(g->device, to, 1);
+    items = block && block->bytes / PASS_BYTES > INVOCATIONS ? block->bytes / PASS_BYTES : INVOCATIONS;
+  }
   const uint64_t groups = (items + group - 1) / group;
   return groups < GKI_VULKAN_MOST_GROUPS ? (uint32_t)groups : GKI_VULKAN_MOST_GROUPS;
 }

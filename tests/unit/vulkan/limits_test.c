@@ -11,13 +11,18 @@ GK_KERNEL(spin, (in(int, passes), out(int, x))) {
 }
 GK_SOURCE_END
 
-enum { X = 1, TO, N, PASSES, COUNT, ITEMS = 100000, EACH = 500, MOVED = 5 << 20 };
+enum { X = 1, TO, N, PASSES, COUNT, FROM_BYTES, TO_BYTES, ITEMS = 100000, EACH = 500, MOVED = 5 << 20,
+       COPIED = (256 << 20) + 1000 };
 static const gk_slot_desc slots[] = {GK_BUFFER(X, int), GK_BUFFER(TO, int), GK_SCALAR(N, int), GK_OWN(PASSES, int, 1),
-                                     GK_OWN(COUNT, int, 1)};
+                                     GK_OWN(COUNT, int, 1), GK_BUFFER(FROM_BYTES, uint8_t),
+                                     GK_BUFFER(TO_BYTES, uint8_t)};
 static const gk_task spins[] = {GK_FILL(PASSES, GK_ONE, EACH), GK_FILL(COUNT, GK_ONE, ITEMS),
                                 GK_RUN(spin, COUNT, PASSES, X)},
-                     moves[] = {GK_COPY(TO, X, N)};
-static const gk_list counts_there = GK_LIST(counts_there, spins, slots), moves_one = GK_LIST(moves_one, moves, slots);
+                     moves[] = {GK_COPY(TO, X, N)},
+                     copies[] = {GK_FILL(COUNT, GK_ONE, COPIED / 4), GK_FILL(X, COUNT, 0x07070707),
+                                 GK_FILL(COUNT, GK_ONE, COPIED), GK_COPY(TO_BYTES, FROM_BYTES, COUNT)};
+static const gk_list counts_there = GK_LIST(counts_there, spins, slots), moves_one = GK_LIST(moves_one, moves, slots),
+                     copies_bytes = GK_LIST(copies_bytes, copies, slots);
 
 static void launch(gk_graph *graph) {
   assert_ok(gk_launch(graph, 0));
@@ -59,6 +64,30 @@ TEST(a_large_copy_that_overlaps) {
   gk_free(device, x);
   gk_device_close(device);
   free(all);
+}
+
+/* Byte by byte, since the addresses differ by an odd number. */
+TEST(a_large_copy_counted_on_the_device) {
+  gk_device *device = open_vulkan();
+  gk_graph *graph;
+  unsigned char *from = gk_alloc(device, 2 * (size_t)COPIED + 1, GK_DEVICE_MEMORY), *to = from + COPIED + 1;
+  unsigned char found[4096];
+  assert_non_null(from);
+  assert_int_equal((to - from) % 2, 1);
+  assert_ok(gk_graph_create(device, &copies_bytes, 0, &graph));
+  assert_ok(gk_bind(graph, X, from));
+  assert_ok(gk_bind(graph, FROM_BYTES, from));
+  assert_ok(gk_bind(graph, TO_BYTES, to));
+  launch(graph);
+  for (size_t at = 0; at < COPIED; at += COPIED / 64) {
+    const size_t bytes = COPIED - at < sizeof found ? COPIED - at : sizeof found;
+    memset(found, 0, sizeof found);
+    assert_ok(gk_download(device, found, to + at, bytes));
+    for (size_t k = 0; k < bytes; ++k) assert_int_equal(found[k], 7);
+  }
+  gk_graph_destroy(graph);
+  gk_free(device, from);
+  gk_device_close(device);
 }
 
 int main(void) { return run_all_tests(); }
