@@ -114,6 +114,6 @@ void gki_vulkan_forget(gki_vulkan_graph *graph);
 /* Makes the call of a node. The device has done all that comes before it. */
 gk_result gki_vulkan_call(gki_vulkan_graph *graph, const gk_node *node);
 
-/* Says that a task's slot holds memory that isn't the device's. */
-gk_result gki_vulkan_refuse_slot(const gki_vulkan_graph *graph, const gk_node *node, uint32_t slot);
+/* Puts a task and its slot in front of the thread's message, which says why the slot's memory can't be used. */
+gk_result gki_vulkan_slot_failed(const gki_vulkan_graph *graph, const gk_node *node, uint32_t slot, gk_result result);
 #endif

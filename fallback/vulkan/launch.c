@@ -260,11 +260,10 @@ gk_result gki_vulkan_state(void *graph, const uint32_t **state) {
 gk_result gki_vulkan_read_flag(void *graph, uint32_t at, int32_t *flag) {
   gki_vulkan_graph *g = graph;
   const gk_node *node = &g->plan->nodes[at];
-  const gk_result result = wait(g, g->last);
+  gk_result result = wait(g, g->last);
   if (at == 0) return gki_vulkan_end_order(g, result);
   if (result != GK_OK) return result;
   const char *from = g->launch.values[node->flag].ptr;
-  if (!gki_vulkan_block_of(g->device, from + node->offset, sizeof *flag))
-    return gki_vulkan_refuse_slot(g, node, node->flag);
-  return gki_vulkan_copy_memory(g->device, GK_TO_HOST, flag, from + node->offset, sizeof *flag);
+  result = gki_vulkan_copy_memory(g->device, GK_TO_HOST, flag, from + node->offset, sizeof *flag);
+  return result == GK_OK ? GK_OK : gki_vulkan_slot_failed(g, node, node->flag, result);
 }

@@ -143,6 +143,42 @@ TEST(recordings_that_fail) {
   close_behind_standin(opened);
 }
 
+/* Each call of the driver fails in turn, behind a launch that makes what the next one needs: how often a message names
+ * this slot. */
+static unsigned times_named(gk_graph *graph, const char *slot) {
+  unsigned times = 0;
+  unsigned long k = 0;
+  gk_result result;
+  do {
+    launch(graph);
+    result = launch_failing(graph, ++k, VK_ERROR_OUT_OF_DEVICE_MEMORY, VULKAN_STANDIN_NOW);
+    if (result != GK_OK && strstr(gk_error(), slot)) ++times;
+  } while (result != GK_OK || calls >= k); /* a wait is tried again */
+  return times;
+}
+
+/* A copy records, ends and submits commands. */
+TEST(slots_that_can_not_be_copied) {
+  gk_device_close(open_behind_standin(0));
+  gk_device *opened = open_mapped_or_not(true);
+  float *y = gk_alloc(opened, sizeof *y, GK_DEVICE_MEMORY), *z = gk_alloc(opened, sizeof *z, GK_DEVICE_MEMORY);
+  gk_graph *graph, *branch;
+  assert_true(y && z);
+  assert_ok(gk_graph_create(opened, &calls_it, 0, &graph));
+  assert_ok(gk_bind(graph, Y, y));
+  assert_ok(gk_bind(graph, Z, z));
+  assert_true(times_named(graph, "task 1 (add_first): slot 1 (Y): backend vulkan: ") == 2 * 3); /* there and back */
+  assert_true(times_named(graph, "task 1 (add_first): slot 2 (Z): backend vulkan: ") == 2 * 3);
+  assert_ok(gk_graph_create(opened, &branches, GK_HOST_GATED, &branch));
+  assert_ok(gk_bind(branch, Y, y));
+  assert_true(times_named(branch, "slot 3 (FLAG): backend vulkan: ") == 3);
+  gk_graph_destroy(branch);
+  gk_graph_destroy(graph);
+  gk_free(opened, y);
+  gk_free(opened, z);
+  close_behind_standin(opened);
+}
+
 static gk_graph *graph_adding(gk_device *opened, float **y) {
   const float zero = 0.0f;
   gk_graph *graph;
