@@ -4,7 +4,7 @@
   ./configure.py [options]         look around; then `ninja`, `ninja install`
   ./configure.py demo [options]    from nothing: install what is missing, build, drop the soft body
   ./configure.py test [--full]     the same for every test; the last line counts them
-  ./configure.py docs              the same for the site, build/docs/html, and the manual pages, build/docs/man
+  ./configure.py docs              the same for the site, build/site/html, and the manual pages, build/site/man
   ./configure.py coverage          the same for what the tests run of the library, line by line
   ./configure.py bench             the same for the benchmarks
 
@@ -348,9 +348,9 @@ def test(options):
 def docs(options):
     ensure("docs")
     write_config(options)
-    code = run("ninja", "build/docs/html/index.html")
+    code = run("ninja", "build/site/html/index.html")
     if not code:
-        print(f"site: {ROOT}/build/docs/html/index.html\nmanual pages: man -M {ROOT}/build/docs/man gk_launch")
+        print(f"site: {ROOT}/build/site/html/index.html\nmanual pages: man -M {ROOT}/build/site/man gk_launch")
     return code
 
 
