@@ -349,6 +349,11 @@ gk_result gk_bind_bytes(gk_graph *graph, gk_slot slot, const void *value, size_t
 gk_result gk_resize(gk_graph *graph, gk_slot slot, size_t count);
 /** The memory bound to a slot of type PTR; NULL: none, or no such slot. \sa gk_find_slot */
 void *gk_bound(const gk_graph *graph, gk_slot slot);
+/** Copies the first `count` elements of a PTR slot's memory to the host, behind earlier work of the device, like
+ * gk_download. More elements than the memory is known to have are refused. */
+gk_result gk_read(gk_graph *graph, gk_slot slot, void *to, size_t count);
+/** Copies `count` elements from the host to a PTR slot's memory, otherwise as gk_read. */
+gk_result gk_write(gk_graph *graph, gk_slot slot, const void *from, size_t count);
 /** The first slot with that name; "contacts.N" is slot N of a list included as contacts. 0: there is none. */
 gk_slot gk_find_slot(const gk_graph *graph, const char *name);
 
@@ -413,6 +418,17 @@ gk_result gk_poll(gk_graph *graph, const gk_status **status);
  * behind earlier work of the device. Then GK_CALLs outside of sections run on this thread, too. Its affinity stays.
  * @return As gk_launch, which may be refused, else as gk_wait. */
 gk_result gk_launch_wait(gk_graph *graph, int32_t label, const gk_status **status);
+/** Fixes the cause of a yield for gk_run, which resumes there on GK_OK and otherwise ends with that result. It may
+ * bind, resize, read and write slots, and clears the flag unless the checkpoint's block does. It must not launch or
+ * destroy the graph. */
+typedef gk_result (*gk_on_yield)(void *user, gk_graph *graph, const gk_status *status);
+/** Launches from the top, calls on_yield at each yield and resumes there, until the graph has finished or is cancelled.
+ * Launches as gk_launch_wait does.
+ * @param on_yield  Receives `user` and the launch's status; NULL: a yield is an error.
+ * @param totals    May be NULL; receives the passes of all its launches, what they ran and the first limit that they
+ *                  hit, otherwise as in the last one. Valid until the next gk_run or destroy.
+ * @return GK_ERROR_INVALID: the checkpoint yielded twice in a row, and nothing clears its flag. */
+gk_result gk_run(gk_graph *graph, gk_on_yield on_yield, void *user, const gk_status **totals);
 /** Asks all launches that run or are queued to stop at their next loop end or checkpoint, and doesn't wait. Later
  * launches run as usual. May be called on any thread. GK_ERROR_UNSUPPORTED: made without GK_CANCELLABLE. */
 gk_result gk_cancel(gk_graph *graph);

@@ -38,11 +38,18 @@ typedef struct gki_bound {
   gk_result failed;    /* the failure of its last bind or resize, until a launch reports it */
 } gki_bound;
 
+typedef struct gki_status {
+  gk_status status;
+  gk_loop_status *loops;             /* where `status` points to */
+  gk_checkpoint_status *checkpoints;
+} gki_status;
+
 struct gk_graph {
   gk_device *device;   /* NULL: it was closed */
   unsigned forks;      /* the device's */
   struct gk_graph *next_of_device, **link_of_device; /* the pointer to this graph; NULL: it isn't in the list */
   atomic_flag in_call;  /* a thread is in a call of this graph */
+  atomic_bool mending;  /* gk_run has called on_yield, and resumes the graph when that returns */
   atomic_bool stoppable;  /* the graph is complete, and its device isn't being closed */
   atomic_uint cancelling; /* threads in gk_cancel */
   gki_planned planned;
@@ -76,9 +83,7 @@ struct gk_graph {
   char *first_error_message;
   gki_arena arena;     /* holds slots, queue, status */
 
-  gk_status status;
-  gk_loop_status *loops;
-  gk_checkpoint_status *checkpoints;
+  gki_status last, totals; /* of the last launch; of all launches of the last gk_run */
 };
 
 static inline gki_launch *gki_launch_at(gk_graph *graph, uint64_t number) {

@@ -231,6 +231,9 @@ static gk_result admit(const gk_graph *graph, const char *of, const char *call, 
   const gk_result result = of ? gki_graph_refuse_other(graph, of, call) : GK_OK;
   if (result != GK_OK) return result;
   if (graph->external) return refuse_launch(graph, call);
+  if (atomic_load_explicit(&graph->mending, memory_order_relaxed))
+    return gk_fail(GK_ERROR_INVALID, "%s: graph %s is in gk_run, which resumes it when on_yield returns; return GK_OK "
+                   "from on_yield instead", call, graph->planned.plan.name);
   if (on_stream && !(backend->bits & GK_BACKEND_STREAMS))
     return gk_fail(GK_ERROR_UNSUPPORTED, "%s: backend %s has no streams; use gk_launch", call, backend->name);
   return backend->alive ? backend->alive(graph->device->state) : GK_OK;
@@ -296,12 +299,16 @@ gk_result gk_graph_launch(gk_graph *graph, const char *backend, const char *call
   return start_alone(graph, call, label, &(start_way){.of = backend, .stream = stream});
 }
 
+gk_result gki_launch_and_wait(gk_graph *graph, const char *call, int32_t label, const gk_status **status) {
+  const gk_result result = start(graph, call, label, &(start_way){.waits = true});
+  return result == GK_OK ? gki_launches_finish(graph, status) : result;
+}
+
 gk_result gk_launch_wait(gk_graph *graph, int32_t label, const gk_status **status) {
   if (status) *status = NULL;
   gk_result result = gki_graph_enter(graph, "gk_launch_wait");
   if (result != GK_OK) return result;
-  result = start(graph, "gk_launch_wait", label, &(start_way){.waits = true});
-  if (result == GK_OK) result = gki_launches_finish(graph, status);
+  result = gki_launch_and_wait(graph, "gk_launch_wait", label, status);
   gki_graph_leave(graph);
   return result;
 }

@@ -21,6 +21,9 @@ gk_result gki_graph_refuse_other(const gk_graph *graph, const char *backend, con
 void gki_launch_begin_range(const gk_graph *graph, const char *what, int32_t label);
 void gki_launch_log(const gki_launch *launch);
 
+/* A launch and its wait, within a call of the graph. */
+gk_result gki_launch_and_wait(gk_graph *graph, const char *call, int32_t label, const gk_status **status);
+
 /* Until there is a launch, a wait reports why none could start. Returns the result. */
 gk_result gki_launch_note_refused(gk_graph *graph, gk_result result);
 #endif

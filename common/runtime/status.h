@@ -5,4 +5,6 @@
 
 gk_result gki_status_make(gk_graph *graph);
 void gki_status_fill(gk_graph *graph, uint64_t launch, const gk_launch_result *result);
+/* Adds the status of the last launch to the totals, of which it is the first or not. */
+void gki_status_add(gk_graph *graph, bool is_first);
 #endif

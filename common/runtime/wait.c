@@ -130,8 +130,8 @@ static gk_result report_launches(gk_graph *graph, uint64_t launched, const gk_st
   graph->reported = launched;
   if (graph->first_error != GK_OK) return gki_fail_with(graph->first_error, graph->first_error_message);
   const gki_launch *last = gki_launch_at(graph, launched);
-  if (graph->status.launch != launched) gki_status_fill(graph, launched, &last->launch_result);
-  if (status) *status = &graph->status;
+  if (graph->last.status.launch != launched) gki_status_fill(graph, launched, &last->launch_result);
+  if (status) *status = &graph->last.status;
   return GK_OK;
 }
 

@@ -237,6 +237,9 @@ static inline void assert_graph_calls_fail(gk_graph *graph, gk_result code, cons
   status = (const gk_status *)&value;
   assert_call_failed("gk_launch_wait", gk_launch_wait(graph, 0, &status), code, words);
   assert_null(status);
+  assert_call_failed("gk_run", gk_run(graph, NULL, NULL, NULL), code, words);
+  assert_call_failed("gk_read", gk_read(graph, 1, &value, 1), code, words);
+  assert_call_failed("gk_write", gk_write(graph, 1, &value, 1), code, words);
   status = (const gk_status *)&value;
   assert_call_failed("gk_poll", gk_poll(graph, &status), code, words);
   assert_null(status);

@@ -1,0 +1,100 @@
+/* gk_run: a launch, and a resume after each yield, until the graph has finished. */
+#include "base/error.h"
+#include "runtime/bind_check.h"
+#include "runtime/launch.h"
+#include "runtime/memory.h"
+#include "runtime/status.h"
+#include "runtime/wait.h"
+
+/* Leaves the call of the graph meanwhile, so that on_yield may bind, resize, read and write. *inside: whether this
+ * thread is in the call again. */
+static gk_result mend(gk_graph *graph, gk_on_yield on_yield, void *user, const gk_status *status, bool *inside) {
+  const char *graph_name = graph->planned.plan.name, *name = status->yielded_name;
+  const int32_t label = status->yielded;
+  if (!on_yield)
+    return gk_fail(GK_ERROR_INVALID, "gk_run: graph %s yielded at %s (%d), and on_yield is NULL; give a function that "
+                   "fixes the cause and clears the flag", graph_name, name, (int)label);
+  atomic_store(&graph->mending, true);
+  gki_graph_leave(graph);
+  *inside = false;
+  gki_begin();
+  const gk_result answer = gki_launch_final_result(on_yield(user, graph, status));
+  const bool has_message = gki_failure() != GK_OK;
+  atomic_store(&graph->mending, false);
+  if (answer != GK_OK && has_message)
+    return gki_fail_with_prefix(answer, "gk_run: on_yield for %s (%d) of graph %s", name, (int)label, graph_name);
+  if (answer != GK_OK)
+    return gk_fail(answer, "gk_run: on_yield for %s (%d) of graph %s answered %s", name, (int)label, graph_name,
+                   gk_result_name(answer));
+  const gk_result entered = gki_graph_enter(graph, "gk_run");
+  *inside = entered == GK_OK;
+  return entered;
+}
+
+static bool holds(const gki_bound *slot, const char *address) {
+  const char *begin = slot->value.ptr;
+  return begin && address >= begin && (size_t)(address - begin) < slot->capacity;
+}
+
+/* Whether a task of the checkpoint's block may write the flag without regard to its old value. */
+static bool writes_anew(const gk_graph *graph, uint32_t checkpoint, const char *flag) {
+  const gk_plan *plan = &graph->planned.plan;
+  for (uint32_t n = checkpoint + 1; n < plan->nodes[checkpoint].end; ++n) {
+    const gk_node *node = &plan->nodes[n];
+    for (uint32_t a = 0; a < node->arg_count; ++a) {
+      const uint32_t slot = plan->args[node->args + a];
+      const bool writes = node->op == GK_OP_KERNEL ? node->kernel->params[a].access == GK_ACCESS_OUT
+                                                   : node->op == GK_OP_CALL || a == 0; /* of COPY, FILL: where to */
+      if (writes && plan->slots[slot].type == GK_PTR &&
+          (slot == plan->nodes[checkpoint].flag || holds(&graph->slots[slot], flag)))
+        return true;
+    }
+  }
+  return false;
+}
+
+/* After two yields in a row at the label, without a pass in between: refuses to resume if the same would happen again,
+ * since the flag is set and nothing clears it. */
+static gk_result refuse_stuck(gk_graph *graph, int32_t label) {
+  const gk_plan *plan = &graph->planned.plan;
+  const uint32_t at = gki_plan_label(plan, label);
+  const gk_node *node = &plan->nodes[at];
+  gk_result result = gki_bindings_check(graph, "gk_run");
+  if (result != GK_OK) return result;
+  const char *flag = (const char *)graph->slots[node->flag].value.ptr + node->offset;
+  int32_t value = 0;
+  if (writes_anew(graph, at, flag)) return GK_OK;
+  result = gki_device_copy(graph->device, GK_TO_HOST, &value, flag, sizeof value);
+  if (result != GK_OK || value == 0) return result;
+  return gk_fail(GK_ERROR_INVALID, "gk_run: graph %s yielded at %s (%d) twice without a pass in between, and its flag "
+                 "in slot %u (%s) is still %d; clear it in on_yield, or by a task of the checkpoint's block (FILL, or "
+                 "a kernel with `out`)", plan->name, node->name, (int)label, (unsigned)node->flag,
+                 plan->slots[node->flag].name, (int)value);
+}
+
+/* In the graph's call before and, if *inside, after. */
+static gk_result run(gk_graph *graph, gk_on_yield on_yield, void *user, bool *inside) {
+  for (int32_t label = 0, rounds = 0;; rounds = 1) {
+    const gk_status *status = NULL;
+    gk_result result = gki_launch_and_wait(graph, "gk_run", label, &status);
+    if (result != GK_OK) return result;
+    gki_status_add(graph, rounds == 0);
+    if (status->state != GK_YIELDED) return GK_OK;
+    const bool again = label == status->yielded && gk_passes(status, 0) == 0;
+    label = status->yielded;
+    result = mend(graph, on_yield, user, status, inside);
+    if (result == GK_OK && again) result = refuse_stuck(graph, label);
+    if (result != GK_OK) return result;
+  }
+}
+
+gk_result gk_run(gk_graph *graph, gk_on_yield on_yield, void *user, const gk_status **totals) {
+  if (totals) *totals = NULL;
+  gk_result result = gki_graph_enter(graph, "gk_run");
+  if (result != GK_OK) return result;
+  bool inside = true;
+  result = run(graph, on_yield, user, &inside);
+  if (result == GK_OK && totals) *totals = &graph->totals.status;
+  if (inside) gki_graph_leave(graph);
+  return result;
+}
