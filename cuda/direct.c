@@ -2,6 +2,7 @@
 #include "cuda/direct.h"
 #include "gk_cuda.h"
 #include "base/error.h"
+#include "base/op.h"
 #include "cuda/backend.h"
 #include "cuda/dump.h"
 #include "cuda/lower.h"
@@ -88,7 +89,7 @@ static bool is_of_checkpoint(const gk_gates *gates, const gk_gate_node *gate, ui
 
 static bool is_of(const gk_gates *gates, const gk_gate_node *gate, uint32_t at) {
   const gk_node *node = &gates->plan->nodes[at];
-  if (node->op == GK_OP_CHECKPOINT) return is_of_checkpoint(gates, gate, at);
+  if (gki_op_is_target(node->op)) return is_of_checkpoint(gates, gate, at);
   if (gate->kind != GK_GATE_TASK && gate->kind != GK_GATE_IF && gate->kind != GK_GATE_SWITCH &&
       gate->kind != GK_GATE_WHILE)
     return false;

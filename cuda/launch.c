@@ -1,6 +1,7 @@
 #include "cuda/launch.h"
 #include "base/clock.h"
 #include "base/costs.h"
+#include "base/op.h"
 #include "cuda/build.h"
 #include "cuda/lower.h"
 #include <string.h>
@@ -184,7 +185,7 @@ static void spin(const gki_cuda_graph *graph, uint64_t number) {
 static bool is_valid(const gk_plan *plan, const gki_cuda_status *status) {
   if (status->state > GK_CANCELLED) return false;
   if (status->state == GK_YIELDED &&
-      (status->yielded >= plan->node_count || plan->nodes[status->yielded].op != GK_OP_CHECKPOINT))
+      (status->yielded >= plan->node_count || !gki_op_is_target(plan->nodes[status->yielded].op)))
     return false;
   return !status->limit ||
          (status->limit < plan->node_count && plan->nodes[status->limit].loop < plan->loop_count);

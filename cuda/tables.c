@@ -1,6 +1,7 @@
 /* Copies gk_gates field by field into the structs of gates.h, with the fields of nodes that a control kernel reads. */
 #include "cuda/tables.h"
 #include "base/error.h"
+#include "plan/node.h"
 #include <assert.h>
 #include <string.h>
 
@@ -94,8 +95,8 @@ static gki_cuda_point point_of(const gk_plan *plan, const gk_gate_point *p) {
   const gk_node *node = &plan->nodes[p->node];
   const bool loops = p->kind == GK_POINT_LOOP_END || p->kind == GK_POINT_HEAD;
   return (gki_cuda_point){
-    .kind = p->kind, .flag = p->kind == GK_POINT_ENTER ? 0 : node->flag, .offset = node->offset, .node = p->node,
-    .by_value = node->op == GK_OP_SWITCH, .bound = loops ? node->max_iterations : 0,
+    .kind = p->kind, .flag = p->kind == GK_POINT_ENTER ? 0 : gki_flag_slot(plan, node), .offset = node->offset,
+    .node = p->node, .by_value = node->op == GK_OP_SWITCH, .bound = loops ? node->max_iterations : 0,
     .loop = loops ? node->loop : GKI_CUDA_NONE, .checkpoint = p->checkpoint, .exits = p->exits,
     .exit_count = p->exit_count, .handle = p->handle, .reenable = p->reenable, .reenable_count = p->reenable_count,
     .block = p->block, .close = p->close};

@@ -140,6 +140,7 @@ typedef enum gk_op {
   GK_OP_COPY,       /**< Copies elements from one slot's memory to another's. */
   GK_OP_FILL,       /**< Repeats a 4-byte pattern. */
   GK_OP_CALL,       /**< Calls another library. */
+  GK_OP_YIELD,      /**< Yields whenever it is reached; a launch that resumes here goes on behind it. */
   GK_OP_LIST,       /**< Includes the tasks of another list. */
   GK_OP_DO_WHILE,   /**< Runs its block, reads the flag, repeats while it isn't 0. */
   GK_OP_WHILE,      /**< Like DO_WHILE, but reads the flag before each pass. */
@@ -190,7 +191,7 @@ typedef struct gk_task {
     float pattern_f32;        /**< FILL with GK_FLOATS: each element. */
   };
   uint32_t max_iterations;    /**< Loop: most passes; 0: no bound. */
-  int32_t label;              /**< Unique. CHECKPOINT: not 0; loop: may be 0. LIST: added to the labels in it. */
+  int32_t label;              /**< Unique. CHECKPOINT, YIELD: not 0; loop: may be 0. LIST: added to the labels in it. */
   uint32_t reserved[4];       /**< Zero. */
 } gk_task;
 
@@ -240,6 +241,8 @@ typedef struct gk_list {
 #define GK_CHECKPOINT(l, f) {.op = GK_OP_CHECKPOINT, .name = #l, .flag = (f), .label = (l)}
 /** The same with the flag at that offset in slot f's memory. */
 #define GK_CHECKPOINT_AT(l, f, bytes) {.op = GK_OP_CHECKPOINT, .name = #l, .flag = (f), .offset = (bytes), .label = (l)}
+/** Yields with label l whenever it is reached; a launch that resumes at l goes on behind it. */
+#define GK_YIELD(l) {.op = GK_OP_YIELD, .name = #l, .label = (l)}
 #define GK_TARGET(l) {.op = GK_OP_CHECKPOINT, .name = #l, .label = (l)} /**< Never yields; launches may start here. */
 #define GK_PARALLEL {.op = GK_OP_PARALLEL} /**< Contains GK_SECTION blocks that may run at the same time. */
 #define GK_SECTION {.op = GK_OP_SECTION} /**< A block of a GK_PARALLEL. */
@@ -358,8 +361,8 @@ gk_result gk_write(gk_graph *graph, gk_slot slot, const void *from, size_t count
 gk_slot gk_find_slot(const gk_graph *graph, const char *name);
 
 /* ---- launches ---------------------------------------------------------------------------------------------------- */
-/** Starts the graph from the top (0) or at a checkpoint's label. Never blocks or allocates, with exceptions
- * (docs/cuda.md, docs/hip.md). A graph that can't yield may be launched up to 16 times without a wait.
+/** Starts the graph from the top (0) or at the label of a checkpoint or YIELD. Never blocks or allocates, with
+ * exceptions (docs/cuda.md, docs/hip.md). A graph that can't yield may be launched up to 16 times without a wait.
  * @return GK_ERROR_BUSY: it runs and can yield, or has 16 launches under way. GK_ERROR_INVALID: there is no such label
  * (the message has all), or a slot in use is unbound or bound wrongly: docs/contract.md, docs/guide.md. */
 gk_result gk_launch(gk_graph *graph, int32_t label);
@@ -372,7 +375,7 @@ gk_result gk_launch_on(gk_graph *graph, int32_t label, void *native_stream);
 /** How a launch ended. */
 typedef enum gk_state {
   GK_FINISHED,  /**< All of it ran. */
-  GK_YIELDED,   /**< A checkpoint paused it. */
+  GK_YIELDED,   /**< A checkpoint or a YIELD paused it. */
   GK_CANCELLED, /**< gk_cancel stopped it. */
 } gk_state;
 /** How slots bound since the last launch reached the device. */
@@ -389,24 +392,24 @@ typedef struct gk_loop_status {
   const char *name; /**< Name of its label, else of its flag. */
   uint64_t passes;  /**< Completed passes. */
 } gk_loop_status;
-/** Whether a checkpoint ran in a launch. */
+/** Whether a checkpoint ran in a launch, or a YIELD ended it. */
 typedef struct gk_checkpoint_status {
   int32_t label;    /**< Its label. */
-  bool ran;         /**< Its block ran at least once. */
+  bool ran;         /**< Its block ran at least once; YIELD: it ended the launch. */
   const char *name; /**< Name of its label. */
 } gk_checkpoint_status;
 /** The status of a launch. */
 typedef struct gk_status {
   uint64_t launch;                         /**< Number of the launch, from 1. */
   gk_state state;                          /**< How it ended. */
-  int32_t yielded;                         /**< Label of the checkpoint that yielded, to resume at; 0: none. */
+  int32_t yielded;                         /**< Label of what yielded, to resume at; 0: none. */
   const char *yielded_name;                /**< Its name, or "". */
   const gk_loop_status *limit;             /**< The first loop that hit its bound, or NULL. */
   gk_applied applied;                      /**< How rebound slots reached the device. */
   uint32_t loop_count;                     /**< Length of loops. */
   uint32_t checkpoint_count;               /**< Length of checkpoints. */
   const gk_loop_status *loops;             /**< In the list's order. */
-  const gk_checkpoint_status *checkpoints; /**< In the list's order. */
+  const gk_checkpoint_status *checkpoints; /**< Checkpoints and YIELDs, in the list's order. */
 } gk_status;
 
 /** Waits for all launches. Fails with the first failure that no wait or poll has reported, or if there was no launch.

@@ -42,7 +42,7 @@ typedef struct gk_node {
   uint32_t otherwise;      /**< IF: index of its ELSE, which is its last child, or 0. ELSE: index of its IF. */
   uint32_t source;         /**< Index in the user's list: of the task, or of the LIST task that includes it. */
   uint32_t loop;           /**< DO_WHILE, WHILE: its number among the plan's loops. */
-  uint32_t checkpoint;     /**< CHECKPOINT: its number among the plan's checkpoints. */
+  uint32_t checkpoint;     /**< CHECKPOINT, YIELD: its number among the plan's checkpoints. */
   uint32_t run;            /**< The run that contains the whole task or block; GK_NONE: none. */
   uint32_t args;           /**< Index of its first argument's slot in gk_plan.args. */
   uint32_t arg_count;      /**< Number of arguments. */
@@ -53,9 +53,9 @@ typedef struct gk_node {
   uint32_t from_offset;    /**< As in gk_task. */
   uint32_t pattern;        /**< As in gk_task. */
   uint32_t max_iterations; /**< As in gk_task. */
-  int32_t label;           /**< The checkpoint's label in the whole plan; 0: none. */
-  bool can_yield;          /**< Is or contains a checkpoint with a flag. */
-  bool has_target;         /**< Is or contains a checkpoint. */
+  int32_t label;           /**< The label in the whole plan of a checkpoint, YIELD or loop; 0: none. */
+  bool can_yield;          /**< Is or contains a YIELD or a checkpoint with a flag. */
+  bool has_target;         /**< Is or contains a checkpoint or YIELD. */
   bool always;             /**< An always-task: its gk_task has GK_ALWAYS. */
   bool handwritten;        /**< KERNEL: it has handwritten code for the plan's backend (gk_backend.code). */
   const char *name;        /**< Never NULL. A block's: of its label or flag. In an included list: "contacts.scale". */
@@ -81,14 +81,14 @@ typedef struct gk_plan {
   uint32_t checkpoint_count;   /**< Length of checkpoints. */
   uint32_t always_count;       /**< Length of always. */
   uint32_t bits;               /**< GK_HOST_GATED, GK_ISOLATE (each run is one task), GK_CANCELLABLE. */
-  bool can_yield;              /**< The list has a checkpoint with a flag. */
+  bool can_yield;              /**< The list has a YIELD or a checkpoint with a flag. */
   const gk_node *nodes;        /**< In list order; [0] is the root. */
   const gk_plan_run *runs;     /**< In list order. */
   const uint32_t *args;        /**< Slots of the arguments of all tasks, one task after the other. */
   const gk_slot_desc *slots;   /**< [0] is unused. The list's own slots by number, then those of included lists. */
   const uint32_t *loops;       /**< Nodes of the loops. */
-  const uint32_t *checkpoints; /**< Nodes of the checkpoints. */
-  const uint32_t *by_label;    /**< Nodes of the checkpoints, in ascending order of labels. */
+  const uint32_t *checkpoints; /**< Nodes of the checkpoints and YIELDs. */
+  const uint32_t *by_label;    /**< Nodes of the checkpoints and YIELDs, in ascending order of labels. */
   const uint32_t *always;      /**< Nodes of the always-tasks. */
   const struct gk_points *points; /**< NULL until gk_plan_points (gk_ahead.h) has made them. */
 } gk_plan;
@@ -98,7 +98,7 @@ typedef struct gk_plan {
 /** The arguments of a launch. */
 typedef struct gk_launch_args {
   uint64_t launch;         /**< Number of the launch. */
-  uint32_t target;         /**< Node of the checkpoint to resume at; 0: from the top. */
+  uint32_t target;         /**< Node of the checkpoint or YIELD to resume at; 0: from the top. */
   uint32_t changed_count;  /**< Length of changed. */
   const gk_value *values;  /**< By slot; BYTES: address of a copy on the host. Valid until the launch ends. */
   const uint32_t *changed; /**< Slots bound since the last launch; in the first launch, all. */
@@ -126,7 +126,7 @@ gk_result gk_check_count(const gk_plan *plan, uint32_t node, const gk_launch_arg
 /** The result of a launch, filled by `wait`, `run` or the walker. Common provides the arrays, zeroed. */
 typedef struct gk_launch_result {
   gk_state state;     /**< How it ended. */
-  uint32_t yielded;   /**< Node of the checkpoint that yielded; 0: none. */
+  uint32_t yielded;   /**< Node of the checkpoint or YIELD that yielded; 0: none. */
   uint32_t limit;     /**< Node of the first loop that hit its bound; 0: none. */
   gk_applied applied; /**< How rebound slots reached the device. */
   uint64_t *passes;   /**< Per loop: passes in this launch. */

@@ -65,8 +65,9 @@ typedef struct gk_gate_handle {
 
 /** Kinds of points. */
 typedef enum gk_point_kind {
-  GK_POINT_YIELD,    /**< End of a checkpoint with a flag. Notes that the checkpoint ran. Stops with its label if the
-                      * flag isn't 0, without a label if the launch is cancelled. Exits: on. */
+  GK_POINT_YIELD,    /**< End of a checkpoint with a flag, or a YIELD, as if it had a flag that is never 0. Notes that
+                      * the checkpoint ran. Stops with its label if the flag isn't 0, without a label if the launch is
+                      * cancelled. Exits: on. */
   GK_POINT_LOOP_END, /**< Counts the pass. Stops if the launch is cancelled (GK_WITH_CANCEL). Else reads the flag,
                       * checks the bound, sets its handle to 0 or 1 and those in `reenable` to 1. Exits: again, out. */
   GK_POINT_HEAD,     /**< Start of a WHILE: reads the flag, sets its handle to 0 or 1. Exits: in, past. */
@@ -79,7 +80,7 @@ typedef enum gk_point_kind {
 /** One decision. `node` has its flag, bound and label. The `node` of a SEGMENT's ENTER is the first task in it. */
 typedef struct gk_gate_point {
   gk_point_kind kind;  /**< What it is. */
-  uint32_t node;       /**< The plan's CHECKPOINT, loop, IF or SWITCH. */
+  uint32_t node;       /**< The plan's CHECKPOINT, YIELD, loop, IF or SWITCH. */
   uint32_t checkpoint; /**< Number of the checkpoint that this point notes or stops at, or GK_NONE. */
   uint32_t exits;      /**< Index of its first exit in gk_gates.exits. */
   uint32_t exit_count; /**< Number of its exits. */
@@ -136,10 +137,10 @@ typedef struct gk_gate_block {
   bool in_loop;    /**< Whether this is the body of a loop, or lies in one. */
 } gk_gate_block;
 
-/** A checkpoint at which a launch may start. */
+/** A checkpoint or YIELD at which a launch may start. */
 typedef struct gk_gate_target {
-  uint32_t block; /**< The block in which the checkpoint begins, */
-  uint32_t close; /**< and one past the last close item before it there. */
+  uint32_t block; /**< The block in which the checkpoint begins, or the YIELD ends, */
+  uint32_t close; /**< and one past the last close item before that place. */
 } gk_gate_target;
 
 /** The gates of a plan for one kind of launches. All graphs of a plan share the state that outlives a launch (the

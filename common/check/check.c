@@ -79,6 +79,13 @@ static void check_checkpoint(walk *w) {
   if (section != GK_NONE) gki_report(c, GKI_CHECKPOINT_IN_SECTION, gki_format_line(c, section), NULL);
 }
 
+static void check_yield(walk *w) {
+  gki_checker *c = &w->checker;
+  if (w->checkpoint != GK_NONE) gki_report(c, GKI_YIELD_IN_CHECKPOINT, gki_format_line(c, w->checkpoint), NULL);
+  const uint32_t section = w->parallel != GK_NONE ? w->parallel : w->section;
+  if (section != GK_NONE) gki_report(c, GKI_YIELD_IN_SECTION, gki_format_line(c, section), NULL);
+}
+
 static void check_place(walk *w, uint32_t line) {
   gki_checker *c = &w->checker;
   const gki_line *at = &c->blocks->lines[line];
@@ -92,6 +99,7 @@ static void check_place(walk *w, uint32_t line) {
   if (child.op && op != child.op) gki_report(c, child.problem, gki_format_line(c, at->parent), NULL);
   if (gki_op_opens(op) && at->mate == GK_NONE) gki_report(c, GKI_END_MISSING, NULL);
   if (op == GK_OP_CHECKPOINT) check_checkpoint(w);
+  if (op == GK_OP_YIELD) check_yield(w);
 }
 
 static void check_always(walk *w, uint32_t line) {
@@ -99,7 +107,7 @@ static void check_always(walk *w, uint32_t line) {
   const gki_line *at = &c->blocks->lines[line];
   gk_op op = at->task->op;
   if (!(at->task->bits & GK_ALWAYS) || op == GK_OP_NONE || !gki_op_name(op)) return;
-  if (op > GK_OP_CALL) gki_report(c, GKI_ALWAYS_ON_BLOCK, gki_op_name(op), NULL);
+  if (!gki_op_is_task(op)) gki_report(c, GKI_ALWAYS_ON_BLOCK, gki_op_name(op), NULL);
   else if (at->parent != GK_NONE) gki_report(c, GKI_ALWAYS_IN_BLOCK, gki_format_line(c, at->parent), NULL);
 }
 
@@ -114,7 +122,8 @@ static gk_result make_room_for_labels(walk *w) {
 static void check_label(walk *w, uint32_t line) {
   gki_checker *c = &w->checker;
   const gk_task *task = task_at(w, line);
-  if (task->op == GK_OP_CHECKPOINT && !task->label) gki_report(c, GKI_LABEL_MISSING, NULL);
+  if (gki_op_is_target(task->op) && !task->label)
+    gki_report(c, GKI_LABEL_MISSING, task->op == GK_OP_YIELD ? "yield" : "checkpoint", NULL);
   if (!gki_has_label(task)) return;
   int64_t label = gki_label_of(c->blocks, line);
   if (!label) gki_report(c, GKI_LABEL_ZERO, gki_format_int(c, task->label), NULL);

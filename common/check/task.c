@@ -33,6 +33,7 @@ static const uint32_t used_fields[] = {
     [GK_OP_IF] = FLAG | OFFSET,
     [GK_OP_SWITCH] = FLAG | OFFSET,
     [GK_OP_CHECKPOINT] = FLAG | OFFSET | LABEL,
+    [GK_OP_YIELD] = LABEL,
     [GK_OP_END] = 0,
 };
 
@@ -387,7 +388,7 @@ void gki_check_task(gki_checker *c, const gk_task *task) {
     gki_report(c, GKI_BITS_UNKNOWN, gki_format_bits(c, task->bits), gki_op_name(task->op),
                task->op == GK_OP_KERNEL ? "GK_ALWAYS, GK_DIMENSIONS(n) or 0"
             : task->op == GK_OP_FILL ? "GK_ALWAYS, GK_FLOATS or 0"
-            : task->op <= GK_OP_CALL ? "GK_ALWAYS or 0"
+            : gki_op_is_task(task->op) ? "GK_ALWAYS or 0"
                                      : "0", NULL);
   check_fields(c, task);
   check_gap(c, task, gki_arg_count(task));

@@ -7,6 +7,8 @@
 
 static const char again[] = "label=\"again\", style=dashed, constraint=false";
 
+/* It has one node, not an entry and an exit. */
+static bool is_line(const gk_node *node) { return gki_op_is_task(node->op) || node->op == GK_OP_YIELD; }
 static bool is_choice(const gk_node *node) { return node->op == GK_OP_SWITCH || node->op == GK_OP_PARALLEL; }
 
 static void add_flag(gki_text *text, const gk_plan *plan, const gk_node *node) {
@@ -21,6 +23,13 @@ static void add_task(gki_text *text, const gk_plan *plan, uint32_t at) {
   gki_dump_work(text, plan, node, GKI_DOT);
   if (node->always) gki_text_add(text, "\\nalways");
   gki_text_add(text, "\"];\n");
+}
+
+static void add_yield(gki_text *text, const gk_plan *plan, uint32_t at) {
+  gki_text_add(text, "n%" PRIu32 " [shape=diamond, label=\"YIELD ", at);
+  gki_text_quote(text, plan->nodes[at].name, GKI_DOT);
+  gki_text_add(text, ", label %" PRId32 "\"];\ny%" PRIu32 " [shape=plaintext, label=\"yield\"];\nn%" PRIu32 " -> y%"
+               PRIu32 ";\n", plan->nodes[at].label, at, at, at);
 }
 
 static void open_cluster(gki_text *text, const gk_plan *plan, uint32_t at) {
@@ -57,12 +66,12 @@ static void close_cluster(gki_text *text, const gk_plan *plan, uint32_t at) {
 static void add_edge(gki_text *text, const gk_plan *plan, uint32_t from, uint32_t to) {
   const gk_node *nodes = plan->nodes;
   bool into = nodes[to].parent == from; /* The first node of a block follows its entry, every other node an exit. */
-  const char side = into || gki_op_is_task(nodes[from].op) ? 'n' : 'x';
+  const char side = into || is_line(&nodes[from]) ? 'n' : 'x';
   gki_text_add(text, "%c%" PRIu32 " -> n%" PRIu32 ";\n", side, from, to);
 }
 
 static void add_way_out(gki_text *text, const gk_plan *plan, uint32_t from, uint32_t block) {
-  char side = from == block || gki_op_is_task(plan->nodes[from].op) ? 'n' : 'x';
+  char side = from == block || is_line(&plan->nodes[from]) ? 'n' : 'x';
   if (plan->nodes[block].op == GK_OP_WHILE) /* The loop's head decides. */
     gki_text_add(text, "%c%" PRIu32 " -> n%" PRIu32 " [%s];\n", side, from, block, again);
   else
@@ -96,12 +105,16 @@ void gki_dump_dot(gki_text *text, const gk_plan *plan) {
       add_task(text, plan, at);
       continue;
     }
+    if (plan->nodes[at].op == GK_OP_YIELD) {
+      add_yield(text, plan, at);
+      continue;
+    }
     open_cluster(text, plan, at);
     block = at;
   }
   for (; block; block = plan->nodes[block].parent) close_cluster(text, plan, block);
   gki_text_add(text, "x0 [shape=point, label=\"\"];\n");
   for (uint32_t at = 0; at < plan->node_count; ++at)
-    if (!gki_op_is_task(plan->nodes[at].op)) add_edges(text, plan, at);
+    if (!is_line(&plan->nodes[at])) add_edges(text, plan, at);
   gki_text_add(text, "}\n");
 }

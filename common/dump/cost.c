@@ -15,7 +15,7 @@ static uint32_t row_of(const gk_plan *plan, uint32_t node) {
  * checkpoints, unless a checkpoint holds the task. */
 static bool has_usual_gate(const gk_plan *plan, uint32_t i) {
   const gk_node *n = &plan->nodes[i];
-  if ((n->op >= GK_OP_LIST && n->op != GK_OP_PARALLEL) || n->always || !plan->checkpoint_count) return false;
+  if ((!gki_op_is_task(n->op) && n->op != GK_OP_PARALLEL) || n->always || !plan->checkpoint_count) return false;
   for (uint32_t up = n->parent; up; up = plan->nodes[up].parent)
     if (plan->nodes[up].op == GK_OP_CHECKPOINT || plan->nodes[up].op == GK_OP_SECTION) return false;
   return true;
@@ -29,7 +29,7 @@ static void count_usual(const gk_plan *plan, gki_gate_count *rows) {
     const gk_node *n = &plan->nodes[i];
     gki_gate_count *row = &rows[row_of(plan, i)];
     const bool loop = gki_op_is_loop(n->op), gate = has_usual_gate(plan, i);
-    const bool branch = n->op == GK_OP_IF || n->op == GK_OP_SWITCH, checkpoint = n->op == GK_OP_CHECKPOINT;
+    const bool branch = n->op == GK_OP_IF || n->op == GK_OP_SWITCH, checkpoint = gki_op_is_target(n->op);
     if (loop) ++rows[1 + n->loop].control;
     row->control += checkpoint ? 2 : branch || gate || (loop && row != rows);
     row->conditional += checkpoint || loop || gate || n->op == GK_OP_IF || n->op == GK_OP_ELSE || n->op == GK_OP_CASE;
@@ -66,7 +66,7 @@ gk_result gki_dump_count(const gk_plan *plan, gki_gate_counts *counts) {
   }
   if (result != GK_OK) return gki_fail_memory("the counts of a plan's gates", counts->arena.total_bytes);
   for (uint32_t i = 1; i < plan->node_count; ++i)
-    if (plan->nodes[i].op < GK_OP_LIST) ++counts->tasks[row_of(plan, i)];
+    if (gki_op_is_task(plan->nodes[i].op)) ++counts->tasks[row_of(plan, i)];
   count_usual(plan, counts->rows[GKI_USUAL]);
   const uint32_t cancel = plan->bits & GK_CANCELLABLE ? GK_WITH_CANCEL : 0;
   for (uint32_t how = GKI_FRESH; how < GKI_LOWERINGS && result == GK_OK; ++how) {

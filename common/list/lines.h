@@ -55,7 +55,7 @@ typedef struct gki_blocks {
 } gki_blocks;
 
 static inline bool gki_has_label(const gk_task *task) {
-  return task->label && (task->op == GK_OP_CHECKPOINT || gki_op_is_loop(task->op));
+  return task->label && (gki_op_is_target(task->op) || gki_op_is_loop(task->op));
 }
 
 /* The number of a task's args: up to the first 0. */

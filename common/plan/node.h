@@ -16,11 +16,17 @@ static inline bool gki_reads_count(const gk_plan *plan, const gk_node *node) {
   return false;
 }
 
+/* The slot in which a point finds its flag. A YIELD's is always true: one behind the last slot, where tables of slots
+ * have the address of a 1 (gk_ahead.h, gk_gates.h). */
+static inline uint32_t gki_flag_slot(const gk_plan *plan, const gk_node *node) {
+  return node->op == GK_OP_YIELD ? plan->slot_count : node->flag;
+}
+
 /* Whether a device may decide for this plan: it has decisions, and nothing asks for those of the host. */
 static inline bool gki_may_go_ahead(const gk_plan *plan) {
   if (plan->bits & (GK_HOST_GATED | GK_ISOLATE)) return false;
   for (uint32_t k = 0; k < plan->node_count; ++k)
-    if (plan->nodes[k].flag) return true;
+    if (gki_flag_slot(plan, &plan->nodes[k])) return true;
   return false;
 }
 

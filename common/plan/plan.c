@@ -98,7 +98,7 @@ static void measure(const maker *make, gk_plan *plan, size_t *args, size_t *text
     if (task->op == GK_OP_END || !is_kept(make, k)) continue;
     ++plan->node_count;
     plan->loop_count += gki_op_is_loop(task->op);
-    plan->checkpoint_count += task->op == GK_OP_CHECKPOINT;
+    plan->checkpoint_count += gki_op_is_target(task->op);
     plan->always_count += (task->bits & GK_ALWAYS) != 0;
     *args += gki_arg_count(task);
     *text += name_bytes(name_of_node(blocks, &blocks->lines[k]));
@@ -121,6 +121,12 @@ static void write_slots(maker *make, gk_slot_desc *slots) {
   }
 }
 
+static void tell_block(const maker *make, const gk_node *node) {
+  gk_node *around = &make->nodes[node->parent];
+  around->can_yield |= node->can_yield;
+  around->has_target |= node->has_target;
+}
+
 static void open_node(maker *make, gk_node *node, uint32_t at) {
   gk_plan *plan = make->plan;
   switch (node->op) {
@@ -130,10 +136,12 @@ static void open_node(maker *make, gk_node *node, uint32_t at) {
     make->loops[plan->loop_count++] = at;
     break;
   case GK_OP_CHECKPOINT:
+  case GK_OP_YIELD:
     node->checkpoint = plan->checkpoint_count;
     node->has_target = true;
-    node->can_yield = node->flag != 0;
+    node->can_yield = node->flag != 0 || node->op == GK_OP_YIELD;
     make->checkpoints[plan->checkpoint_count++] = at;
+    if (!gki_op_opens(node->op)) tell_block(make, node);
     break;
   case GK_OP_ELSE:
     node->otherwise = make->block;
@@ -141,7 +149,7 @@ static void open_node(maker *make, gk_node *node, uint32_t at) {
     break;
   default: break;
   }
-  bool straight = !gki_op_opens(node->op) && node->op != GK_OP_ELSE;
+  bool straight = gki_op_is_task(node->op);
   straight |= (node->op == GK_OP_PARALLEL || node->op == GK_OP_SECTION) && !(plan->bits & GK_ISOLATE);
   node->run = straight ? STRAIGHT : GK_NONE;
   if (!straight)
@@ -172,10 +180,9 @@ static void add_node(maker *make, uint32_t line) {
 }
 
 static void close_block(maker *make) {
-  gk_node *node = &make->nodes[make->block], *around = &make->nodes[node->parent];
+  gk_node *node = &make->nodes[make->block];
   node->end = make->plan->node_count;
-  around->can_yield |= node->can_yield;
-  around->has_target |= node->has_target;
+  tell_block(make, node);
   make->block = node->parent;
   if (node->op == GK_OP_ELSE) close_block(make);
 }

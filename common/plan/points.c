@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/op.h"
+#include "plan/node.h"
 #include "plan/walk.inc"
 #include <string.h>
 
@@ -66,7 +67,7 @@ static uint32_t *put_point(builder *b, uint32_t at, uint32_t kind, const point_s
   uint32_t *point = &b->table[at];
   point[GKW_KIND] = kind;
   point[GKW_LANE] = scope->lane;
-  point[GKW_SLOT] = node->flag;
+  point[GKW_SLOT] = gki_flag_slot(b->plan, node);
   point[GKW_OFFSET] = node->offset;
   point[GKW_STOP] = scope->stop;
   point[GKW_AROUND] = scope->around;
@@ -135,6 +136,14 @@ static void put_checkpoint(builder *b, uint32_t at, point_scope scope, uint32_t 
   put_block(b, at + 1, node->end, scope, end);
 }
 
+/* A launch that resumes here begins behind the point. */
+static void put_yield(builder *b, uint32_t at, const point_scope *scope, uint32_t next) {
+  const gk_node *node = &b->plan->nodes[at];
+  uint32_t *point = put_point(b, b->begin[at], GKW_YIELD, scope, at);
+  point[GKW_RECORD] = b->checkpoints_at + node->checkpoint;
+  point[GKW_NEXT] = b->targets[node->checkpoint] = next;
+}
+
 static void put_parallel(builder *b, uint32_t at, const point_scope *scope, uint32_t next) {
   const gk_node *nodes = b->plan->nodes;
   const uint32_t join = b->behind[at] - GKW_WORDS;
@@ -185,6 +194,7 @@ static void put_item(builder *b, uint32_t at, const point_scope *scope, uint32_t
   case GK_OP_IF: put_if(b, at, scope, next); break;
   case GK_OP_SWITCH: put_switch(b, at, scope, next); break;
   case GK_OP_CHECKPOINT: put_checkpoint(b, at, *scope, next); break;
+  case GK_OP_YIELD: put_yield(b, at, scope, next); break;
   default: put_parallel(b, at, scope, next); break;
   }
 }

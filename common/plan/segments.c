@@ -24,6 +24,7 @@ static const bounds bounds_of_op[] = {
     [GK_OP_COPY]       = {1,    0,        0,      0,      0,     0,       0},
     [GK_OP_FILL]       = {1,    0,        0,      0,      0,     0,       0},
     [GK_OP_CALL]       = {1,    0,        0,      0,      0,     0,       0},
+    [GK_OP_YIELD]      = {0,    1,        0,      1,      1,     1,       0},
     [GK_OP_DO_WHILE]   = {1,    3,        1,      2,      4,     2,       1},
     [GK_OP_WHILE]      = {1,    3,        1,      2,      4,     2,       1},
     [GK_OP_IF]         = {1,    3,        1,      1,      2,     1,       1},
@@ -203,16 +204,33 @@ static gki_flow task(gki_gating *g, uint32_t b, uint32_t i) {
 
 static gki_flow items(gki_gating *g, uint32_t b, uint32_t begin, uint32_t end, gki_flow flow);
 
+/* A resumed launch begins in the last segment of the block. */
+static void set_target(gki_gating *g, uint32_t b, uint32_t checkpoint) {
+  const uint32_t here = g->blocks[b].last;
+  g->targets[checkpoint] = (gk_gate_target){b, here};
+  g->blocks[b].passed_to = here;
+  g->blocks[b].has_target = true;
+}
+
+/* A stop here closes from the next segment on. is_target: a resumed launch, which has walked no point, begins there. */
+static gki_flow yield_point(gki_gating *g, uint32_t b, uint32_t i, gki_flow flow, bool is_target) {
+  const uint32_t point = gki_gating_point(g, GK_POINT_YIELD, i, 1);
+  flow = exit_of(g, point, 0, place(g, point, flow, b));
+  if (is_target) flow = from_task;
+  cut(g, b, flow);
+  g->points[point].block = b;
+  g->points[point].close = g->blocks[b].last;
+  if (g->blocks[b].stopped_from == GK_NONE) g->blocks[b].stopped_from = g->blocks[b].last;
+  return flow;
+}
+
 static gki_flow checkpoint(gki_gating *g, uint32_t b, uint32_t i, gki_flow flow) {
   const gk_node *n = &g->plan->nodes[i];
   g->checkpoint = n->checkpoint;
   if (resumes(g)) { /* a resumed launch starts here and has walked no point */
     flow = from_task;
     cut(g, b, flow);
-    const uint32_t here = g->blocks[b].last;
-    g->targets[n->checkpoint] = (gk_gate_target){b, here};
-    g->blocks[b].passed_to = here;
-    g->blocks[b].has_target = true;
+    set_target(g, b, n->checkpoint);
   }
   if (!n->flag && flow.task) { /* add_marks adds its MARK point */
     gki_segment *p = &g->segments[g->blocks[b].last];
@@ -223,15 +241,17 @@ static gki_flow checkpoint(gki_gating *g, uint32_t b, uint32_t i, gki_flow flow)
     flow = exit_of(g, mark, 0, place(g, mark, flow, b));
   }
   flow = items(g, b, i + 1, n->end, flow);
-  if (n->flag) {
-    const uint32_t point = gki_gating_point(g, GK_POINT_YIELD, i, 1);
-    flow = exit_of(g, point, 0, place(g, point, flow, b));
-    cut(g, b, flow);
-    g->points[point].block = b;
-    g->points[point].close = g->blocks[b].last;
-    if (g->blocks[b].stopped_from == GK_NONE) g->blocks[b].stopped_from = g->blocks[b].last;
-  }
+  if (n->flag) flow = yield_point(g, b, i, flow, false);
   g->checkpoint = GK_NONE;
+  return flow;
+}
+
+/* A launch that resumes here goes on behind it. */
+static gki_flow yield(gki_gating *g, uint32_t b, uint32_t i, gki_flow flow) {
+  const uint32_t number = g->checkpoint = g->plan->nodes[i].checkpoint;
+  flow = yield_point(g, b, i, flow, resumes(g));
+  g->checkpoint = GK_NONE;
+  if (resumes(g)) set_target(g, b, number);
   return flow;
 }
 
@@ -306,6 +326,7 @@ static uint8_t beginning_of_item(gki_gating *g, uint32_t i) {
   switch (n->op) {
   case GK_OP_IF:
   case GK_OP_SWITCH:
+  case GK_OP_YIELD:
   case GK_OP_WHILE: return A_DECISION;
   case GK_OP_DO_WHILE:
     if (!g->begins[n->loop]) {
@@ -406,6 +427,7 @@ static gki_flow items(gki_gating *g, uint32_t b, uint32_t begin, uint32_t end, g
     case GK_OP_IF:
     case GK_OP_SWITCH: flow = branch(g, b, i, flow); break;
     case GK_OP_CHECKPOINT: flow = checkpoint(g, b, i, flow); break;
+    case GK_OP_YIELD: flow = yield(g, b, i, flow); break;
     case GK_OP_PARALLEL: flow = parallel(g, b, i, flow); break;
     default: flow = task(g, b, i); break;
     }

@@ -270,6 +270,11 @@ static bool visit(gk_walk *walk, gk_step *step) {
     walk->phase = YIELD;
     *step = step_of(GK_STEP_CHECKPOINT, run, at);
     return true;
+  case GK_OP_YIELD:
+    walk->result->ran[node->checkpoint] = 1;
+    walk->result->yielded = at;
+    stop(walk);
+    return false;
   case GK_OP_ELSE: leave(walk, at); return false; /* reached from the end of its IF, which ran */
   case GK_OP_PARALLEL:
     if (!(walk->takes & 1u << GK_STEP_FORK)) break;
@@ -297,8 +302,10 @@ static bool next_always(gk_walk *walk, uint32_t before, gk_step *step) {
   return true;
 }
 
+/* Goes behind a YIELD, which has done its work. */
 static void go_to_target(gk_walk *walk) {
-  go(walk, walk->target, walk->plan->nodes[walk->target].parent);
+  const gk_node *node = &walk->plan->nodes[walk->target];
+  go(walk, walk->target + (node->op == GK_OP_YIELD), node->parent);
   walk->target = 0;
 }
 

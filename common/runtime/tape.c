@@ -65,6 +65,14 @@ static void end_section(gki_tape *tape, uint32_t at) {
   if (--tape->pending[around] == 0) tape->cursors[around] = join + GKW_WORDS;
 }
 
+/* Whether nothing behind this point of a list comes in a launch that reaches it: a YIELD outside of branches. */
+static bool surely_yields(const gk_plan *plan, uint32_t node) {
+  bool is_sure = plan->nodes[node].op == GK_OP_YIELD;
+  for (uint32_t up = plan->nodes[node].parent; up && is_sure; up = plan->nodes[up].parent)
+    is_sure = gki_op_is_loop(plan->nodes[up].op);
+  return is_sure;
+}
+
 /* The point of the lane's next run. The guess goes through the list in its order, repeats loops and takes all cases of
  * branches. GK_NONE: the lane waits for its sections, or has ended, or the guess has no steps left. */
 static uint32_t next_run(gki_tape *tape, uint32_t lane, uint32_t *steps) {
@@ -80,6 +88,9 @@ static uint32_t next_run(gki_tape *tape, uint32_t lane, uint32_t *steps) {
       if (--tape->left[loop_of(tape, at)] > 0) tape->cursors[lane] = word(tape, at, GKW_NEXT);
       break;
     case GKW_FORK: fork_lanes(tape, at); break;
+    case GKW_YIELD:
+      if (surely_yields(tape->points->plan, word(tape, at, GKW_NODE))) tape->cursors[lane] = GK_NONE;
+      break;
     case GKW_SECTION_END: end_section(tape, at); break;
     default: break;
     }

@@ -34,7 +34,7 @@ gk_result gki_launch_check_result(gki_launch *launch) {
   const gk_result failure = gki_check_arrays(launch->graph, result, &launch->blank);
   if (failure != GK_OK) return failure;
   if ((unsigned)result->state <= GK_CANCELLED && (unsigned)result->applied <= GK_BY_RECORDING &&
-      (result->state != GK_YIELDED || is_node(plan, result->yielded, GK_OP_CHECKPOINT, GK_OP_CHECKPOINT)) &&
+      (result->state != GK_YIELDED || is_node(plan, result->yielded, GK_OP_CHECKPOINT, GK_OP_YIELD)) &&
       (result->limit == 0 || is_node(plan, result->limit, GK_OP_WHILE, GK_OP_DO_WHILE)))
     return GK_OK;
   return gk_fail(GK_ERROR_DEVICE, "backend %s: its result of a launch of graph %s can't be: state %d, yielded at "

@@ -55,3 +55,20 @@ TRACED(golden_while_of_no_pass, TASKS(GK_WHILE(N), HIT(A), GK_END),
 TRACED(golden_always, TASKS(HIT_ALWAYS(S), HIT(A), GK_CHECKPOINT(FIRST, F), HIT(B), GK_END, HIT(C), HIT_ALWAYS(E)),
        {0, "F=1 -> S=1 A=1 B=1 C=0 E=1, yielded FIRST, ran FIRST"},
        {FIRST, "F=0 -> S=2 A=1 B=2 C=1 E=2, ran FIRST"})
+
+TRACED(golden_yields, TASKS(HIT(A), GK_YIELD(FIRST), GK_YIELD(SECOND), HIT(B), HIT_ALWAYS(E)),
+       {0, "A=1 B=0 E=1, yielded FIRST, ran FIRST"},
+       {FIRST, "A=1 B=0 E=2, yielded SECOND, ran SECOND"},
+       {SECOND, "A=1 B=1 E=3, ran"},
+       {SECOND, "A=1 B=2 E=4, ran"})
+
+TRACED(golden_yield_in_a_loop, TASKS(GK_DO_WHILE(N), HIT(A), GK_YIELD(FIRST), HIT(B), DOWN(N), GK_END, HIT(C)),
+       {0, "N=2 -> A=1 B=0 C=0, yielded FIRST, passes N=0, ran FIRST"},
+       {FIRST, "A=2 B=1 C=0, yielded FIRST, passes N=1, ran FIRST"},
+       {FIRST, "A=2 B=2 C=1 N=0, passes N=1, ran"})
+
+TRACED(golden_yield_in_a_branch,
+       TASKS(GK_IF(F), HIT(A), GK_YIELD(FIRST), HIT(B), GK_ELSE, HIT(C), GK_END, HIT(D)),
+       {0, "F=1 -> A=1 B=0 C=0 D=0, yielded FIRST"},
+       {FIRST, "F=0 -> A=1 B=1 C=0 D=1"},
+       {0, "A=1 B=1 C=1 D=2"})

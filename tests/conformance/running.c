@@ -199,6 +199,14 @@ CASE(true_flag_wins_over_cancel) {
   trace(s, FIRST, "F=0 -> A=1 B=2 C=1, ran FIRST");
 }
 
+CASE(yield_wins_over_cancel) {
+  CANCELLABLE(s, HIT(A), PAUSE, GK_YIELD(FIRST), HIT(B), GK_DO_WHILE(N), PAUSE, HIT(C), GK_YIELD(SECOND), DOWN(N),
+              GK_END);
+  CANCELLED(s, 0, 1, "N=9 -> A=1 B=0 C=0, yielded FIRST, ran FIRST");
+  CANCELLED(s, FIRST, 1, "A=1 B=1 C=1, yielded SECOND, passes N=0, ran SECOND");
+  trace(s, SECOND, "B=1 C=2 N=8, yielded SECOND, passes N=1, ran SECOND");
+}
+
 CASE(cancel_inside_of_a_checkpoint) {
   CANCELLABLE(s, GK_CHECKPOINT(FIRST, F), GK_DO_WHILE(N, .max_iterations = 3), HIT(A), PAUSE, DOWN(N), GK_END, HIT(B),
               GK_END, HIT(C));

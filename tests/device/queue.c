@@ -24,6 +24,7 @@ static void fail_late(graph *g, gk_result code) {
 static int32_t flag_of(graph *g, uint32_t node, uint32_t slot, uint32_t offset) {
   device_tasks tasks = tasks_of(g);
   int32_t flag = 0;
+  if (slot == g->plan->slot_count) return 1; /* of a YIELD */
   gk_result result = device_read_int(&tasks, node, slot, offset, &flag);
   if (result != GK_OK) fail_late(g, result);
   return flag;

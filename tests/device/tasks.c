@@ -150,7 +150,9 @@ const char *device_bad_args(const gk_plan *plan, const gk_launch_args *launch, u
   }
   for (uint32_t k = 1; k < plan->slot_count; ++k)
     if (plan->slots[k].type == GK_BYTES && !launch->values[k].ptr) return "values: a struct has no address";
-  if (launch->target && plan->nodes[launch->target].op != GK_OP_CHECKPOINT) return "target: no checkpoint";
+  if (launch->target && plan->nodes[launch->target].op != GK_OP_CHECKPOINT &&
+      plan->nodes[launch->target].op != GK_OP_YIELD)
+    return "target: no checkpoint";
   if (!launch->cancel) return "cancel: nowhere to read";
   if (plan->loop_count && !launch->entries) return "entries: nowhere to count";
   for (uint32_t k = 0; k < plan->node_count && !launch->capacity; ++k) {

@@ -163,7 +163,8 @@ static inline bool make_place(world *w, uint32_t list, gk_op op) {
   if (op == GK_OP_ELSE) return innermost(w) == GK_OP_IF;
   if (op == GK_OP_CASE) return innermost(w) == GK_OP_SWITCH;
   if (op == GK_OP_SECTION) return innermost(w) == GK_OP_PARALLEL;
-  if (op == GK_OP_CHECKPOINT && (is_inside(w, GK_OP_CHECKPOINT) || is_inside(w, GK_OP_PARALLEL))) return false;
+  const bool pauses = op == GK_OP_CHECKPOINT || op == GK_OP_YIELD;
+  if (pauses && (is_inside(w, GK_OP_CHECKPOINT) || is_inside(w, GK_OP_PARALLEL))) return false;
   if (op != GK_OP_END && innermost(w) == GK_OP_SWITCH) append(w, list, (gk_task){.op = GK_OP_CASE});
   if (op != GK_OP_END && innermost(w) == GK_OP_PARALLEL) append(w, list, (gk_task){.op = GK_OP_SECTION});
   return op == GK_OP_END || w->depth < ((w->bits & DEEP) ? OPEN - 2 : 12);
@@ -183,8 +184,17 @@ static inline void fill_args(world *w, uint32_t list, gk_task *task, record r) {
   }
 }
 
+/* As records have it. */
+static inline gk_op op_of(record r) {
+  static const gk_op ops[16] = {GK_OP_NONE, GK_OP_KERNEL, GK_OP_COPY, GK_OP_FILL, GK_OP_CALL, GK_OP_LIST,
+                                GK_OP_DO_WHILE, GK_OP_WHILE, GK_OP_IF, GK_OP_ELSE, GK_OP_SWITCH, GK_OP_CASE,
+                                GK_OP_CHECKPOINT, GK_OP_PARALLEL, GK_OP_SECTION, GK_OP_END};
+  const gk_op op = ops[r.kind & 15];
+  return op == GK_OP_CHECKPOINT && r.kind >> 4 == 6 ? GK_OP_YIELD : op;
+}
+
 static inline gk_task task_of(world *w, uint32_t list, record r) {
-  const gk_op op = (gk_op)(r.kind & 15);
+  const gk_op op = op_of(r);
   const uint32_t variant = r.kind >> 4;
   gk_task task = {.op = op, .name = r.c & 128 ? name_of(r.c) : NULL};
   const bool has_flag = op >= GK_OP_DO_WHILE && op <= GK_OP_CHECKPOINT && op != GK_OP_ELSE && op != GK_OP_CASE;
@@ -215,6 +225,7 @@ static inline gk_task task_of(world *w, uint32_t list, record r) {
     break;
   default: break;
   }
+  if (op == GK_OP_YIELD) task.label = 1 + (int32_t)w->lists[list].task_count;
   if (has_flag) {
     task.flag = op == GK_OP_CHECKPOINT && variant == 3 ? 0 : slot_like(w, list, GK_PTR, "int", r.a);
     task.offset = variant == 2 ? 4u * (r.b & 7u) : 0;
@@ -227,8 +238,8 @@ static inline gk_task task_of(world *w, uint32_t list, record r) {
 
 static inline void add_task(world *w, uint32_t list, record r) {
   if (w->lists[list].task_count >= TASKS) return;
-  if (!(w->bits & AS_IT_COMES) && !make_place(w, list, (gk_op)(r.kind & 15))) return;
-  if (!(w->bits & AS_IT_COMES) && (r.kind & 15) == GK_OP_LIST && list + 1 == LISTS) return;
+  if (!(w->bits & AS_IT_COMES) && !make_place(w, list, op_of(r))) return;
+  if (!(w->bits & AS_IT_COMES) && op_of(r) == GK_OP_LIST && list + 1 == LISTS) return;
   append(w, list, task_of(w, list, r));
 }
 

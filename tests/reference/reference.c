@@ -1,8 +1,8 @@
 /* The list as composed lies in one array of lines; blocks know the line of their END. A launch goes through it by plain
  * recursion. Numbers in comments are the rules of docs/contract.md. */
 #include "gk_code.h"
+#include "names.h"
 #include "reference.h"
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,10 +10,10 @@
 
 typedef struct line {
   const gk_task *task;
-  char *name;            /* loops and checkpoints */
+  char *name;            /* loops, checkpoints and YIELDs */
   int32_t label;         /* as composed */
   size_t end, otherwise; /* of a block: its END; of an IF: its ELSE or NONE */
-  size_t number;         /* of a loop among loops, of a checkpoint among checkpoints */
+  size_t number;         /* of a loop among loops, of a checkpoint or YIELD among both */
   size_t flag, items[3], args[GK_MAX_ARGS], arg_count; /* places in the array of slots, or NONE */
   uint64_t entry;        /* of a loop: passes since it was entered */
   uint64_t runs;
@@ -39,7 +39,7 @@ struct reference {
   /* the launch at hand */
   bool stopped, cancelled, failed;
   reference_bad bad;
-  size_t target; /* the line of a checkpoint, or NONE */
+  size_t target; /* the line of a checkpoint or YIELD, or NONE */
   size_t sections; /* that are open */
 };
 
@@ -67,14 +67,6 @@ static void make_room(reference *r, void **array, size_t count, size_t *room, si
   *room = wanted;
 }
 
-/* "name" within the list "contacts" is "contacts.name". */
-static char *full_name(reference *r, const char *around, const char *name, size_t length) {
-  const size_t bytes = strlen(around) + length + 2;
-  char *text = keep(r, malloc(bytes));
-  if (text) snprintf(text, bytes, "%s%s%.*s", around, *around ? "." : "", (int)length, name);
-  return text;
-}
-
 static size_t find_place(const scope *in, gk_slot slot) {
   for (size_t k = 0; slot && k < in->list->slot_count; ++k)
     if (in->list->slots[k].slot == slot) return in->places[k];
@@ -84,7 +76,7 @@ static size_t find_place(const scope *in, gk_slot slot) {
 static size_t new_place(reference *r, const gk_slot_desc *desc, const char *around) {
   const char *name = desc->name ? desc->name : "";
   make_room(r, (void **)&r->places, r->place_count, &r->place_room, sizeof *r->places);
-  char *full = full_name(r, around, name, strlen(name));
+  char *full = keep(r, full_name(around, name, strlen(name)));
   if (r->no_memory) {
     free(full);
     return NONE;
@@ -97,30 +89,16 @@ static size_t new_place(reference *r, const gk_slot_desc *desc, const char *arou
   return r->place_count - 1;
 }
 
-/* The macros of blocks keep the text of their arguments, "SOLVING, .max_iterations = 200, .label = SOLVE": a loop is
- * called by its label, else by its flag. */
-static char *block_name(reference *r, const char *around, const gk_task *task) {
-  const bool checkpoint = task->op == GK_OP_CHECKPOINT, named = task->name && *task->name;
-  const char *text = named ? task->name : checkpoint ? "CHECKPOINT" : task->op == GK_OP_WHILE ? "WHILE" : "DO_WHILE";
-  if (checkpoint || !named) return full_name(r, named ? around : "", text, strlen(text));
-  const char *label = task->label ? strstr(text, ".label") : NULL;
-  if (label && strchr(label, '=')) text = strchr(label, '=') + 1;
-  while (*text == ' ') ++text;
-  size_t length = 0;
-  for (int brackets = 0; text[length] && (brackets || text[length] != ','); ++length)
-    brackets += text[length] == '(' ? 1 : text[length] == ')' ? -1 : 0;
-  while (length && text[length - 1] == ' ') --length;
-  return full_name(r, around, text, length);
-}
+static bool is_resumed_at(gk_op op) { return op == GK_OP_CHECKPOINT || op == GK_OP_YIELD; }
 
 static void add_line(reference *r, const scope *in, const gk_task *task) {
   make_room(r, (void **)&r->lines, r->line_count, &r->line_room, sizeof *r->lines);
   if (r->no_memory) return;
   line *l = &r->lines[r->line_count++];
   *l = (line){.task = task, .end = NONE, .otherwise = NONE, .flag = find_place(in, task->flag)};
-  bool loop = task->op == GK_OP_DO_WHILE || task->op == GK_OP_WHILE, checkpoint = task->op == GK_OP_CHECKPOINT;
+  const bool loop = task->op == GK_OP_DO_WHILE || task->op == GK_OP_WHILE, checkpoint = is_resumed_at(task->op);
   if (loop || checkpoint) {
-    l->name = block_name(r, in->name, task);
+    l->name = keep(r, block_name(in->name, task));
     l->label = task->label ? task->label + in->labels : 0;
   }
   if (loop) l->number = r->status.loop_count++;
@@ -137,7 +115,7 @@ static void include(reference *r, const scope *around, const gk_task *task) {
   const char *name = task->name && *task->name ? task->name
                      : task->list->name && *task->list->name ? task->list->name : "list";
   scope in = {.list = task->list, .labels = around->labels + task->label};
-  char *full = full_name(r, around->name, name, strlen(name));
+  char *full = keep(r, full_name(around->name, name, strlen(name)));
   in.name = full;
   in.places = keep(r, calloc(in.list->slot_count + 1, sizeof *in.places));
   bool given = true;
@@ -177,7 +155,7 @@ static void make_status(reference *r) {
   for (size_t k = 0; !r->no_memory && k < r->line_count; ++k) {
     const line *l = &r->lines[k];
     if (!l->name) continue;
-    if (l->task->op == GK_OP_CHECKPOINT) r->checkpoints[l->number] = (reference_checkpoint){l->label, l->name, false};
+    if (is_resumed_at(l->task->op)) r->checkpoints[l->number] = (reference_checkpoint){l->label, l->name, false};
     else r->loops[l->number] = (reference_loop){.label = l->label, .name = l->name};
   }
 }
@@ -406,6 +384,16 @@ static void run_checkpoint(reference *r, size_t at) { /* 3, 11 */
   r->status.yielded_name = l->name;
 }
 
+static void run_yield(reference *r, size_t at) { /* 13 */
+  const line *l = &r->lines[at];
+  if (r->target == at) r->target = NONE;
+  else if (!r->stopped && r->target == NONE) {
+    r->checkpoints[l->number].ran = r->stopped = true;
+    r->status.yielded = l->label;
+    r->status.yielded_name = l->name;
+  }
+}
+
 static void run_if(reference *r, size_t at) { /* 5, 6 */
   const line *l = &r->lines[at];
   size_t first_end = l->otherwise == NONE ? l->end : l->otherwise;
@@ -435,10 +423,14 @@ static void run_parallel(reference *r, size_t at) { /* 7, 11 */
   r->stopped = stopped;
 }
 
-static void run_lines(reference *r, size_t from, size_t to) { /* 1, 2, 8 */
+static void run_lines(reference *r, size_t from, size_t to) { /* 1, 2, 8, 13 */
   for (size_t k = from; k < to && !r->failed; ++k) {
     const gk_task *task = r->lines[k].task;
     bool live = !r->stopped && r->target == NONE;
+    if (task->op == GK_OP_YIELD) {
+      run_yield(r, k);
+      continue;
+    }
     if (!is_block(task->op)) {
       if (live || task->bits & GK_ALWAYS) run_task(r, k);
       continue;
@@ -462,7 +454,7 @@ static void run_lines(reference *r, size_t from, size_t to) { /* 1, 2, 8 */
 
 static size_t find_checkpoint(const reference *r, int32_t label) {
   for (size_t k = 0; k < r->line_count; ++k)
-    if (r->lines[k].task->op == GK_OP_CHECKPOINT && r->lines[k].label == label) return k;
+    if (is_resumed_at(r->lines[k].task->op) && r->lines[k].label == label) return k;
   return NONE;
 }
 

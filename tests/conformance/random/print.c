@@ -100,6 +100,7 @@ static void print_task(FILE *to, const gk_list *list, const gk_task *task) {
     print_args(to, list, task, ", ");
     fprintf(to, ")");
     break;
+  case GK_OP_YIELD: fprintf(to, "GK_YIELD(%d)", (int)task->label); break;
   case GK_OP_CHECKPOINT:
     if (!task->flag) fprintf(to, "GK_TARGET(%d)", (int)task->label);
     else fprintf(to, "GK_CHECKPOINT_AT(%d, %s, %u)", (int)task->label, slot_text(list, task->flag),

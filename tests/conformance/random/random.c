@@ -260,7 +260,7 @@ static int tell(const char *what, uint64_t count, bool demanded, int missing) {
 }
 
 static int tell_tally(const tally *t, const char *backend, bool demanded) {
-  static const char *const ops[] = {"none", "kernel", "copy", "fill", "call", "include", "do_while",
+  static const char *const ops[] = {"none", "kernel", "copy", "fill", "call", "yield", "include", "do_while",
                                     "while", "if", "else", "switch", "case", "checkpoint", "parallel", "section"};
   static const char *const deeds[] = {"launches", "pokes", "binds", "resizes", "numbers", "structs"};
   int m = 0;

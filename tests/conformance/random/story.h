@@ -24,6 +24,7 @@ typedef struct listing {
   char task_names[MAX_TASKS][4 * NAME_BYTES], slot_names[MAX_SLOTS][NAME_BYTES], name[16];
   uint32_t arguments;     /* slots at its beginning for which an INCLUDE may give others */
   uint32_t lines, labels; /* as composed; labels lie between 1 and that */
+  uint32_t yields;        /* YIELDs of this list itself */
   uint32_t has;           /* HAS_... bits, of included lists, too */
 } listing;
 enum { HAS_CHECKPOINT = 1, HAS_ALWAYS = 2, HAS_HALT = 4 };
@@ -63,6 +64,7 @@ typedef struct story {
   bool safe;     /* blocks of checkpoints are safe to run again, and the guarantee is checked */
   bool heavy;    /* some kernels take long */
   bool bounds;   /* every loop has one, and checkpoints stand in loops */
+  bool pauses;   /* by many YIELDs */
   bool plain;    /* memory begins with zeroes */
   bool counts;   /* of any size: some launches fail by them */
   uint64_t without; /* constructs, by their letter - 'A': so those that are left meet more often (swarm testing) */
@@ -123,6 +125,7 @@ static inline char kind_of(const char *name) {
 }
 
 void story_write(story *s, uint64_t seed);               /* write.c */
+void story_write_deeds(story *s, uint64_t seed);         /* deeds.c */
 verdict story_run(story *s, gk_device *device, tally *t, recorder *record); /* run.c */
 void story_shrink(story *s, bool (*fails)(void *user, story *s), void *user); /* shrink.c */
 

@@ -167,7 +167,7 @@ bool world_open(world *w, story *s, gk_device *device, tally *t, recorder *log) 
   reference_watch(w->reference, count_task, w);
   for (size_t k = 0; k < reference_lines(w->reference); ++k) {
     const gk_task *task = reference_task(w->reference, k);
-    w->can_yield |= task->op == GK_OP_CHECKPOINT && task->flag;
+    w->can_yield |= (task->op == GK_OP_CHECKPOINT && task->flag) || task->op == GK_OP_YIELD;
   }
   record_begin(w->record, whole_of(s)->name, s->bits | asked_for);
   if (!must(w, gk_graph_create(device, list, s->bits | asked_for, &w->graph), "gk_graph_create")) return false;

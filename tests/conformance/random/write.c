@@ -93,12 +93,14 @@ static void add_group(writer *w) {
 
 /* ---- tasks ------------------------------------------------------------------------------------------------------- */
 
-static bool is_full(const writer *w) { return w->l->list.task_count + 40 > MAX_TASKS || w->l->lines + 40 > MAX_LINES; }
+static bool is_full(const writer *w) {
+  return w->l->list.task_count + w->l->yields + 40 > MAX_TASKS || w->l->lines + 40 > MAX_LINES;
+}
 
 /* Blocks have the names that their macros give them, by the text of their arguments. */
 static const char *block_name(const writer *w, const gk_task *task) {
   char *name = w->l->task_names[w->l->list.task_count], bound[40] = "", label[40] = "", offset[40] = "";
-  if (task->op == GK_OP_CHECKPOINT) {
+  if (task->op == GK_OP_CHECKPOINT || task->op == GK_OP_YIELD) {
     snprintf(name, 4 * NAME_BYTES, "%d", (int)task->label);
     return name;
   }
@@ -111,7 +113,7 @@ static const char *block_name(const writer *w, const gk_task *task) {
 
 static gk_task *add(writer *w, gk_task task) {
   if (task.op == GK_OP_KERNEL) task.name = task.kernel->name;
-  else if (task.flag || task.op == GK_OP_CHECKPOINT) task.name = block_name(w, &task);
+  else if (task.flag || task.op == GK_OP_CHECKPOINT || task.op == GK_OP_YIELD) task.name = block_name(w, &task);
   gk_task *at = &w->l->tasks[w->l->list.task_count++];
   *at = task;
   ++w->l->lines;
@@ -127,6 +129,13 @@ static void add_gate(writer *w, gk_op op, const group *g, uint32_t flag) {
 static void add_yield(writer *w, const group *g, uint32_t flag) { /* g: NULL: a target */
   add(w, (gk_task){.op = GK_OP_CHECKPOINT, .label = (int32_t)++w->l->labels, .flag = g ? g->f : 0,
                    .offset = g ? 4 * flag : 0});
+}
+/* In a story without it, a GK_TARGET with its END stands there (without_yields in run.c). */
+static void add_pause(writer *w) {
+  add(w, (gk_task){.op = GK_OP_YIELD, .label = (int32_t)++w->l->labels});
+  w->l->has |= HAS_CHECKPOINT;
+  ++w->l->yields;
+  ++w->l->lines;
 }
 static void add_end(writer *w) { add(w, (gk_task)GK_END); }
 
@@ -412,6 +421,7 @@ static void add_item(writer *w, spot at) {
   if (at.tower) --at.tower;
   if (kind == 'C' && (at.in_section || at.in_checkpoint)) kind = at.tower ? 'I' : 't';
   if (kind == 't' && at.depth && !at.in_section && !at.in_checkpoint && chance(w, 5)) kind = 'C';
+  if (kind == 't' && !at.in_section && !at.in_checkpoint && chance(w, w->s->pauses ? 3 : 40)) kind = 'Y';
   spot inside = at;
   ++inside.depth;
   switch (kind) {
@@ -420,6 +430,7 @@ static void add_item(writer *w, spot at) {
   case 'S': add_switch(w, inside); break;
   case 'P': add_parallel(w, inside); break;
   case 'C': add_checkpoint(w, inside); break;
+  case 'Y': add_pause(w); break;
   case 'L':
     if (add_include(w, &at)) break; /* else a task */ // fall through
   default: add_task(w, &at); break;
@@ -430,14 +441,14 @@ static void add_block(writer *w, spot at) {
   for (uint32_t items = at.tower ? 1 : below(w, 4); items && (at.tower || w->budget); --items) add_item(w, at);
 }
 
-/* ---- lists and deeds --------------------------------------------------------------------------------------------- */
+/* ---- lists ------------------------------------------------------------------------------------------------------- */
 
 static void write_list(story *s, uint32_t index, uint64_t seed) {
   listing *l = &s->lists[index];
   bool whole = index + 1 == s->list_count;
   writer w = {.s = s, .l = l, .index = index, .random = seed};
   l->list = (gk_list){GK_ABI, l->name, l->tasks, 0, l->slots, 0};
-  l->lines = l->labels = l->has = 0;
+  l->lines = l->labels = l->has = l->yields = 0;
   snprintf(l->name, sizeof l->name, "L%u", (unsigned)index % MAX_LISTS);
   add_group(&w);
   add_group(&w);
@@ -458,28 +469,6 @@ static void write_list(story *s, uint32_t index, uint64_t seed) {
   for (uint32_t items = 1 + below(&w, whole ? 6 : 3); items; --items) add_item(&w, at);
 }
 
-static void write_deeds(story *s, uint64_t seed) {
-  static const deed_kind kinds[] = {DEED_POKE, DEED_POKE, DEED_POKE, DEED_BIND, DEED_RESIZE, DEED_NUMBER, DEED_NUMBER,
-                                    DEED_STRUCT};
-  writer w = {.s = s, .random = seed};
-  s->deed_count = 0;
-  for (uint32_t left = 4 + below(&w, 8); left; --left) {
-    deed *d = &s->deeds[s->deed_count++];
-    *d = (deed){.kind = kinds[below(&w, GK_COUNT(kinds))], .slot = below(&w, 1u << 20), .at = below(&w, FLAGS),
-                .count = 1 + below(&w, FLAGS), .value = (int32_t)below(&w, 1u << 20)};
-    if (s->deed_count > 1 && chance(&w, 2)) continue;
-    d->kind = DEED_LAUNCH;
-    uint32_t from = below(&w, 8);
-    d->label = from < 2 ? 0 : from < 5 ? RESUME : 1 + (int32_t)below(&w, 1u << 20);
-    d->waits = chance(&w, 3);
-    d->polls = chance(&w, 4);
-    if (s->bits & GK_CANCELLABLE && chance(&w, 2) && story_cancels()) {
-      d->cancel = 1 + below(&w, 4);
-      d->queued = below(&w, 3);
-    }
-  }
-}
-
 void story_write(story *s, uint64_t seed) {
   uint64_t random = mix(seed * UINT64_C(0x9e3779b97f4a7c15) + 1);
   s->seed = seed;
@@ -487,6 +476,7 @@ void story_write(story *s, uint64_t seed) {
   s->plain = false;
   s->heavy = pick(&random, 25) == 0;
   s->bounds = pick(&random, 6) == 0;
+  s->pauses = pick(&random, 4) == 0;
   s->bits = pick(&random, 3) || s->safe ? 0 : GK_CANCELLABLE;
   s->bits |= (pick(&random, 4) ? 0 : GK_HOST_GATED) | (pick(&random, 5) ? 0 : GK_ISOLATE);
   s->counts = !s->safe && pick(&random, 3) == 0;
@@ -494,6 +484,6 @@ void story_write(story *s, uint64_t seed) {
   s->without = pick(&random, 2) ? mix(random) & mix(random + 1) : 0;
   s->list_count = pick(&random, 2) ? 1 : 2 + pick(&random, MAX_LISTS - 1);
   for (uint32_t k = 0; k < s->list_count; ++k) write_list(s, k, mix(random + k));
-  write_deeds(s, mix(random + MAX_LISTS));
+  story_write_deeds(s, mix(random + MAX_LISTS));
   if (s->safe) s->deed_count = 0;
 }

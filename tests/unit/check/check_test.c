@@ -260,8 +260,8 @@ TEST(sentences_are_cut_to_what_fits) {
     char *text = malloc(bytes + 1);
     gki_problem_text(GKI_LABEL_REUSED, (const char *const[]){"12345", "task 3 (scale)", NULL}, text, bytes);
     if (bytes)
-      assert_memory_equal(text, "its label 12345 is that of task 3 (scale), too; give every checkpoint and loop a "
-                                "label of its own", bytes - 1);
+      assert_memory_equal(text, "its label 12345 is that of task 3 (scale), too; give every checkpoint, yield and "
+                                "loop a label of its own", bytes - 1);
     free(text);
   }
 }

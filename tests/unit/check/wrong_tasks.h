@@ -102,7 +102,7 @@ typedef struct wrong {
 
 static const wrong wrongs[] = {
     WRONG("task-forgotten", 1, "task 1 (NONE)", SCALE, {0}),
-    WRONG("op-unknown", 0, "there is no op 16", {.op = (gk_op)16}),
+    WRONG("op-unknown", 0, "there is no op 17", {.op = (gk_op)17}),
     WRONG("op-unknown", 0, "there is no op -1", {.op = (gk_op)-1, .bits = 77, .label = 3}),
     WRONG("bits-unknown", 1, "task 1 (scale): .bits is 0x2", SCALE,
           {.op = GK_OP_KERNEL, .bits = 2, .name = "scale", .kernel = &no_args}),
@@ -144,6 +144,13 @@ static const wrong wrongs[] = {
           GK_TARGET(2), GK_END, GK_END, GK_END),
     WRONG("checkpoint-in-section", 3, "inside of task 0 (PARALLEL)", GK_PARALLEL, GK_SECTION, GK_IF(F), GK_TARGET(2),
           GK_END, GK_END, GK_END, GK_END),
+    WRONG("yield-in-checkpoint", 2, "inside of task 0 (CHECKPOINT 1)", GK_CHECKPOINT(1, F), GK_WHILE(F), GK_YIELD(2),
+          GK_END, GK_END),
+    WRONG("yield-in-section", 3, "inside of task 0 (PARALLEL)", GK_PARALLEL, GK_SECTION, GK_IF(F), GK_YIELD(2), GK_END,
+          GK_END, GK_END),
+    WRONG("label-missing", 0, "it is a yield with label 0", GK_YIELD(0)),
+    WRONG("always-on-block", 0, "not for YIELD", {.op = GK_OP_YIELD, .bits = GK_ALWAYS, .label = 1}),
+    WRONG("field-unused", 0, ".flag is set, but YIELD", {.op = GK_OP_YIELD, .flag = F, .label = 1}),
     WRONG("always-in-block", 1, "task 1 (scale): it runs in every launch (GK_ALWAYS), but is inside of task 0 (IF F)",
           GK_IF(F), GK_RUN_ALWAYS(scale, N, X, R), GK_END),
     WRONG("always-in-block", 1, "task 1 (eager), there task 0 (scale): it runs in every launch (GK_ALWAYS), but is",

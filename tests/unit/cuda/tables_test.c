@@ -36,7 +36,8 @@ static void check_points(const gk_gates *g, const gki_cuda_point *points) {
     const gk_gate_point *p = &g->points[k];
     const gk_node *node = &g->plan->nodes[p->node];
     const bool loops = p->kind == GK_POINT_LOOP_END || p->kind == GK_POINT_HEAD;
-    const uint32_t flag = p->kind == GK_POINT_ENTER ? 0 : node->flag; /* no kernel reads it there */
+    const uint32_t flag = p->kind == GK_POINT_ENTER ? 0 /* no kernel reads it there */
+                          : node->op == GK_OP_YIELD ? g->plan->slot_count : node->flag;
     const gki_cuda_point wanted = {p->kind, flag, node->offset, p->node, node->op == GK_OP_SWITCH,
                                    loops ? node->max_iterations : 0, loops ? node->loop : GK_NONE, p->checkpoint,
                                    p->exits, p->exit_count, p->handle, p->reenable, p->reenable_count,

@@ -71,13 +71,13 @@ static void check_shape(const gk_gates *g) {
     check_node(g, k, &handles);
     controls += g->nodes[k].kind == GK_GATE_CONTROL;
     if (g->nodes[k].kind != GK_GATE_TASK) continue;
-    for (++task; plan->nodes[task].op > GK_OP_CALL;) ++task;
+    for (++task; !gki_op_is_task(plan->nodes[task].op);) ++task;
     assert_int_equal(g->nodes[k].node, task); /* all of them, in the list's order */
     const gk_node *at = &plan->nodes[task];
     if (at->op == GK_OP_CALL || (at->op == GK_OP_KERNEL && at->kernel->cuda))
       assert_int_equal(g->nodes[k].guard, GK_NONE);
   }
-  for (++task; task < plan->node_count; ++task) assert_true(plan->nodes[task].op > GK_OP_CALL);
+  for (++task; task < plan->node_count; ++task) assert_false(gki_op_is_task(plan->nodes[task].op));
   assert_int_equal(handles, g->handle_count);
   assert_int_equal(handles, g->conditional_count);
   assert_int_equal(controls, g->control_count);

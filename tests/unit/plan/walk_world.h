@@ -125,6 +125,11 @@ static bool device_block(world *w, uint32_t at) {
   switch (node->op) {
   case GK_OP_DO_WHILE: case GK_OP_WHILE: return device_loop(w, at, UINT64_MAX, false, &ended);
   case GK_OP_CHECKPOINT: return device_checkpoint(w, at);
+  case GK_OP_YIELD:
+    w->record.ran[node->checkpoint] = 1;
+    w->record.yielded = at;
+    w->record.state = GK_YIELDED;
+    return true;
   case GK_OP_SWITCH: return device_switch(w, at);
   case GK_OP_IF: {
     uint32_t end = node->otherwise ? node->otherwise : node->end;
@@ -213,6 +218,10 @@ static uint32_t last_flag;
 
 static uint32_t tape_flag(uint32_t slot, uint32_t offset, uint32_t at) {
   const uint32_t node = tapes_of->points->table[at + GKW_NODE], held = tapes_of->held[node];
+  if (tapes_of->plan->nodes[node].op == GK_OP_YIELD) {
+    assert_true(slot == tapes_of->plan->slot_count && !offset);
+    return last_flag = 1;
+  }
   assert_true(tapes_of->plan->nodes[node].flag == slot && tapes_of->plan->nodes[node].offset == offset);
   tapes_of->held[node] = 0;
   return last_flag = held ? held - 1 : (uint32_t)tapes_of->flag(tapes_of, node);

@@ -280,7 +280,7 @@ static uint32_t walk_point(device *d, const gk_gate_point *p) {
   switch (p->kind) {
   case GK_POINT_YIELD:
     d->ran[p->checkpoint] = d->number;
-    if (d->read(d->user, p->node)) return stop(d, p, p->node);
+    if (d->plan->nodes[p->node].op == GK_OP_YIELD || d->read(d->user, p->node)) return stop(d, p, p->node);
     if (d->cancelled(d->user)) return stop(d, p, GK_NONE);
     return g->exits[p->exits].next;
   case GK_POINT_HEAD:

@@ -16,6 +16,7 @@ typedef struct generator {
   uint32_t count, budget;
   int32_t labels;
   bool has_cancel;
+  bool never_yields; /* no YIELD */
 } generator;
 
 static gk_kernel kernel = {.name = "task"};
@@ -67,6 +68,10 @@ static void put_item(generator *g, uint32_t depth, bool in_section, bool in_chec
   case 11: case 12: case 13:
     if (in_section || in_checkpoint) {
       put_task(g, 0);
+      return;
+    }
+    if (what == 13 && !g->never_yields && pick(&g->random, 3) == 0) {
+      put(g, (gk_task)GK_YIELD(++g->labels * 7 - 20));
       return;
     }
     put(g, (gk_task){.op = GK_OP_CHECKPOINT, .flag = count ? FLAG : 0, .label = ++g->labels * 7 - 20});
@@ -151,7 +156,8 @@ static void oracle_begin(oracle *o, const gk_task *tasks, uint32_t count, uint64
 static bool is_live(const oracle *o) { return !o->stopped && !o->target; }
 static bool holds_target(const oracle *o, uint32_t from, uint32_t to) {
   for (uint32_t k = from; o->target && k < to; ++k)
-    if (o->tasks[k].op == GK_OP_CHECKPOINT && o->tasks[k].label == o->target) return true;
+    if ((o->tasks[k].op == GK_OP_CHECKPOINT || o->tasks[k].op == GK_OP_YIELD) && o->tasks[k].label == o->target)
+      return true;
   return false;
 }
 
@@ -197,6 +203,14 @@ static void oracle_checkpoint(oracle *o, uint32_t k) { /* rules 3, 11 */
   }
 }
 
+static void oracle_yield(oracle *o, uint32_t k) { /* rule 13 */
+  if (o->target == o->tasks[k].label) o->target = 0;
+  else if (is_live(o)) {
+    o->ran[k] = o->stopped = true;
+    o->yielded = o->tasks[k].label;
+  }
+}
+
 static void oracle_choice(oracle *o, uint32_t k) { /* rules 5, 6 */
   uint32_t end = o->mate[k], other = o->otherwise[k];
   if (o->tasks[k].op == GK_OP_IF) {
@@ -227,6 +241,10 @@ static void oracle_parallel(oracle *o, uint32_t k) { /* rules 7, 11 */
 static void oracle_block(oracle *o, uint32_t from, uint32_t to) {
   for (uint32_t k = from; k < to; ++k) {
     const gk_task *task = &o->tasks[k];
+    if (task->op == GK_OP_YIELD) {
+      oracle_yield(o, k);
+      continue;
+    }
     bool runs = is_live(o) || (!o->stopped && opens(task->op) && holds_target(o, k, o->mate[k]));
     if (runs || (task->bits & GK_ALWAYS)) { /* rule 8 */
       switch (task->op) {
