@@ -67,12 +67,11 @@ int main(void) {
   for (int k = 0; k < 1000; ++k) x[k] = k % 10;
   must(gk_device_open(&(gk_device_desc){.backend = "cuda"}, &device) == GK_OK);
   must(gk_graph_create(device, &list, 0, &graph) == GK_OK);
-  must(gk_upload(device, gk_bound(graph, X), x, sizeof x) == GK_OK);
-  must(gk_upload(device, gk_bound(graph, LEFT), &left, sizeof left) == GK_OK);
+  must(gk_write(graph, X, x, 1000) == GK_OK);
+  must(gk_write(graph, LEFT, &left, 1) == GK_OK);
   change(device, graph);
-  must(gk_launch(graph, 0) == GK_OK);
-  must(gk_wait(graph, NULL) == GK_OK);
-  must(gk_download(device, x, gk_bound(graph, X), sizeof x) == GK_OK);
+  must(gk_launch_wait(graph, 0, NULL) == GK_OK);
+  must(gk_read(graph, X, x, 1000) == GK_OK);
   printf("9 to the power of 4 is %d\n", x[999]);
   gk_graph_destroy(graph);
   gk_device_close(device);

@@ -88,11 +88,10 @@ static int find(gk_device *device, gk_graph *graph, const char *name, double (*m
   for (int k = 0; k < N * N; ++k) a[k] = matrix(k / N, k % N);
   for (int k = 0; k < N; ++k) x[k] = 1 / sqrt(N);
   must(gk_upload(device, memory, a, sizeof a) == GK_OK);
-  must(gk_upload(device, gk_bound(graph, X), x, sizeof x) == GK_OK);
+  must(gk_write(graph, X, x, N) == GK_OK);
   must(gk_bind(graph, A, memory) == GK_OK);
-  must(gk_launch(graph, 0) == GK_OK);
-  must(gk_wait(graph, &status) == GK_OK);
-  must(gk_download(device, &found, gk_bound(graph, EIGENVALUE), sizeof found) == GK_OK);
+  must(gk_launch_wait(graph, 0, &status) == GK_OK);
+  must(gk_read(graph, EIGENVALUE, &found, 1) == GK_OK);
   printf("%s: %.6f after %d passes\n", name, found, (int)gk_passes(status, 0));
   gk_free(device, memory);
   if (fabs(found - wanted) <= 1e-6 * wanted) return 1;

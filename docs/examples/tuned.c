@@ -81,21 +81,20 @@ static int passes_on_host(float *a, float *b, int width, int height) {
   }
 }
 
-static void spread_over(gk_device *device, gk_graph *graph, int width, int height) {
+static void spread_over(gk_graph *graph, int width, int height) {
   const size_t cells = (size_t)width * (size_t)height;
   float *a = calloc(cells, sizeof *a), *b = calloc(cells, sizeof *b), *found = calloc(cells, sizeof *found);
   if (!a || !b || !found) exit(1);
   for (int x = 0; x < width; ++x) a[x] = 10.0f; /* one edge is hot */
   if (gk_resize(graph, A, cells) != GK_OK || gk_resize(graph, B, cells) != GK_OK) fail("memory");
-  gk_upload(device, gk_bound(graph, A), a, cells * sizeof *a);
+  gk_write(graph, A, a, cells);
   gk_bind_int(graph, WIDTH, width);
   gk_bind_int(graph, HEIGHT, height);
   gk_bind_int(graph, CELLS, (int)cells);
   const gk_status *status;
   int passes = 0;
-  if (gk_launch(graph, 0) != GK_OK || gk_wait(graph, &status) != GK_OK) fail("spreading");
-  gk_download(device, &passes, gk_bound(graph, PASSES), sizeof passes);
-  if (gk_download(device, found, gk_bound(graph, A), cells * sizeof *found) != GK_OK) fail("reading");
+  if (gk_launch_wait(graph, 0, &status) != GK_OK) fail("spreading");
+  if (gk_read(graph, PASSES, &passes, 1) != GK_OK || gk_read(graph, A, found, cells) != GK_OK) fail("reading");
   const int wanted = passes_on_host(a, b, width, height);
   float worst = 0;
   for (size_t k = 0; k < cells; ++k) worst = fmaxf(worst, fabsf(a[k] - found[k]));
@@ -115,9 +114,9 @@ int main(void) {
   gk_graph *graph;
   if (gk_device_open(&(gk_device_desc){.backend = "cuda"}, &device) != GK_OK) fail("no CUDA here");
   if (gk_graph_create(device, &list, 0, &graph) != GK_OK) fail("the list");
-  spread_over(device, graph, 20, 12);
-  spread_over(device, graph, 20, 12); /* the same size and memory */
-  spread_over(device, graph, 33, 17);
+  spread_over(graph, 20, 12);
+  spread_over(graph, 20, 12); /* the same size and memory */
+  spread_over(graph, 33, 17);
   gk_graph_destroy(graph);
   gk_device_close(device);
   return 0;

@@ -10,12 +10,11 @@ static const gk_slot_desc slots[] = {GK_BUFFER(HEIGHT, float), GK_DEFAULT(BY, fl
 static const gk_task tasks[] = {GK_RUN(rise, COUNT, HEIGHT, BY)};
 static const gk_list list = GK_LIST(list, tasks, slots);
 
-static gk_result run(gk_device *device, gk_graph **graph, void *memory, float *height, size_t bytes) {
+static gk_result run(gk_device *device, gk_graph **graph, void *memory, float *height, size_t count) {
   gk_result result = gk_graph_create(device, &list, 0, graph);
   if (result == GK_OK) result = gk_bind(*graph, HEIGHT, memory);
-  if (result == GK_OK) result = gk_launch(*graph, 0);
-  if (result == GK_OK) result = gk_wait(*graph, NULL);
-  return result == GK_OK ? gk_download(device, height, memory, bytes) : result;
+  if (result == GK_OK) result = gk_launch_wait(*graph, 0, NULL);
+  return result == GK_OK ? gk_read(*graph, HEIGHT, height, count) : result;
 }
 
 int main(void) {
@@ -26,7 +25,7 @@ int main(void) {
   gk_result result = gk_use_images(&kernel_images);
   if (result == GK_OK) result = gk_device_open(NULL, &device);
   if (result == GK_OK && !(memory = gk_alloc(device, sizeof height, GK_DEVICE_MEMORY))) result = GK_ERROR_MEMORY;
-  if (result == GK_OK) result = run(device, &graph, memory, height, sizeof height);
+  if (result == GK_OK) result = run(device, &graph, memory, height, GK_COUNT(height));
   if (result == GK_OK) printf("%s: %.2f\n", gk_device_describe(device)->backend, (double)height[0]);
   else fprintf(stderr, "%s\n", gk_error());
   gk_graph_destroy(graph);

@@ -134,32 +134,32 @@ world simulation_constants(const mesh *body) {
 }
 
 /* A slot with its first content; `from` NULL: zeros. */
-typedef struct content { gk_slot slot; int count; size_t bytes; const void *from; } content;
+typedef struct content { gk_slot slot; int count; const void *from; } content;
 
 static gk_result fill_slots(simulation *s) {
   const mesh *m = s->body;
   int n = m->vertex_count, blocks = n / SCAN_BLOCK + 1;
   const content contents[] = {
-    {X, n, 0, NULL}, {X_OLD, n, 0, NULL}, {GUESS, n, 0, NULL}, {V, n, 0, NULL}, {TRIAL, n, 0, NULL},
-    {REST, n, sizeof(v3), m->rest}, {MASS, n, sizeof(double), m->mass}, {LOAD, n, 0, NULL},
-    {SPRING_FIRST, n + 1, sizeof(int), m->spring_first}, {SPRING_OTHER, m->spring_count, sizeof(int), m->spring_other},
-    {SPRINGS, m->spring_count, sizeof(spring), m->springs}, {BONDS, m->spring_count, 0, NULL}, {STRETCH, n, 0, NULL},
-    {HINGE_LIST, m->hinge_count, sizeof(hinge), m->hinges}, {HINGE_BONDS, m->hinge_count, 0, NULL},
-    {TURN, m->hinge_count, 0, NULL}, {SHARE_FIRST, n + 1, sizeof(int), m->share_first},
-    {SHARE_HINGE, m->share_count, sizeof(int), m->share_hinge},
-    {SHARE_WEIGHT, m->share_count, sizeof(double), m->share_weight}, {BEND, n, 0, NULL},
-    {CELL_COUNT, s->cells, 0, NULL}, {CELL_FIRST, s->cells + 1, 0, NULL}, {CELL_BLOCK, s->cells / SCAN_BLOCK, 0, NULL},
-    {MEMBER, n, 0, NULL}, {CONTACT_COUNT, n, 0, NULL}, {CONTACT_FIRST, n + 1, 0, NULL},
-    {CONTACT_BLOCK, blocks, 0, NULL},
-    {CONTACT_LIST, s->room, 0, NULL}, {CONTACT_BONDS, s->room, 0, NULL}, {PUSH, n, 0, NULL}, {R, n, 0, NULL},
-    {ROWS, n, 0, NULL}, {INVERSE, n, 0, NULL}, {U, n, 0, NULL}, {Z, n, 0, NULL}, {P, n, 0, NULL}, {Q, n, 0, NULL},
+    {X, n, NULL}, {X_OLD, n, NULL}, {GUESS, n, NULL}, {V, n, NULL}, {TRIAL, n, NULL},
+    {REST, n, m->rest}, {MASS, n, m->mass}, {LOAD, n, NULL},
+    {SPRING_FIRST, n + 1, m->spring_first}, {SPRING_OTHER, m->spring_count, m->spring_other},
+    {SPRINGS, m->spring_count, m->springs}, {BONDS, m->spring_count, NULL}, {STRETCH, n, NULL},
+    {HINGE_LIST, m->hinge_count, m->hinges}, {HINGE_BONDS, m->hinge_count, NULL},
+    {TURN, m->hinge_count, NULL}, {SHARE_FIRST, n + 1, m->share_first},
+    {SHARE_HINGE, m->share_count, m->share_hinge},
+    {SHARE_WEIGHT, m->share_count, m->share_weight}, {BEND, n, NULL},
+    {CELL_COUNT, s->cells, NULL}, {CELL_FIRST, s->cells + 1, NULL}, {CELL_BLOCK, s->cells / SCAN_BLOCK, NULL},
+    {MEMBER, n, NULL}, {CONTACT_COUNT, n, NULL}, {CONTACT_FIRST, n + 1, NULL},
+    {CONTACT_BLOCK, blocks, NULL},
+    {CONTACT_LIST, s->room, NULL}, {CONTACT_BONDS, s->room, NULL}, {PUSH, n, NULL}, {R, n, NULL},
+    {ROWS, n, NULL}, {INVERSE, n, NULL}, {U, n, NULL}, {Z, n, NULL}, {P, n, NULL}, {Q, n, NULL},
   };
   for (size_t k = 0; k < GK_COUNT(contents); ++k) {
     const content *c = contents + k;
     /* A body without hinges gets memory for one, too. */
     gk_result result = gk_resize(s->graph, c->slot, c->count > 0 ? (size_t)c->count : 1);
     if (result == GK_OK && c->from && c->count > 0)
-      result = gk_upload(s->device, gk_bound(s->graph, c->slot), c->from, (size_t)c->count * c->bytes);
+      result = gk_write(s->graph, c->slot, c->from, (size_t)c->count);
     if (result != GK_OK) return result;
   }
   gk_bind_bytes(s->graph, WORLD, &s->world, sizeof s->world); /* the launch reports a failure */
@@ -199,9 +199,9 @@ static gk_result place_body(simulation *s, double drop, v3 spin) {
     s->energy += m->mass[k] * s->world.gravity * x[k].y;
   }
   s->energy += s->kinetic;
-  result = gk_upload(s->device, gk_bound(s->graph, X), x, n * sizeof *x);
-  if (result == GK_OK) result = gk_upload(s->device, gk_bound(s->graph, V), v, n * sizeof *v);
-  if (result == GK_OK) result = gk_upload(s->device, gk_bound(s->graph, HIGHEST), &s->energy, sizeof s->energy);
+  result = gk_write(s->graph, X, x, n);
+  if (result == GK_OK) result = gk_write(s->graph, V, v, n);
+  if (result == GK_OK) result = gk_write(s->graph, HIGHEST, &s->energy, 1);
 
 done:
   free(x);
@@ -220,10 +220,6 @@ gk_result simulation_start(simulation *s, const gk_device_desc *device, const me
   return result;
 }
 
-static gk_result read_slot(const simulation *s, gk_slot slot, void *to, size_t bytes) {
-  return gk_download(s->device, to, gk_bound(s->graph, slot), bytes);
-}
-
 /* The number of contacts that the last search found: the last entry of the prefix sum. */
 static gk_result read_contacts(simulation *s) {
   const int *first = gk_bound(s->graph, CONTACT_FIRST);
@@ -233,54 +229,50 @@ static gk_result read_contacts(simulation *s) {
 }
 
 /* Makes room for 1.5 times the number of contacts. gk_resize copies the old content, although it isn't needed. */
-static gk_result make_room(simulation *s) {
+static gk_result make_room(void *user, gk_graph *graph, const gk_status *status) {
+  simulation *s = user;
   gk_result result = read_contacts(s);
+  (void)status;
+  ++s->yields;
   if (result != GK_OK) return result;
   if (s->contacts > MOST_CONTACTS) {
     s->trouble = "more than 268,435,456 pairs of vertices touch; is the mesh crumpled from the start?";
     return GK_ERROR_MEMORY;
   }
   s->room = s->contacts + s->contacts / 2;
-  result = gk_resize(s->graph, CONTACT_LIST, (size_t)s->room);
-  if (result == GK_OK) result = gk_resize(s->graph, CONTACT_BONDS, (size_t)s->room);
-  if (result == GK_OK) result = gk_bind_int(s->graph, ROOM, s->room);
+  result = gk_resize(graph, CONTACT_LIST, (size_t)s->room);
+  if (result == GK_OK) result = gk_resize(graph, CONTACT_BONDS, (size_t)s->room);
+  if (result == GK_OK) result = gk_bind_int(graph, ROOM, s->room);
   if (result == GK_OK) ++s->growths;
   return result;
 }
 
 gk_result simulation_step(simulation *s) {
-  const gk_status *status = NULL;
-  gk_result result = gk_launch(s->graph, 0);
-  while (result == GK_OK && (result = gk_wait(s->graph, &status)) == GK_OK) {
-    s->newton += gk_passes(status, NEWTON);
-    s->cg += gk_passes(status, SOLVE);
-    s->searches += gk_passes(status, SEARCH);
-    for (uint32_t k = 0; k < status->loop_count; ++k)
-      s->unfinished += status->loops[k].label == NEWTON && status->loops[k].hit_bound;
-    if (status->yielded != CONTACTS) break;
-    ++s->yields;
-    result = make_room(s);
-    if (result == GK_OK) result = gk_launch(s->graph, CONTACTS);
-    if (result == GK_OK) ++s->resumes;
-  }
+  const gk_status *totals;
+  gk_result result = gk_run(s->graph, make_room, s, &totals);
   if (result != GK_OK) return result;
+  s->newton += gk_passes(totals, NEWTON);
+  s->cg += gk_passes(totals, SOLVE);
+  s->searches += gk_passes(totals, SEARCH);
+  for (uint32_t k = 0; k < totals->loop_count; ++k)
+    s->unfinished += totals->loops[k].label == NEWTON && totals->loops[k].hit_bound;
   ++s->steps;
+  s->resumes = (int)totals->launch - s->steps;
   result = read_contacts(s);
-  if (result == GK_OK) result = read_slot(s, ENERGY, &s->energy, sizeof s->energy);
-  if (result == GK_OK) result = read_slot(s, KINETIC, &s->kinetic, sizeof s->kinetic);
-  if (result == GK_OK) result = read_slot(s, TAKEN, &s->taken, sizeof s->taken);
-  if (result == GK_OK) result = read_slot(s, MOMENTUM_X, &s->momentum.x, sizeof s->momentum.x);
-  if (result == GK_OK) result = read_slot(s, MOMENTUM_Y, &s->momentum.y, sizeof s->momentum.y);
-  if (result == GK_OK) result = read_slot(s, MOMENTUM_Z, &s->momentum.z, sizeof s->momentum.z);
-  if (result == GK_OK) result = read_slot(s, TOUCHING, &s->touching, sizeof s->touching);
+  if (result == GK_OK) result = gk_read(s->graph, ENERGY, &s->energy, 1);
+  if (result == GK_OK) result = gk_read(s->graph, KINETIC, &s->kinetic, 1);
+  if (result == GK_OK) result = gk_read(s->graph, TAKEN, &s->taken, 1);
+  if (result == GK_OK) result = gk_read(s->graph, MOMENTUM_X, &s->momentum.x, 1);
+  if (result == GK_OK) result = gk_read(s->graph, MOMENTUM_Y, &s->momentum.y, 1);
+  if (result == GK_OK) result = gk_read(s->graph, MOMENTUM_Z, &s->momentum.z, 1);
+  if (result == GK_OK) result = gk_read(s->graph, TOUCHING, &s->touching, 1);
   return result;
 }
 
 gk_result simulation_read(const simulation *s, v3 *x, v3 *v) {
-  size_t bytes = (size_t)s->body->vertex_count * sizeof *x;
-  gk_result result = read_slot(s, X, x, bytes);
-  if (result == GK_OK && v) result = read_slot(s, V, v, bytes);
-  return result;
+  const size_t count = (size_t)s->body->vertex_count;
+  const gk_result result = gk_read(s->graph, X, x, count);
+  return result == GK_OK && v ? gk_read(s->graph, V, v, count) : result;
 }
 
 void simulation_end(simulation *s) {
