@@ -55,7 +55,7 @@ static gk_result find_memory(gki_vulkan_graph *g, const gk_node *node, uint32_t 
 }
 
 gk_result gki_vulkan_call(gki_vulkan_graph *g, const gk_node *node) {
-  gk_value args[GK_MAX_ARGS];
+  gk_value args[GK_MAX_ARGS] = {{.ptr = NULL}};
   host_copies copies = {.count = 0};
   gk_result result = GK_OK;
   for (uint32_t k = 0; k < node->arg_count && result == GK_OK; ++k) {
