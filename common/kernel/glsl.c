@@ -2,6 +2,7 @@
  *   (float)x          float(x)
  *   0.5               0.5lf; 1LL: 1L
  *   gk_atomic_add(&a  gk_atomic_add(a
+ *   gk_atomic_add(&y[ gki_add_double(uvec2(gki_at_y), k, with atomic(double, y), and gk_atomic_load in the same way
  *   y[i]              gki_at_y.data[i], in the kernel's body, where y is a buffer
  *   sample            sample_, as all words that GLSL reserves
  *   GK_KERNEL(...)    see gki_glsl_head; of other kernels only directives stay
@@ -45,6 +46,7 @@ typedef struct pass {
   const char *skip_end;          /* of a kernel that is left out, or NULL */
   const char *body_end;          /* of the kernel's own body, or NULL */
   const char *dropped;           /* the & of an atomic, or NULL */
+  const char *bracket;           /* the ] of an atomic of doubles, dropped too, or NULL */
   const char *casts[most_casts]; /* ends of operands, where a ) goes; the innermost is the last */
   size_t cast_count;
   int conditions;                /* of #if */
@@ -242,6 +244,24 @@ static void write_number(pass *p, gki_token number) {
   if (real && !strchr("fFlL", end[-1])) gki_text_add(p->out, "lf");
 }
 
+/* gk_atomic_add or _load of an element of atomic(double, y). */
+static bool begin_double(pass *p, gki_token word) {
+  const bool adds = gki_token_is(word, "gk_atomic_add");
+  gki_token open = gki_next_token(word.end, p->end), and = gki_next_token(open.end, p->end),
+            name = gki_next_token(and.end, p->end), bracket = gki_next_token(name.end, p->end);
+  const gk_param *memory = memory_named(p, name);
+  if ((!adds && !gki_token_is(word, "gk_atomic_load")) || !memory || memory->access != GK_ACCESS_ATOMIC ||
+      !gki_glsl_is_double(memory) || !gki_token_is(open, "(") || !gki_token_is(and, "&") ||
+      !gki_token_is(bracket, "[") || p->bracket) return false;
+  write(p, word.at);
+  gki_text_add(p->out, "gki_%s_double(uvec2(gki_at_%s), ", adds ? "add" : "load", memory->name);
+  write_lines(p, bracket.end);
+  p->bracket = gki_group_end(bracket.at, p->end) - 1;
+  p->before = bracket;
+  p->s = bracket.end;
+  return true;
+}
+
 static bool write_word(pass *p, gki_token word) {
   const gk_param *memory = gki_token_is(p->before, ".") ? NULL : memory_named(p, word);
   if (memory && memory->access != GK_ACCESS_SUM) {
@@ -276,10 +296,11 @@ static bool translate(pass *p, gki_token token, bool *found) {
   }
   if ((operand = cast(token, p->line_end ? p->line_end : p->end, &type)))
     return begin_cast(p, token, type, operand);
-  if (token.at == p->dropped) {
+  if (token.kind == GKI_WORD && begin_double(p, token)) return true;
+  if (token.at == p->dropped || token.at == p->bracket) {
     write(p, token.at);
     p->written = token.end;
-    p->dropped = NULL;
+    *(token.at == p->dropped ? &p->dropped : &p->bracket) = NULL;
   } else if (token.kind == GKI_NUMBER) write_number(p, token);
   else if (token.kind == GKI_WORD && !write_word(p, token)) return false;
   if (!p->line_end) p->before = token;

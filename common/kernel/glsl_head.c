@@ -18,7 +18,7 @@ const char *gki_glsl_suffix(gki_token word) { return gki_token_in(word, glsl_wor
 
 static const char *suffix(const char *name) { return gki_glsl_suffix(gki_whole_token(name)); }
 
-static bool is_double(const gk_param *p) { return strcmp(p->element, "double") == 0; }
+bool gki_glsl_is_double(const gk_param *p) { return strcmp(p->element, "double") == 0; }
 
 /* A type for each parameter that is memory, and for each struct by value, which is also read from memory. */
 static void add_types(gki_text *out, const gk_param *params, const gk_param *last) {
@@ -91,7 +91,8 @@ static void add_main(gki_text *out, const gk_param *params, const gk_param *last
     if (p->access != GK_ACCESS_SUM) continue;
     gki_text_add(out, "%s%s[0] = subgroupAdd(%s%s[0]); ", p->name, suffix(p->name), p->name, suffix(p->name));
     gki_text_add(out, "if (subgroupElect()) ");
-    gki_text_add(out, is_double(p) ? "gki_add_double(uvec2(gki_my_%s), " : "atomicAdd(gki_my_%s.data[0], ", p->name);
+    gki_text_add(out, gki_glsl_is_double(p) ? "gki_add_double(uvec2(gki_my_%s), 0, "
+                                            : "atomicAdd(gki_my_%s.data[0], ", p->name);
     gki_text_add(out, "%s%s[0]); ", p->name, suffix(p->name));
   }
   gki_text_add(out, "} ");
@@ -99,10 +100,14 @@ static void add_main(gki_text *out, const gk_param *params, const gk_param *last
 
 void gki_glsl_head(gki_text *out, const gk_kernel *kernel) {
   const gk_param *params = kernel->params, *last = params + kernel->param_count;
-  bool adds_doubles = false;
-  for (const gk_param *p = params; p < last; ++p) adds_doubles |= p->access == GK_ACCESS_SUM && is_double(p);
+  bool adds_doubles = false, loads_doubles = false;
+  for (const gk_param *p = params; p < last; ++p) {
+    loads_doubles |= p->access == GK_ACCESS_ATOMIC && gki_glsl_is_double(p);
+    adds_doubles |= p->access == GK_ACCESS_SUM && gki_glsl_is_double(p);
+  }
   add_types(out, params, last);
-  if (adds_doubles) gki_text_add(out, "GKI_ADD_DOUBLE ");
+  if (adds_doubles || loads_doubles) gki_text_add(out, "GKI_ADD_DOUBLE ");
+  if (loads_doubles) gki_text_add(out, "GKI_LOAD_DOUBLE ");
   add_record(out, params, last);
   add_item_head(out, params, last, kernel->dimensions);
   gki_text_add(out, "; ");

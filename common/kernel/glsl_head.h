@@ -7,6 +7,8 @@
 /* The text that replaces GK_KERNEL(...) in GLSL: a type per buffer, the arguments, main(), the item function's head. */
 void gki_glsl_head(gki_text *out, const gk_kernel *kernel);
 
+bool gki_glsl_is_double(const gk_param *param);
+
 /* "_" for a word that GLSL reserves, otherwise "". */
 const char *gki_glsl_suffix(gki_token word);
 #endif

@@ -152,7 +152,7 @@ void gki_vulkan_list_features(const gki_vulkan_device *d, gki_vulkan_feature fou
      "atomic additions of floats (shaderBufferFloat32AtomicAdd)", refused},
     {"SUM", GKI_SPIRV_AtomicFloat64AddEXT, f->floats.shaderBufferFloat64AtomicAdd,
      "atomic additions of doubles (shaderBufferFloat64AtomicAdd)",
-     has_long_atomics ? "sums compare and exchange 64 bits" : refused},
+     has_long_atomics ? "gk compares and exchanges 64 bits" : refused},
   };
   _Static_assert(sizeof all == GKI_VULKAN_FEATURES * sizeof *found, "each has a place");
   memcpy(found, all, sizeof all);

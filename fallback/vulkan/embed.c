@@ -4,7 +4,7 @@
 
 enum { ANY, WITHOUT, WITH /* atomic additions of doubles: gk_image.target */ };
 
-/* Only sums of doubles differ between devices (GKI_ADD_DOUBLE in gk_kernel.h), and need atomics of 64 bits. */
+/* Only additions to doubles differ between devices (GKI_ADD_DOUBLE in gk_kernel.h), and need atomics of 64 bits. */
 static gk_result compile(const void *options, const gki_unit *text, gki_embed_take *take, void *user) {
   (void)options;
   char name[GKI_UNIT_NAME_BYTES];

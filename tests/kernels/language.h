@@ -175,6 +175,16 @@ GK_KERNEL(load_of_double, (atomic(double, a), out(double, y))) {
   y[i] = gk_atomic_load(&a[i]) + 0.5;
 }
 
+/* The old values of a[0] are multiples of 0.25, each once. */
+GK_KERNEL(add_to_doubles, (atomic(double, a), out(double, y))) {
+  const uint third = 3u;
+  y[(int)(4.0 * gk_atomic_add( &a [0], 0.25))] = 1.0;
+  gk_atomic_add(&a[i % 2 + 1], -gk_atomic_load(&a[third]) * (double)i);
+  gk_atomic_add(
+    &a[i % 2 + 4],
+    0.5);
+}
+
 /* Says that it looks, and looks until it sees something. */
 GK_KERNEL(look, (atomic(int, a), out(int, seen), value(int, patience))) {
   int there = 0;

@@ -6,7 +6,7 @@
  * All memory of a kernel is one block: a struct task, then its parameters with gaps in between. The whole block is
  * compared, so that a write beyond a parameter is found. Every message of the validation layer is a failure.
  *
- * load_of_double of language.h isn't run, as lavapipe has no atomics of doubles; nor is uses_inside. */
+ * uses_inside of language.h isn't run. */
 #include "gk_backend.h"
 #include "language.h"
 #include "lower/task.h"
@@ -45,7 +45,7 @@ static const float within_one[] = {0.125f, 0.3f, 0.5f, 0.7f, 0.999f};
 static const float lefts[] = {0.0f, 0.1f, 0.49999997f, 0.5f, 0.50000006f, -1.0f, 1.5f, -2.5f, 3.0f, 7.0f,
                               8388607.5f, -8388609.0f, 16777215.0f, 1e9f, -0.3f, 1e30f, INFINITY, 123456.789f, -4.5f};
 static const float rights[] = {3.0f, 0.1f, -7.0f, 1e-6f, 0.0f, 1.0f, 16777215.0f, 2.5f, 1e30f, 0.7f, INFINITY};
-static const double halves[] = {0.5, 4.0, 2.25, 1e-3};
+static const double halves[] = {0.5, 4.0, 2.25, 1e-3}, eighths[] = {0.5, 4.0, 2.25, 0.125};
 static const v3 points[] = {{1.0f, 2.0f, 3.0f}, {0.5f, -1.0f, 0.25f}};
 static const frame frames[] = {{{1.0f, 2.0f, 4.0f}, {{8.0f, 0.5f, 1.0f}, {3.0f, 5.0f, 7.0f}}, 3, {0.25f, 1.0f, 2.0f}}};
 static const counter counters[] = {{4, 2u, 0.5f}, {1, 8u, 1.25f}};
@@ -76,6 +76,8 @@ static const struct run {
                             COMPARED(1000, unset, SORTED)}},
   {&loads, {500, 1, 1}, {MEMORY(2, small), MEMORY(2, words), MEMORY(2, counters), MEMORY(1, quarters),
                          COMPARED(500, unset, UNKNOWN)}},
+  {&load_of_double, {67, 1, 1}, {MEMORY(67, halves), MEMORY(67, unset)}},
+  {&add_to_doubles, {1001, 1, 1}, {MEMORY(6, eighths), MEMORY(1003, unset)}},
   {&look, {66, 1, 1}, {MEMORY(2, small), MEMORY(66, unset), NUMBER(i32, 3)}},
   {&sums, {1001, 1, 1}, {MEMORY(1, small), MEMORY(1, words), MEMORY(1, quarters), MEMORY(1001, quarters)}},
   {&sum_of_doubles, {1001, 1, 1}, {MEMORY(1, halves)}},

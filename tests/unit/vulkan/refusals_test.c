@@ -13,7 +13,7 @@ GK_KERNEL(calls_the_host, (inout(float, y))) {
   y[i] = host_only(y[i]); /* line 13 */
 }
 
-GK_KERNEL(add_doubles, (atomic(double, y))) { gk_atomic_add(&y[0], 1.0); }
+GK_KERNEL(add_doubles, (inout(double, y))) { gk_atomic_add(&y[0], 1.0); }
 GK_SOURCE_END
 
 enum { Y = 1, Z, N, OWN, LENGTH = 4 };
