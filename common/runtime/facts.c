@@ -85,7 +85,7 @@ gk_result gk_facts(gk_fact_visit visit, void *user) {
   report(visit, user, "gk", "cache", folder[0] ? folder : NULL,
          folder[0] && !why[0] ? "what was compiled is kept there" : why);
   for (const char *const *backend = gki_left_out; *backend; ++backend)
-    report(visit, user, "gk", *backend, NULL, "gk was built without this backend");
+    report(visit, user, "gk", *backend, NULL, "gk was built without this backend; ./configure.py says what it needs");
   const char *tool;
   const bool has_ranges = gki_trace_describe(&tool);
   report(visit, user, "gk", "nvtx", has_ranges ? "built in" : NULL, tool);

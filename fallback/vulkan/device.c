@@ -52,16 +52,17 @@ static gk_result choose(gki_vulkan_device *d, int ordinal) {
   uint32_t count = MOST_DEVICES;
   const VkResult result = d->driver.EnumeratePhysicalDevices(d->instance, &count, found);
   if (result != VK_INCOMPLETE && result != VK_SUCCESS) count = 0; /* drivers that don't start */
-  if (ordinal < 0 || (uint32_t)ordinal >= count)
-    return gk_fail(GK_ERROR_NO_DEVICE, "backend vulkan: %u devices are here, and none with ordinal %d",
-                   (unsigned)count, ordinal);
   uint32_t left = (uint32_t)ordinal;
   for (int r = 0; r <= 4; ++r)
     for (uint32_t k = 0; k < count; ++k) {
       describe(d, found[k]);
       if (rank(d->properties.deviceType) == r && left-- == 0) return GK_OK;
     }
-  return gk_fail(GK_ERROR_NO_DEVICE, "backend vulkan: the device with ordinal %d is gone", ordinal);
+  if (count == 0)
+    return gk_fail(GK_ERROR_NO_DEVICE, "backend vulkan: there is no driver that starts; install one, such as "
+                   "mesa-vulkan-drivers");
+  return gk_fail(GK_ERROR_NO_DEVICE, "backend vulkan: there is no device %d; there %s %u, from 0 on", ordinal,
+                 count == 1 ? "is" : "are", (unsigned)count);
 }
 
 /* ---- what it has ------------------------------------------------------------------------------------------------- */

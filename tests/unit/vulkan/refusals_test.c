@@ -29,8 +29,9 @@ TEST(devices_that_there_are_not) {
   gk_device_close(open_vulkan());
   gk_device *device;
   const gk_extension foreign = {.id = 0xabc, .bytes = sizeof foreign};
-  assert_fails(GK_ERROR_NO_DEVICE, "none with ordinal 99",
+  assert_fails(GK_ERROR_NO_DEVICE, "backend vulkan: there is no device 99; there ",
                gk_device_open(&(gk_device_desc){.backend = "vulkan", .ordinal = 99}, &device));
+  assert_says(", from 0 on");
   assert_fails(GK_ERROR_INVALID, "it knows no extension 0xabc",
                gk_device_open(&(gk_device_desc){.backend = "vulkan", .next = &foreign}, &device));
 }
