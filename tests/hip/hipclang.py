@@ -21,6 +21,7 @@ class Missing(Exception):
 
 def clang():
     for name, path in (("clang++-19", shutil.which("clang++-19")), ("ld.lld-19", shutil.which("ld.lld-19")),
+                       ("clang-offload-bundler-19", shutil.which("clang-offload-bundler-19")),
                        ("rocm-device-libs", (LIBRARIES / "ocml.bc").exists()),
                        ("hip_runtime.h", Path("/usr/include/hip/hip_runtime.h").exists())):
         if not path:
