@@ -1,14 +1,11 @@
 #include "cuda/device.h"
-#include "base/error.h"
 #include "base/memory.h"
 #include <string.h>
 
 /* ---- contexts ---------------------------------------------------------------------------------------------------- */
 
 gk_result gki_cuda_refuse_lost(const gki_cuda_device *device) {
-  if (!atomic_load_explicit(&device->lost, memory_order_acquire)) return GK_OK;
-  return gk_fail(GK_ERROR_DEVICE, "CUDA device %d (%s) is lost; close it, and if it can't be opened again, start the "
-                 "program again. It began with: %s", device->ordinal, device->name, device->why_lost);
+  return gki_loss_refuse(&device->loss, "CUDA", device->ordinal, device->name);
 }
 
 static gk_result push(const gki_cuda_device *device) {
@@ -205,15 +202,12 @@ bool gki_cuda_is_alive(const gki_cuda_device *device) {
 }
 
 gk_result gki_cuda_detect_loss(gki_cuda_device *device, gk_result result) {
-  if (result != GK_ERROR_DEVICE || atomic_load(&device->lost)) return result;
+  if (result != GK_ERROR_DEVICE || atomic_load(&device->loss.is_lost)) return result;
   const bool entered = gki_cuda_enter_to_free(device), gone = device->driver == gki_cuda_driver_of_gone();
   const bool alive = !gone && (!entered || gki_cuda_is_alive(device));
   if (entered) gki_cuda_leave(device);
   if (alive) return result;
-  pthread_mutex_lock(&device->lock);
-  if (!atomic_load(&device->lost)) gki_error_save(device->why_lost, sizeof device->why_lost);
-  atomic_store_explicit(&device->lost, true, memory_order_release);
-  pthread_mutex_unlock(&device->lock);
+  gki_loss_note(&device->loss, &device->lock);
   return result;
 }
 

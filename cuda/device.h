@@ -6,6 +6,7 @@
 #include "cuda/caps.h"
 #include "cuda/driver.h"
 #include "cuda/image.h"
+#include "lower/loss.h"
 #include "lower/pinned.h"
 #include <stdatomic.h>
 
@@ -53,10 +54,9 @@ typedef struct gki_cuda_device {
   int arch;            /* 89 is sm_89 */
   int multiprocessors;
   int reaches_pageable; /* not 0: host memory that isn't page-locked, too (HMM, ATS) */
-  atomic_bool lost;    /* every call fails; why_lost, written before, has the first failure */
-  char why_lost[1400];
+  gki_loss loss;
   bool has_lock;       /* the lock was made */
-  pthread_mutex_t lock; /* for the next four, and to write why_lost */
+  pthread_mutex_t lock; /* for the next four, and for `loss` */
   gki_pinned_blocks pinned; /* page-locked memory that callers have */
   gki_cuda_pass_counts *counts; /* for loops in callers' graphs */
   struct gki_cuda_order *unjoined; /* last launches on callers' streams that the device's stream doesn't wait for yet;

@@ -1,86 +1,11 @@
 #include "cuda/handwritten.h"
-#include "base/error.h"
-#include "base/memory.h"
-#include "cuda/image.h"
-#include "kernel/object.h"
 #include "lower/params.h"
-#include <elf.h>
-#include <string.h>
 
-enum { DEFAULT_SHARED = 48 << 10, /* bytes of shared memory without opt-in */
-       MAX_Z = 64,             /* threads along z in a block */
-       MAX_PARAMETERS = 4096   /* bytes; some drivers take more, but crash on nodes that have more */ };
-static const uint32_t FATBIN = 0xba55ed50;
-
-/* ---- which code, and how much of it ------------------------------------------------------------------------------ */
+enum { DEFAULT_SHARED = 48 << 10 /* bytes of shared memory without opt-in */ };
 
 const gk_code *gki_cuda_code(const gk_kernel *kernel, const char **beyond) {
-  if (!beyond) return kernel->cuda;
-  *beyond = NULL;
-  if (!kernel->cuda) return NULL;
-  if (kernel->cuda->block[2] > MAX_Z) *beyond = "has more than 64 threads along z in a block";
-  else if (gki_param_places(kernel, NULL) > MAX_PARAMETERS)
-    *beyond = "has more than 4096 bytes of parameters, the most that a node takes (a large struct may go by `in`)";
-  return kernel->cuda;
+  return gki_param_code(kernel, kernel->cuda, beyond);
 }
-
-/* ---- images ------------------------------------------------------------------------------------------------------ */
-
-typedef struct fatbin_head { uint32_t magic; uint16_t version, head_bytes; uint64_t bytes; } fatbin_head;
-
-/* NULL: no problem. */
-static const char *problem_of_fatbin(const unsigned char *image, size_t bytes) {
-  fatbin_head head;
-  if (bytes < sizeof head) return GKI_OBJECT_SHORT;
-  memcpy(&head, image, sizeof head);
-  return gki_lies_within(head.head_bytes, head.bytes, bytes) ? NULL : GKI_OBJECT_SHORT;
-}
-
-static bool is_refusal(CUresult result) {
-  return result == CUDA_ERROR_INVALID_IMAGE || result == CUDA_ERROR_NO_BINARY_FOR_GPU ||
-         result == CUDA_ERROR_INVALID_PTX || result == CUDA_ERROR_UNSUPPORTED_PTX_VERSION;
-}
-
-static gk_result load(const gki_cuda_device *device, const gk_kernel *kernel, const void *image, CUmodule *module) {
-  char log[1024], text[512];
-  CUresult result = gki_cuda_load_module(device->driver, image, module, log, sizeof log);
-  if (!is_refusal(result))
-    return gki_cuda_result(device->driver, result, "cuModuleLoadDataEx of the image of kernel %s", kernel->name);
-  gki_cuda_describe_result(device->driver, result, text, sizeof text);
-  return gk_fail(GK_ERROR_COMPILE, "kernel %s: the driver, for CUDA %d.%d, doesn't take its image for this GPU, sm_%d: "
-                 "%s%s%s", kernel->name, device->driver->version / 1000, device->driver->version % 1000 / 10,
-                 device->arch, text, log[0] ? ", and says: " : "", log);
-}
-
-static gk_result load_image(const gki_cuda_device *device, const gk_kernel *kernel, CUmodule *module) {
-  const gk_code *code = kernel->cuda;
-  uint32_t first = 0;
-  memcpy(&first, code->image, code->image_bytes < sizeof first ? code->image_bytes : sizeof first);
-  const bool is_fatbin = first == FATBIN, is_cubin = memcmp(&first, ELFMAG, SELFMAG) == 0;
-  const char *problem = is_fatbin  ? problem_of_fatbin(code->image, code->image_bytes)
-                        : is_cubin ? gki_object_problem(code->image, code->image_bytes, EM_CUDA)
-                                   : NULL;
-  if (problem)
-    return gk_fail(GK_ERROR_COMPILE, "kernel %s: its image, of %zu bytes, %s; give all of it, and its size in "
-                   ".image_bytes", kernel->name, code->image_bytes, problem);
-  if (is_fatbin || is_cubin) return load(device, kernel, code->image, module);
-  /* PTX is text, which must end with a zero byte. */
-  char *text = code->image_bytes < SIZE_MAX ? gk_host_alloc(code->image_bytes + 1) : NULL;
-  if (!text) return gki_fail_memory("a kernel's image", code->image_bytes);
-  memcpy(text, code->image, code->image_bytes);
-  gk_result result = load(device, kernel, text, module);
-  gk_host_free(text);
-  return result;
-}
-
-gk_result gki_cuda_handwritten_load(void *device, const gk_kernel *kernel, void **loaded) {
-  CUmodule module = NULL;
-  const gk_result result = load_image(device, kernel, &module);
-  *loaded = module;
-  return result;
-}
-
-/* ---- functions --------------------------------------------------------------------------------------------------- */
 
 /* Only drivers from 12.4 on report a function's parameters. */
 static gk_result check_parameters(const gki_cuda_device *device, const gk_kernel *kernel, CUfunction function) {
@@ -166,10 +91,7 @@ gk_result gki_cuda_handwritten_prepare(const gki_cuda_device *device, const gk_k
   const gk_code *code = kernel->cuda;
   made->handwritten = kernel;
   made->shared_bytes = code->shared_bytes;
-  for (int k = 0; k < 3; ++k) {
-    made->block[k] = code->block[k] ? code->block[k] : k == 0 ? 256 : 1;
-    made->per_block[k] = code->per_block[k] ? code->per_block[k] : made->block[k];
-  }
+  gki_param_block(code, made->block, made->per_block);
   gk_result result = check_block(device, kernel, made);
   if (result == GK_OK) result = check_parameters(device, kernel, made->function);
   return result == GK_OK ? ask_for_shared(device, kernel, made) : result;

@@ -7,9 +7,6 @@
 /* The backend's entry. */
 const gk_code *gki_cuda_code(const gk_kernel *kernel, const char **beyond);
 
-/* Loads an image. In the device's context. GK_ERROR_COMPILE with the driver's log. loaded: the CUmodule. */
-gk_result gki_cuda_handwritten_load(void *device, const gk_kernel *kernel, void **loaded);
-
 /* Sets the launch shape of made->function, and its dynamic shared memory. In the device's context. Refuses more threads
  * or shared memory than the code can have and, on drivers from 12.4 on, parameters that differ from the kernel's. */
 gk_result gki_cuda_handwritten_prepare(const gki_cuda_device *device, const gk_kernel *kernel, gki_cuda_kernel *made);

@@ -1,23 +1,13 @@
 #include "cuda/kernels.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "cuda/compile.h"
 #include "cuda/handwritten.h"
 #include "cuda/modules.h"
-#include "kernel/modules.h"
 #include <stdio.h>
 #include <string.h>
 
 enum { THREADS = 256, WARP = 32 };
-
-static gk_result load_text(void *device, const gki_unit *text, void **loaded) {
-  CUmodule module = NULL;
-  const gk_result result = gki_cuda_load_text(device, text, &module);
-  *loaded = module;
-  return result;
-}
-
-static const gki_module_loader loader = {.language = "cuda", .load_text = load_text,
-                                         .load_image = gki_cuda_handwritten_load};
 
 /* Sets the threads per block, and the blocks that run at the same time. */
 static gk_result measure(const gki_cuda_device *device, const char *name, gki_cuda_kernel *kernel) {
@@ -37,37 +27,14 @@ static gk_result measure(const gki_cuda_device *device, const char *name, gki_cu
   return result;
 }
 
-static gk_result refuse_entry(const gk_kernel *kernel, const char *entry) {
-  if (kernel->cuda)
-    return gk_fail(GK_ERROR_COMPILE, "kernel %s: its code has no entry %s; declare it extern \"C\" there, or name it "
-                   "in .entry as it is in there (cuobjdump -symbols tells how)", kernel->name, entry);
-  return gk_fail(GK_ERROR_COMPILE, "kernel %s: the compiled text of %s, behind line %u, has no entry of this name; "
-                 "write GK_KERNEL(%s, ...) there, outside of any #if that leaves it out", kernel->name,
-                 kernel->source->file, (unsigned)kernel->source->line, kernel->name);
-}
-
-static gk_result find_function(const gki_cuda_device *device, const gk_kernel *kernel, gki_cuda_kernel *made) {
-  const char *entry = kernel->cuda && kernel->cuda->entry ? kernel->cuda->entry : kernel->name;
-  CUresult found = device->driver->cuModuleGetFunction(&made->function, made->module->loaded, entry);
-  if (found == CUDA_ERROR_NOT_FOUND) return refuse_entry(kernel, entry);
-  return gki_cuda_result(device->driver, found, "cuModuleGetFunction of kernel %s", kernel->name);
-}
-
-static void release_module(gki_cuda_device *device, gki_cuda_kernel *kernel) {
-  const CUmodule unused = kernel->module ? gki_module_release(&device->modules, kernel->module) : NULL;
-  if (unused) (void)device->driver->cuModuleUnload(unused);
-}
-
 static gk_result prepare(gki_cuda_device *device, const gk_kernel *kernel, gki_cuda_kernel *made) {
-  gk_result result = GK_OK;
-  if (kernel->cuda && kernel->cuda->function) made->function = kernel->cuda->function;
-  else result = gki_module_use(&device->modules, &loader, device, kernel, kernel->cuda, &made->module);
+  void *function;
+  gk_result result =
+      gki_module_use(&device->modules, &gki_cuda_loader, device, kernel, kernel->cuda, &made->module, &function);
   if (result != GK_OK) return result;
-  if (made->module) result = find_function(device, kernel, made);
-  if (result == GK_OK)
-    result = kernel->cuda ? gki_cuda_handwritten_prepare(device, kernel, made)
-                          : measure(device, kernel->name, made);
-  if (result != GK_OK) release_module(device, made);
+  made->function = function;
+  result = kernel->cuda ? gki_cuda_handwritten_prepare(device, kernel, made) : measure(device, kernel->name, made);
+  if (result != GK_OK) gki_module_release(&device->modules, &gki_cuda_loader, device, made->module);
   return result;
 }
 
@@ -91,7 +58,7 @@ void gki_cuda_unload(void *at, void *code) {
   gki_cuda_kernel *kernel = code;
   if (!kernel) return;
   bool entered = gki_cuda_enter_to_free(device);
-  release_module(device, kernel);
+  gki_module_release(&device->modules, &gki_cuda_loader, device, kernel->module);
   if (entered) gki_cuda_leave(device);
   gk_host_free(kernel);
 }
@@ -127,7 +94,9 @@ static void drop_transfers(gki_cuda_device *device) {
 
 static gk_result compile_transfers(gki_cuda_device *device) {
   const gki_unit transfers = {.text = gki_text_transfer, .file = GKI_CUDA_TRANSFERS, .is_whole = true};
-  const gk_result result = gki_cuda_load_text(device, &transfers, &device->transfers);
+  void *loaded;
+  const gk_result result = gki_module_load_text(&gki_cuda_loader, device, &transfers, &loaded);
+  if (result == GK_OK) device->transfers = loaded;
   return result == GK_OK ? find_transfers(device) : result;
 }
 

@@ -259,3 +259,25 @@ bool gki_param_is_given(const gki_param_given *given, const gki_params *p, uint3
   return !gki_param_has_items(p, number) ||
          memcmp(given->values.bytes + task->at, p->wanted.bytes + task->at, task->bytes) == 0;
 }
+
+/* ---- code -------------------------------------------------------------------------------------------------------- */
+
+enum { THREADS = 256, /* of a block, unless the code says otherwise */
+       MAX_Z = 64,
+       MAX_PARAMETERS = 4096 /* bytes; some drivers take more, but crash on nodes that have more */ };
+
+const gk_code *gki_param_code(const gk_kernel *kernel, const gk_code *code, const char **beyond) {
+  if (!beyond || !code) return code;
+  *beyond = NULL;
+  if (code->block[2] > MAX_Z) *beyond = "has more than 64 threads along z in a block";
+  else if (gki_param_places(kernel, NULL) > MAX_PARAMETERS)
+    *beyond = "has more than 4096 bytes of parameters, the most that a node takes (a large struct may go by `in`)";
+  return code;
+}
+
+void gki_param_block(const gk_code *code, unsigned block[3], unsigned per_block[3]) {
+  for (int k = 0; k < 3; ++k) {
+    block[k] = code->block[k] ? code->block[k] : k == 0 ? THREADS : 1;
+    per_block[k] = code->per_block[k] ? code->per_block[k] : block[k];
+  }
+}

@@ -65,6 +65,12 @@ gki_task gki_param_fill(const gki_params *params, uint32_t number);
 /* The bytes of a parameter, as the code gets it. */
 size_t gki_param_bytes(const gk_param *param);
 
+/* gk_backend.code, for a kernel's code of that backend: NULL, or more than drivers take. */
+const gk_code *gki_param_code(const gk_kernel *kernel, const gk_code *code, const char **beyond);
+
+/* The threads of a block of handwritten code, and the items that it covers. */
+void gki_param_block(const gk_code *code, unsigned block[3], unsigned per_block[3]);
+
 /* The places of parameters one behind the other with a compiler's alignment, and the bytes of all. `places`: NULL, or
  * receives them. Also for a kernel that wasn't checked. */
 uint64_t gki_param_places(const gk_kernel *kernel, uint64_t *places);

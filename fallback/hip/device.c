@@ -1,8 +1,6 @@
 #include "hip/device.h"
 #include "base/clock.h"
 #include "base/costs.h"
-#include "base/error.h"
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -60,19 +58,17 @@ static gk_result find_ordinal(gki_hip_device *d, int ordinal) {
 static gk_result make_stream(gki_hip_device *d, const gk_hip_sharing *sharing) {
   gki_hip_before before;
   gk_result result = gki_hip_enter(d, &before);
-  if (result != GK_OK) return result;
-  if (sharing) {
+  if (result == GK_OK && sharing) {
     d->stream = sharing->stream;
     d->shares_stream = true;
     result = gki_hip_refuse_capture(d, d->stream);
-  } else {
+  } else if (result == GK_OK) {
     hipStream_t stream;
     result = gki_hip_result(d->driver, d->driver->hipStreamCreateWithFlags(&stream, GKI_HIP_STREAM_NON_BLOCKING),
                             "hipStreamCreateWithFlags");
     if (result == GK_OK) d->stream = stream;
   }
-  gki_hip_leave(d, before);
-  return result;
+  return gki_hip_leave(d, before, result);
 }
 
 gk_result gki_hip_open(gki_hip_device *d, int ordinal, const gk_hip_sharing *sharing) {
@@ -91,75 +87,60 @@ void gki_hip_close(gki_hip_device *d) {
   gki_hip_before before;
   if (d->stream && !d->shares_stream && gki_hip_enter_to_free(d, &before)) {
     (void)d->driver->hipStreamDestroy(d->stream);
-    gki_hip_leave(d, before);
+    (void)gki_hip_leave(d, before, GK_OK);
   }
   if (d->has_lock) pthread_mutex_destroy(&d->lock);
 }
 
 /* ---- calls ------------------------------------------------------------------------------------------------------- */
 
-gk_result gki_hip_refuse_lost(const gki_hip_device *d) {
-  return __atomic_load_n(&d->is_lost, __ATOMIC_ACQUIRE) ? gk_fail(GK_ERROR_DEVICE, "%s", d->loss) : GK_OK;
-}
+gk_result gki_hip_refuse_lost(const gki_hip_device *d) { return gki_loss_refuse(&d->loss, "HIP", d->ordinal, d->name); }
 
 static hipError_t set_device(const gki_hip_device *d, gki_hip_before *before) {
-  before->error = d->driver->hipPeekAtLastError ? d->driver->hipPeekAtLastError() : hipSuccess;
+  *before = (gki_hip_before){.device = d->ordinal, .mode = hipStreamCaptureModeRelaxed, .is_entered = true};
+  if (d->driver->hipPeekAtLastError) before->error = d->driver->hipPeekAtLastError();
   hipError_t answer = d->driver->hipGetDevice(&before->device);
   if (answer == hipSuccess && before->device != d->ordinal) answer = d->driver->hipSetDevice(d->ordinal);
-  before->mode = hipStreamCaptureModeRelaxed;
   before->is_relaxed = answer == hipSuccess && d->driver->hipThreadExchangeStreamCaptureMode &&
                        d->driver->hipThreadExchangeStreamCaptureMode(&before->mode) == hipSuccess;
   return answer;
 }
 
 gk_result gki_hip_enter(gki_hip_device *d, gki_hip_before *before) {
+  before->is_entered = false;
   const gk_result result = gki_hip_refuse_lost(d);
   return result == GK_OK ? gki_hip_result(d->driver, set_device(d, before), "choosing device %d", d->ordinal) : result;
 }
 
-bool gki_hip_enter_to_free(const gki_hip_device *d, gki_hip_before *before) {
+bool gki_hip_enter_to_free(gki_hip_device *d, gki_hip_before *before) {
   hipError_t answer = hipErrorUnknown;
   for (int tries = 0; tries < 2 && answer != hipSuccess; ++tries) /* nothing can be freed without it */
     answer = set_device(d, before);
+  if (answer != hipSuccess) (void)gki_hip_leave(d, *before, GK_OK);
   return answer == hipSuccess;
 }
 
-void gki_hip_leave(const gki_hip_device *d, gki_hip_before before) {
+/* After a failure, the stream says whether the device still works. */
+static void detect_loss(gki_hip_device *d) {
+  const hipError_t answer = d->driver->hipStreamQuery(d->stream);
+  if (answer != hipSuccess && answer != hipErrorNotReady && answer != hipErrorStreamCaptureUnsupported)
+    gki_loss_note(&d->loss, &d->lock);
+}
+
+gk_result gki_hip_leave(gki_hip_device *d, gki_hip_before before, gk_result result) {
+  if (!before.is_entered) return result;
+  if (result == GK_ERROR_DEVICE) detect_loss(d);
   for (int tries = 0; tries < 2 && before.is_relaxed; ++tries)
     before.is_relaxed = d->driver->hipThreadExchangeStreamCaptureMode(&before.mode) != hipSuccess;
   if (before.device != d->ordinal) (void)d->driver->hipSetDevice(before.device);
   if (before.error == hipSuccess) gki_hip_forget_error(d->driver);
-}
-
-static void detect_loss(gki_hip_device *d) {
-  if (__atomic_load_n(&d->is_lost, __ATOMIC_ACQUIRE)) return;
-  const hipError_t answer = d->driver->hipStreamQuery(d->stream);
-  if (answer == hipSuccess || answer == hipErrorNotReady || answer == hipErrorStreamCaptureUnsupported) return;
-  char message[GKI_MESSAGE_BYTES];
-  gki_error_save(message, sizeof message);
-  pthread_mutex_lock(&d->lock);
-  if (!__atomic_load_n(&d->is_lost, __ATOMIC_RELAXED))
-    snprintf(d->loss, sizeof d->loss, "HIP device %d is lost; close it. It began with: %.200s", d->ordinal, message);
-  __atomic_store_n(&d->is_lost, true, __ATOMIC_RELEASE);
-  pthread_mutex_unlock(&d->lock);
-}
-
-gk_result gki_hip_check(gki_hip_device *d, hipError_t code, const char *what, ...) {
-  if (code == hipSuccess) return GK_OK;
-  char text[600];
-  va_list arguments;
-  va_start(arguments, what);
-  vsnprintf(text, sizeof text, what, arguments);
-  va_end(arguments);
-  const gk_result result = gki_hip_result(d->driver, code, "%s", text);
-  if (result == GK_ERROR_DEVICE) detect_loss(d);
   return result;
 }
 
 gk_result gki_hip_refuse_capture(gki_hip_device *d, hipStream_t stream) {
   hipStreamCaptureStatus status = hipStreamCaptureStatusNone;
   const hipError_t answer = d->driver->hipStreamIsCapturing(stream, &status);
-  if (answer != hipSuccess) return gki_hip_check(d, answer, "hipStreamIsCapturing");
+  if (answer != hipSuccess) return gki_hip_result(d->driver, answer, "hipStreamIsCapturing");
   if (status == hipStreamCaptureStatusNone) return GK_OK;
   return gk_fail(GK_ERROR_INVALID, "backend hip: the stream %sis being captured, and what gk puts there can't be "
                  "recorded; end the capture first, or use another stream",

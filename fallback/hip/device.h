@@ -3,6 +3,7 @@
 #define GKI_HIP_DEVICE_H
 #include "gk_hip.h"
 #include "hip/driver.h"
+#include "lower/loss.h"
 #include "lower/pinned.h"
 
 enum { GKI_HIP_CAPABILITIES = 16, GKI_HIP_THREADS = 256 /* in a block of a composed kernel */ };
@@ -24,8 +25,7 @@ typedef struct gki_hip_device {
   pthread_mutex_t lock;
   bool has_lock;
   gki_pinned_blocks pinned; /* page-locked memory that the program has */
-  bool is_lost;          /* atomic; `loss` is written before */
-  char loss[300];
+  gki_loss loss;
   struct gki_module *modules; /* of programs' kernels; common loads one kernel at a time */
   hipModule_t builtin;
   gki_hip_kernel copy, fill;
@@ -45,19 +45,17 @@ typedef struct gki_hip_before {
   int device;
   hipError_t error;
   hipStreamCaptureMode mode;
-  bool is_relaxed; /* the mode was changed */
+  bool is_entered, is_relaxed; /* is_relaxed: the mode was changed */
 } gki_hip_before;
 
-/* The calling thread works on this device until gki_hip_leave, which gives it back its own. Failures of gk's calls
- * don't stay as the thread's last error, and calls that wait don't spoil a capture of a stream of the program's. */
+/* The calling thread works on this device until gki_hip_leave, which gives it back its own, and which follows a
+ * failure, too. Failures of gk's calls don't stay as the thread's last error, and calls that wait don't spoil a capture
+ * of a stream of the program's. */
 gk_result gki_hip_enter(gki_hip_device *device, gki_hip_before *before);
 /* The same for freeing, on a device that may be lost. False: it can't be entered. */
-bool gki_hip_enter_to_free(const gki_hip_device *device, gki_hip_before *before);
-void gki_hip_leave(const gki_hip_device *device, gki_hip_before before);
-
-/* gki_hip_result. If the call has failed and the device's stream fails, too, the device counts as lost. */
-__attribute__((format(printf, 3, 4)))
-gk_result gki_hip_check(gki_hip_device *device, hipError_t code, const char *what, ...);
+bool gki_hip_enter_to_free(gki_hip_device *device, gki_hip_before *before);
+/* Returns `result`. If that is GK_ERROR_DEVICE and the device's stream fails, too, the device counts as lost. */
+gk_result gki_hip_leave(gki_hip_device *device, gki_hip_before before, gk_result result);
 
 /* GK_ERROR_DEVICE if it is lost. Calls no driver. */
 gk_result gki_hip_refuse_lost(const gki_hip_device *device);

@@ -1,8 +1,5 @@
 #include "hip/embed.h"
-#include "base/error.h"
 #include "hip/compile.h"
-#include "kernel/images.h"
-#include "kernel/store.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,9 +12,7 @@ static const char help[] =
     "  --offload-arch gfx90a,gfx1100   for these GPUs; the default: those of gfx90a,gfx942,gfx1030,gfx1100,gfx1201\n"
     "                     that hipRTC knows\n";
 
-/* gk_image.target: what follows "gfx", a hexadecimal number; 0: no name of a GPU. Features behind a colon don't count:
- * code that names none runs with any. */
-static uint32_t target_of(const char *architecture) {
+uint32_t gki_hip_target(const char *architecture) {
   char *end = NULL;
   const unsigned long number = strncmp(architecture, "gfx", 3) == 0 ? strtoul(architecture + 3, &end, 16) : 0;
   return number <= UINT32_MAX && end && (!*end || *end == ':') ? (uint32_t)number : 0;
@@ -37,7 +32,7 @@ static int read_option(void *to, char **words) {
   bool is_right;
   do {
     next_gpu(&rest, gpu);
-    is_right = target_of(gpu) && !strchr(gpu, ':');
+    is_right = gki_hip_target(gpu) && !strchr(gpu, ':');
   } while (is_right && *rest);
   if (is_right) return 2;
   (void)gk_fail(GK_ERROR_INVALID, "--offload-arch is followed by names of GPUs with commas between them, as "
@@ -50,7 +45,7 @@ static gk_result compile_for(const gki_hip_driver *driver, const char *gpu, cons
   gki_compiled code;
   const gk_result result = gki_hip_compile(driver, gpu, text, &code);
   if (result != GK_OK) return result;
-  const gk_image image = {.target = target_of(gpu), .kind = GK_IMAGE_AMD, .made_by = (uint32_t)driver->version,
+  const gk_image image = {.target = gki_hip_target(gpu), .kind = GK_IMAGE_AMD, .made_by = (uint32_t)driver->version,
                           .size = code.size};
   void *bytes = code.bytes;
   code.bytes = NULL;
@@ -78,20 +73,11 @@ const gki_embedder gki_hip_embedder = {.language = "hip", .help = help, .option_
 
 /* ---- when the program runs --------------------------------------------------------------------------------------- */
 
-static int rank(const gk_image *image, int target) {
+int gki_hip_rank(const gk_image *image, int target) {
   return image->kind != GK_IMAGE_AMD ? -1 : (int)image->target == target;
 }
 
-const gk_image *gki_hip_embedded(const gki_unit *text, const char *architecture, char why[GKI_HIP_WHY_BYTES]) {
-  uint64_t hash[2];
-  char name[GKI_UNIT_NAME_BYTES];
-  gki_unfit others = {0};
-  why[0] = 0;
-  if (!gki_images_at(0) || !gki_unit_hash(text, hash)) return NULL;
-  const gk_image *image =
-      gki_store_choose(hash, text->file, rank, (int)target_of(architecture), INT32_MAX, &others);
-  gki_unit_name(text, name);
-  if (!image) gki_store_explain(&others, name, architecture, "name it to gk-embed behind --offload-arch", why,
-                                GKI_HIP_WHY_BYTES);
-  return image;
+void gki_hip_describe_image(const gk_image *image, char *text, size_t bytes) {
+  snprintf(text, bytes, "code object for gfx%x, made by hipRTC of HIP %u.%u", (unsigned)image->target,
+           (unsigned)image->made_by / 100, (unsigned)image->made_by % 100);
 }

@@ -6,9 +6,11 @@
 /* gk_backend.query's answer to GKI_EMBEDDER. */
 extern const gki_embedder gki_hip_embedder;
 
-enum { GKI_HIP_WHY_BYTES = 1024 };
+/* gk_image.target: what follows "gfx", a hexadecimal number; 0: no name of a GPU. Features behind a colon don't count:
+ * code that names none runs with any. */
+uint32_t gki_hip_target(const char *architecture);
 
-/* The program's image of a text for a device of that architecture; NULL: there is none, and `why` and a warning say
- * which there are instead. Thread-safe. */
-const gk_image *gki_hip_embedded(const gki_unit *text, const char *architecture, char why[GKI_HIP_WHY_BYTES]);
+/* Of gki_module_loader. */
+int gki_hip_rank(const gk_image *image, int target);
+void gki_hip_describe_image(const gk_image *image, char *text, size_t bytes);
 #endif

@@ -115,7 +115,8 @@ gk_result gki_hip_make_execs(gki_hip_graph *g) {
   for (uint32_t run = 0; run < count; ++run) {
     if (!can_be_graph(g->plan, run)) continue;
     const hipError_t answer = make_run(g, run, &g->execs[run]);
-    if (answer == hipErrorOutOfMemory) return gki_hip_check(g->device, answer, "making graph %s", g->plan->name);
+    if (answer == hipErrorOutOfMemory)
+      return gki_hip_result(g->device->driver, answer, "making graph %s", g->plan->name);
     if (answer == hipSuccess) continue;
     gki_hip_describe(g->device->driver, answer, why, sizeof why);
     gk_log(GK_LOG_INFO, "graph %s: run %u is launched task by task, as HIP makes no graph of it: %s", g->plan->name,
@@ -229,7 +230,7 @@ gk_result gki_hip_try_graphs(gki_hip_device *d) {
   for (uint32_t k = 0; k < GRAPHS; ++k)
     if (t.execs[k]) (void)d->driver->hipGraphExecDestroy(t.execs[k]);
   gki_hip_free_raw(d, GK_HOST_MEMORY, seen);
-  if (answer == hipErrorOutOfMemory) return gki_hip_check(d, answer, "trying graphs");
+  if (answer == hipErrorOutOfMemory) return gki_hip_result(d->driver, answer, "trying graphs");
   if (answer != hipSuccess)
     snprintf(d->graphs_why, sizeof d->graphs_why, "the runtime refuses them: %.100s",
              d->driver->hipGetErrorName(answer));

@@ -9,7 +9,7 @@
 /* ---- messages ---------------------------------------------------------------------------------------------------- */
 
 static gk_result check(const gki_hip_graph *g, hipError_t answer, const char *call) {
-  return gki_hip_check(g->device, answer, "%s of graph %s", call, g->plan->name);
+  return gki_hip_result(g->device->driver, answer, "%s of graph %s", call, g->plan->name);
 }
 
 /* Of a wait. */
@@ -17,7 +17,7 @@ static gk_result wait_result(const gki_hip_graph *g, hipError_t answer) {
   if (answer == hipSuccess || g->last >= g->plan->run_count) return check(g, answer, "waiting for the device");
   char name[GKI_RUN_TITLE_BYTES];
   const bool knows = g->plan->bits & GK_ISOLATE;
-  return gki_hip_check(g->device, answer, "waiting for the device, at %s of graph %s%s",
+  return gki_hip_result(g->device->driver, answer, "waiting for the device, at %s of graph %s%s",
                        gki_run_title(g->plan, g->last, name), g->plan->name,
                        knows ? "" : " or an earlier task (GK_ISOLATE tells which)");
 }
@@ -69,7 +69,7 @@ static gk_result upload(gki_hip_graph *g, size_t begin, size_t end) {
 /* With GK_ISOLATE: a fault of earlier work must not be blamed on this graph's tasks. */
 static gk_result await_others(gki_hip_graph *g) {
   if (!(g->plan->bits & GK_ISOLATE)) return GK_OK;
-  return gki_hip_check(g->device, g->device->driver->hipStreamSynchronize(g->stream),
+  return gki_hip_result(g->device->driver, g->device->driver->hipStreamSynchronize(g->stream),
                        "waiting for what was launched before graph %s", g->plan->name);
 }
 
@@ -85,6 +85,14 @@ static void write_image(gki_hip_graph *g, const gk_launch_args *launch, size_t *
   if (__atomic_load_n(launch->cancel, __ATOMIC_SEQ_CST)) (void)gki_hip_cancel(g);
 }
 
+/* Waits, so that the caller may destroy its stream. */
+static gk_result end_launch(gki_hip_graph *g, gk_result result) {
+  if (result != GK_OK) (void)gki_hip_drain(g);
+  g->enqueued = g->taken = 0;
+  g->stream = g->device->stream;
+  return result;
+}
+
 static gk_result start(gki_hip_graph *g, const gk_launch_args *launch) {
   size_t begin, end;
   (void)gki_hip_drain(g); /* only waits if the last launch failed */
@@ -94,28 +102,17 @@ static gk_result start(gki_hip_graph *g, const gk_launch_args *launch) {
   gk_result result = GK_OK;
   if (launch->on_stream || g->device->shares_stream) result = gki_hip_refuse_capture(g->device, g->stream);
   if (result == GK_OK) result = await_others(g);
-  if (result != GK_OK) return result;
-  write_image(g, launch, &begin, &end);
-  return upload(g, begin, end);
-}
-
-/* Waits, so that the caller may destroy its stream. */
-static gk_result end_launch(gki_hip_graph *g, gk_result result) {
-  if (result != GK_OK) (void)gki_hip_drain(g);
-  g->enqueued = g->taken = 0;
-  g->stream = g->device->stream;
-  return result;
+  if (result == GK_OK) write_image(g, launch, &begin, &end);
+  if (result == GK_OK) result = upload(g, begin, end);
+  return result == GK_OK ? GK_OK : end_launch(g, result); /* no wait follows a launch that failed */
 }
 
 gk_result gki_hip_launch(void *graph, const gk_launch_args *launch) {
   gki_hip_graph *g = graph;
   gki_hip_before before;
   gk_result result = gki_hip_enter(g->device, &before);
-  if (result != GK_OK) return result;
-  result = start(g, launch);
-  if (result != GK_OK) (void)end_launch(g, result); /* no wait follows a launch that failed */
-  gki_hip_leave(g->device, before);
-  return result;
+  if (result == GK_OK) result = start(g, launch);
+  return gki_hip_leave(g->device, before, result);
 }
 
 /* Common has written the launch's own word. So a launch that begins now sees that word or clears this one before. */
@@ -144,7 +141,7 @@ static gk_result enqueue_tasks(gki_hip_graph *g, uint32_t run) {
     if (node->op == GK_OP_CALL) result = call(g, node);
     else if (g->kernels[k]) {
       gki_hip_shape_task(g, k, run, false, &shape);
-      result = gki_hip_check(g->device, gki_hip_launch_shape(g->device, &shape, g->stream),
+      result = gki_hip_result(g->device->driver, gki_hip_launch_shape(g->device, &shape, g->stream),
                              "launching task %u (%s) of graph %s", (unsigned)node->source, node->name, g->plan->name);
     }
   }
@@ -171,15 +168,14 @@ gk_result gki_hip_submit(void *graph, uint32_t run) {
   gki_hip_graph *g = graph;
   gki_hip_before before;
   gk_result result = gki_hip_enter(g->device, &before);
-  if (result != GK_OK) return result;
-  result = enqueue(g, run);
+  if (result == GK_OK) result = enqueue(g, run);
   if (result == GK_OK && g->plan->bits & GK_ISOLATE) result = wait(g, NULL);
-  gki_hip_leave(g->device, before);
-  return result;
+  return gki_hip_leave(g->device, before, result);
 }
 
 /* A flag in gk's page-locked memory needs no copy. */
 static gk_result read_at(gki_hip_graph *g, const gk_node *node, int32_t *flag) {
+  const gki_hip_driver *driver = g->device->driver;
   char *from = (char *)g->launch.values[node->flag].ptr + node->offset;
   const volatile int32_t *value = &g->shared->flag;
   gk_result result = GK_OK;
@@ -187,11 +183,9 @@ static gk_result read_at(gki_hip_graph *g, const gk_node *node, int32_t *flag) {
     value = (const volatile int32_t *)(const volatile void *)from;
   } else {
     g->is_busy = true;
-    result = gki_hip_check(g->device,
-                           g->device->driver->hipMemcpyDtoHAsync(&g->shared->flag, from, sizeof g->shared->flag,
-                                                                 g->stream),
-                           "hipMemcpyDtoHAsync of the flag of task %u (%s) of graph %s", (unsigned)node->source,
-                           node->name, g->plan->name);
+    result = gki_hip_result(driver, driver->hipMemcpyDtoHAsync(&g->shared->flag, from, sizeof *flag, g->stream),
+                            "hipMemcpyDtoHAsync of the flag of task %u (%s) of graph %s", (unsigned)node->source,
+                            node->name, g->plan->name);
   }
   if (result == GK_OK) result = wait(g, NULL);
   if (result == GK_OK) *flag = *value;
@@ -202,10 +196,8 @@ gk_result gki_hip_read_flag(void *graph, uint32_t node, int32_t *flag) {
   gki_hip_graph *g = graph;
   gki_hip_before before;
   gk_result result = gki_hip_enter(g->device, &before);
-  if (result != GK_OK) return result;
-  result = node ? read_at(g, &g->plan->nodes[node], flag) : end_launch(g, wait(g, NULL));
-  gki_hip_leave(g->device, before);
-  return result;
+  if (result == GK_OK) result = node ? read_at(g, &g->plan->nodes[node], flag) : end_launch(g, wait(g, NULL));
+  return gki_hip_leave(g->device, before, result);
 }
 
 /* ---- ahead ------------------------------------------------------------------------------------------------------- */
@@ -227,25 +219,21 @@ gk_result gki_hip_ahead(void *graph, const uint32_t *runs, uint32_t count) {
   gki_hip_before before;
   if (g->enqueued - g->taken == GKI_HIP_TAPES) return GK_NOT_READY;
   gk_result result = gki_hip_enter(g->device, &before);
-  if (result != GK_OK) return result;
   for (uint32_t k = 0; k < count && result == GK_OK; ++k) result = enqueue(g, runs[k]);
   if (result == GK_OK) result = end_tape(g);
-  gki_hip_leave(g->device, before);
-  return result;
+  return gki_hip_leave(g->device, before, result);
 }
 
 gk_result gki_hip_state(void *graph, const uint32_t **state) {
   gki_hip_graph *g = graph;
   gki_hip_before before;
   gk_result result = gki_hip_enter(g->device, &before);
-  if (result != GK_OK) return result;
-  if (state) {
+  if (result == GK_OK && state) {
     const uint32_t place = g->taken++ % GKI_HIP_TAPES;
     *state = (const uint32_t *)(const void *)(g->states + place * g->points->state_count * sizeof(uint32_t));
     result = wait(g, g->ends[place]);
-  } else {
+  } else if (result == GK_OK) {
     result = end_launch(g, wait(g, NULL));
   }
-  gki_hip_leave(g->device, before);
-  return result;
+  return gki_hip_leave(g->device, before, result);
 }

@@ -7,8 +7,8 @@
 
 static gk_result make_event(gki_hip_graph *g, hipEvent_t *event) {
   hipEvent_t made;
-  const gk_result result = gki_hip_check(
-      g->device, g->device->driver->hipEventCreateWithFlags(&made, GKI_HIP_EVENT_BLOCKING_SYNC |
+  const gk_result result = gki_hip_result(
+      g->device->driver, g->device->driver->hipEventCreateWithFlags(&made, GKI_HIP_EVENT_BLOCKING_SYNC |
                                                                        GKI_HIP_EVENT_DISABLE_TIMING),
       "hipEventCreateWithFlags for graph %s", g->plan->name);
   if (result == GK_OK) *event = made;
@@ -89,13 +89,12 @@ gk_result gki_hip_lower(void *device, void *graph, const gk_plan *plan, void *co
   g->stream = g->device->stream;
   gk_result result = gki_may_go_ahead(plan) ? gk_plan_points(plan, &g->points) : GK_OK;
   *mode = g->points ? GK_MODE_AHEAD : GK_MODE_BATCHED;
-  if (result == GK_OK) result = gki_hip_enter(g->device, &before);
   if (result != GK_OK) return result;
-  result = make_memory(g);
+  result = gki_hip_enter(g->device, &before);
+  if (result == GK_OK) result = make_memory(g);
   if (result == GK_OK) result = find_kernels(g, code);
   if (result == GK_OK) result = gki_hip_make_execs(g);
-  gki_hip_leave(g->device, before);
-  return result;
+  return gki_hip_leave(g->device, before, result);
 }
 
 void gki_hip_drop(void *graph) {
@@ -110,7 +109,7 @@ void gki_hip_drop(void *graph) {
       if (g->ends[k]) (void)driver->hipEventDestroy(g->ends[k]);
     gki_hip_free_raw(g->device, GK_DEVICE_MEMORY, g->block);
     gki_hip_free_raw(g->device, GK_HOST_MEMORY, g->shared);
-    gki_hip_leave(g->device, before);
+    (void)gki_hip_leave(g->device, before, GK_OK);
   }
   gki_arena_free(&g->arena);
 }

@@ -6,11 +6,11 @@
 static gk_result alloc_host(gki_hip_device *d, size_t bytes, void **memory) {
   const gki_hip_driver *driver = d->driver;
   void *taken = NULL, *at = NULL;
-  gk_result result = gki_hip_check(
-      d, driver->hipHostMalloc(&taken, bytes, GKI_HIP_HOST_MALLOC_PORTABLE | GKI_HIP_HOST_MALLOC_MAPPED),
+  gk_result result = gki_hip_result(
+      driver, driver->hipHostMalloc(&taken, bytes, GKI_HIP_HOST_MALLOC_PORTABLE | GKI_HIP_HOST_MALLOC_MAPPED),
       "hipHostMalloc of %zu bytes", bytes);
   if (result != GK_OK) return result;
-  result = gki_hip_check(d, driver->hipHostGetDevicePointer(&at, taken, 0), "hipHostGetDevicePointer");
+  result = gki_hip_result(d->driver, driver->hipHostGetDevicePointer(&at, taken, 0), "hipHostGetDevicePointer");
   if (result == GK_OK && at != taken)
     result = gk_fail(GK_ERROR_UNSUPPORTED, "backend hip: page-locked memory has another address on device %d (%s); use "
                      "GK_DEVICE_MEMORY", d->ordinal, d->name);
@@ -22,7 +22,8 @@ static gk_result alloc_host(gki_hip_device *d, size_t bytes, void **memory) {
 gk_result gki_hip_alloc_raw(gki_hip_device *d, size_t bytes, gk_memory kind, void **memory) {
   if (kind == GK_HOST_MEMORY) return alloc_host(d, bytes, memory);
   void *taken = NULL;
-  const gk_result result = gki_hip_check(d, d->driver->hipMalloc(&taken, bytes), "hipMalloc of %zu bytes", bytes);
+  const gk_result result =
+      gki_hip_result(d->driver, d->driver->hipMalloc(&taken, bytes), "hipMalloc of %zu bytes", bytes);
   if (result == GK_OK) *memory = taken;
   return result;
 }
@@ -40,11 +41,8 @@ gk_result gki_hip_alloc(void *device, size_t bytes, gk_memory kind, void **memor
   gki_pinned *block = kind == GK_HOST_MEMORY ? gki_array(1, sizeof *block, "the record of a block") : NULL;
   if (kind == GK_HOST_MEMORY && !block) return GK_ERROR_MEMORY;
   gk_result result = gki_hip_enter(d, &before);
-  if (result == GK_OK) {
-    result = gki_hip_alloc_raw(d, bytes, kind, &taken);
-    gki_hip_leave(d, before);
-  }
-  if (result != GK_OK) {
+  if (result == GK_OK) result = gki_hip_alloc_raw(d, bytes, kind, &taken);
+  if (gki_hip_leave(d, before, result) != GK_OK) {
     gk_host_free(block);
     return result;
   }
@@ -60,7 +58,7 @@ void gki_hip_free(void *device, void *memory) {
   gki_pinned *block = gki_pinned_remove(&d->pinned, memory);
   if (gki_hip_enter_to_free(d, &before)) {
     gki_hip_free_raw(d, block ? GK_HOST_MEMORY : GK_DEVICE_MEMORY, memory);
-    gki_hip_leave(d, before);
+    (void)gki_hip_leave(d, before, GK_OK);
   }
   gk_host_free(block);
 }
@@ -77,7 +75,7 @@ gk_result gki_hip_reaches(void *device, const void *memory) {
   gki_hip_before before;
   if (d->reaches_pageable || !gki_hip_enter_to_free(d, &before)) return GK_OK;
   const hipError_t result = driver->hipPointerGetAttributes(&answer, memory);
-  gki_hip_leave(d, before);
+  (void)gki_hip_leave(d, before, GK_OK);
   if (result != hipErrorInvalidValue && !(result == hipSuccess && driver->version >= 600 && answer.type == 0))
     return GK_OK;
   return gk_fail(GK_ERROR_INVALID, "%p is host memory that HIP device %d (%s) can't touch; bind memory of gk_alloc, or "
@@ -89,7 +87,7 @@ gk_result gki_hip_reaches(void *device, const void *memory) {
 
 static gk_result finish(void *device) {
   gki_hip_device *d = device;
-  return gki_hip_check(d, d->driver->hipStreamSynchronize(d->stream), "hipStreamSynchronize");
+  return gki_hip_result(d->driver, d->driver->hipStreamSynchronize(d->stream), "hipStreamSynchronize");
 }
 
 static gk_result enqueue(void *device, gk_direction direction, void *to, const void *from, size_t bytes) {
@@ -105,7 +103,7 @@ static gk_result enqueue(void *device, gk_direction direction, void *to, const v
   case GK_ZERO: answer = driver->hipMemsetD8Async(to, 0, bytes, d->stream); break;
   default: answer = driver->hipMemcpyDtoDAsync(to, source, bytes, d->stream);
   }
-  return gki_hip_check(d, answer, "%s of %zu bytes", names[direction], bytes);
+  return gki_hip_result(d->driver, answer, "%s of %zu bytes", names[direction], bytes);
 }
 
 static gk_result alloc_between(void *device, size_t bytes, void **memory) {
@@ -119,9 +117,7 @@ gk_result gki_hip_copy(void *device, gk_direction direction, void *to, const voi
   gki_hip_device *d = device;
   gki_hip_before before;
   gk_result result = gki_hip_enter(d, &before);
-  if (result != GK_OK) return result;
-  if (d->shares_stream) result = gki_hip_refuse_capture(d, d->stream);
+  if (result == GK_OK && d->shares_stream) result = gki_hip_refuse_capture(d, d->stream);
   if (result == GK_OK) result = gki_copy(&copier, d, &d->pinned, direction, to, from, bytes);
-  gki_hip_leave(d, before);
-  return result;
+  return gki_hip_leave(d, before, result);
 }

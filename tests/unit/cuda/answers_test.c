@@ -197,8 +197,8 @@ ODD(test_not_entered) {
 }
 
 static CUresult query_late(UNUSED CUstream stream) {
-  snprintf(native->why_lost, sizeof native->why_lost, "another thread's call"); /* and finds out */
-  atomic_store(&native->lost, true);
+  snprintf(native->loss.why, sizeof native->loss.why, "another thread's call"); /* and finds out */
+  atomic_store(&native->loss.is_lost, true);
   return CUDA_ERROR_UNKNOWN;
 }
 static CUresult alloc_nothing(UNUSED CUdeviceptr *memory, UNUSED size_t bytes) { return CUDA_ERROR_LAUNCH_FAILED; }
