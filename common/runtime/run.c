@@ -1,5 +1,6 @@
 /* gk_run: a launch, and a resume after each yield, until the graph has finished. */
 #include "base/error.h"
+#include "base/thread_cancel.h"
 #include "runtime/bind_check.h"
 #include "runtime/launch.h"
 #include "runtime/memory.h"
@@ -18,7 +19,9 @@ static gk_result mend(gk_graph *graph, gk_on_yield on_yield, void *user, const g
   gki_graph_leave(graph);
   *inside = false;
   gki_begin();
+  const int cancel_state = gki_thread_cancel_disable(); /* else a cancelled thread would leave the graph in gk_run */
   const gk_result answer = gki_launch_final_result(on_yield(user, graph, status));
+  gki_thread_cancel_restore(cancel_state);
   const bool has_message = gki_failure() != GK_OK;
   atomic_store(&graph->mending, false);
   if (answer != GK_OK && has_message)

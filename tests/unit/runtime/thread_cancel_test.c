@@ -54,6 +54,37 @@ TEST_ON("openmp fake_in_process fake_batched", wait_is_finished) {
   assert_ok(gk_poll(c.graph, NULL));
 }
 
+/* ---- in on_yield ------------------------------------------------------------------------------------------------- */
+
+enum { FULL = 3, AT };
+static const gk_slot_desc yielding_slots[] = {GK_OWN(X, int, 1), GK_DEFAULT(A, int, 1), GK_OWN(FULL, int, 1)};
+LIST_OVER(yielding_slots, yielding, GK_FILL(FULL, GK_ONE, 1), GK_CHECKPOINT(AT, FULL), GK_END,
+          GK_RUN(add, GK_ONE, X, A));
+
+static gk_result clear_at_a_cancellation_point(void *user, gk_graph *graph, const gk_status *status) {
+  const int zero = 0;
+  (void)user, (void)status;
+  pthread_testcancel();
+  return gk_write(graph, FULL, &zero, 1);
+}
+
+static void *run_cancelled(void *at) {
+  cancelled *c = at;
+  pthread_cancel(pthread_self());
+  c->result = gk_run(c->graph, clear_at_a_cancellation_point, NULL, NULL);
+  c->is_done = true;
+  pthread_testcancel();
+  return NULL;
+}
+
+TEST_ON(ALL_BACKENDS, run_is_finished) {
+  cancelled c = {.result = GK_NOT_READY};
+  c.graph = graph_on(device, &yielding, 0);
+  run_thread(run_cancelled, &c);
+  assert_int_equal(c.result, GK_OK);
+  assert_int_equal(int_at(device, gk_bound(c.graph, X)), 1);
+}
+
 /* ---- every call -------------------------------------------------------------------------------------------------- */
 
 static void *take(void *user, size_t bytes) { return (void)user, pthread_testcancel(), malloc(bytes); }
