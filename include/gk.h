@@ -249,21 +249,23 @@ typedef struct gk_list {
 #define GK_END {.op = GK_OP_END} /**< Ends the innermost open block. */
 
 /* ---- checking a list --------------------------------------------------------------------------------------------- */
-/** A problem of a list. */
+/** A problem of a list, or a warning: such a list works, but hardly as it is meant. */
 typedef struct gk_problem {
   const char *code;    /**< Stable name, such as "label-reused"; docs/errors.md has all. */
   const char *message; /**< Names the task, the problem and the fix. Valid until the report returns. */
   size_t task;         /**< Index of the task in the given list; SIZE_MAX: no particular task. */
+  bool is_warning;     /**< It is a warning. */
 } gk_problem;
-/** Receives a problem. It must not call gk. */
+/** Receives a problem or a warning, and ignores the warnings whose code isn't wanted. It must not call gk. */
 typedef void (*gk_report)(void *user, const gk_problem *problem);
-/** A gk_report that prints a line to `file`, a FILE *; NULL: stderr. */
+/** A gk_report that prints a line to `file`, a FILE *; NULL: stderr. A warning's line begins with "warning: ". */
 void gk_print(void *file, const gk_problem *problem);
-/** Checks a list without a device and reports every problem in the order of the tasks. Thread-safe.
+/** Checks a list without a device and reports every problem in the order of the tasks; if there is none, warnings.
+ * gk_graph_create checks, too, and logs warnings (GK_LOG_WARN). Thread-safe.
  * @param list     May have any contents; its arrays must be as long as it says.
  * @param backend  Also checks that the kernels have code for this backend and that it supports the list; NULL: any.
- * @param report   Receives each problem and `user`; may be NULL.
- * @return GK_OK; GK_ERROR_INVALID, with the first problem as message; GK_ERROR_MEMORY. */
+ * @param report   Receives each problem and warning, and `user`; NULL: warnings are logged.
+ * @return GK_OK, also with warnings; GK_ERROR_INVALID, with the first problem as message; GK_ERROR_MEMORY. */
 gk_result gk_check(const gk_list *list, const char *backend, gk_report report, void *user);
 
 /* ---- devices ---------------------------------------------------------------------------------------------------- */

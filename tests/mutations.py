@@ -55,7 +55,8 @@ LONG = ["runtime/endurance_test"]  # does the same again and again
 
 # The unit tests that are most likely to catch a mutation of an area.
 FIRST = {
-    "check": ["check/check_test", "check/races_test", "list/blocks_test", "check/random_test", "kernel/language_test"],
+    "check": ["check/check_test", "check/warn_test", "check/races_test", "list/blocks_test", "check/random_test",
+              "kernel/language_test"],
     "ahead": ["plan/tape_test", "plan/walk_test", "plan/walk_stops_test", "plan/walk_random_test",
               "runtime/ahead_test"],
     "plan": ["plan/plan_test", "dump/dump_test", "dump/cost_test"],

@@ -7,6 +7,7 @@
 #include "check/races.h"
 #include "check/slots.h"
 #include "check/task.h"
+#include "check/warn.h"
 #include "list/line_name.h"
 #include <stdio.h>
 #include <string.h>
@@ -218,6 +219,7 @@ gk_result gki_check(const gki_blocks *blocks, const gk_backend *backend, gk_repo
   if (!result) result = check_inclusions(&w, blocks->line_count);
   gki_races_free(&w.races);
   gk_host_free(w.labels.entries);
+  if (!result && !w.checker.problem_count) result = gki_check_warn(&w.checker);
   if (result == GK_ERROR_MEMORY && w.checker.problem_count) return stopped_for_memory();
   return result ? result : w.checker.problem_count ? GK_ERROR_INVALID : GK_OK;
 }
@@ -225,7 +227,7 @@ gk_result gki_check(const gki_blocks *blocks, const gk_backend *backend, gk_repo
 /* ---- the public calls -------------------------------------------------------------------------------------------- */
 
 void gk_print(void *file, const gk_problem *problem) {
-  fprintf(file ? file : stderr, "%s: %s\n", problem->code, problem->message);
+  fprintf(file ? file : stderr, "%s%s: %s\n", problem->is_warning ? "warning: " : "", problem->code, problem->message);
 }
 
 /* A problem of the list as a whole. `message` is already this thread's. */

@@ -8,20 +8,25 @@
 #include <string.h>
 
 void gki_report_text(gki_checker *c, gki_problem problem, const char *text) {
+  const bool is_warning = gki_problem_is_warning(problem);
   char message[GKI_WHERE_BYTES + 2048];
   uint32_t source = c->line != GK_NONE ? c->blocks->lines[c->line].source
                                             : c->blocks->inclusions[c->named].source;
-  ++c->problem_count;
-  if (c->problem_count > 1 && !c->report) return;
+  if (!is_warning && ++c->problem_count > 1 && !c->report) return;
   *c->where = 0;
   if (c->line != GK_NONE) gki_line_name(c->blocks, c->line, c->where, sizeof c->where);
   else if (c->named) gki_inclusion_name(c->blocks, c->named, c->where, sizeof c->where);
   snprintf(message, sizeof message, "%s%s%s", c->where, *c->where ? ": " : "", text);
-  if (c->problem_count == 1) gk_fail(GK_ERROR_INVALID, "%s", message);
+  if (!is_warning && c->problem_count == 1) gk_fail(GK_ERROR_INVALID, "%s", message);
+  if (is_warning && !c->report) {
+    const char *list = gki_list_name(c->blocks->inclusions[0].list);
+    gk_log(GK_LOG_WARN, "list %s: %s: %s", list, gki_problem_code(problem), message);
+  }
   if (c->report)
     c->report(c->user, &(gk_problem){.code = gki_problem_code(problem),
                                      .message = message,
-                                     .task = source == GK_NONE ? SIZE_MAX : source});
+                                     .task = source == GK_NONE ? SIZE_MAX : source,
+                                     .is_warning = is_warning});
 }
 
 void gki_report(gki_checker *c, gki_problem problem, ...) {

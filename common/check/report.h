@@ -21,7 +21,8 @@ typedef struct gki_checker {
   char where[GKI_WHERE_BYTES], other[GKI_WHERE_BYTES]; /* the task being checked; the result of gki_format_line */
 } gki_checker;
 
-/* Reports a problem of the line being checked. The texts for its sentence follow, const char *, then NULL. */
+/* Reports a problem or a warning of the line being checked; without a `report`, a warning is logged. The texts for its
+ * sentence follow, const char *, then NULL. */
 #if defined(__GNUC__)
 __attribute__((sentinel))
 #endif

@@ -1,13 +1,16 @@
 #include "list/problems.h"
 #include <string.h>
 
-#define PROBLEM(id, code, sentence) {code, sentence},
-static const struct { const char *code, *sentence; } problems[] = {
+#define PROBLEM(id, code, sentence) {code, sentence, false},
+#define WARNING(id, code, sentence) {code, sentence, true},
+static const struct { const char *code, *sentence; bool is_warning; } problems[] = {
 #include "list/problems.def"
 };
+#undef WARNING
 #undef PROBLEM
 
 const char *gki_problem_code(gki_problem problem) { return problems[problem].code; }
+bool gki_problem_is_warning(gki_problem problem) { return problems[problem].is_warning; }
 
 static char *append(char *text, const char *limit, const char *from, size_t length) {
   size_t room = (size_t)(limit - text);

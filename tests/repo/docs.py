@@ -6,8 +6,10 @@ The word behind ```c decides:
   ```c file       declarations: is compiled; what follows on the same page may use them
   ```c fragment   statements: is compiled in a function, behind the page's `file` blocks and tests/repo/docs_prelude.h
 """
-import sys
+import os
 import re
+import subprocess
+import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -42,6 +44,15 @@ def units(path):
             yield title, f"#error ```c {word} isn't one of ```c, ```c file, ```c fragment\n", False
 
 
+def run(program):
+    """It must end with 0, and its lists get no warning of gk_check."""
+    done = subprocess.run([program], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+                          timeout=tap.HANGS, env=dict(os.environ, GK_LOG="warn"))
+    codes = re.findall(r'^WARNING\(\w+, "(.*?)"', Path("common/list/problems.def").read_text(), re.M)
+    warned = re.search(rf"^gk: list .*?: (?:{'|'.join(codes)}): .*$", done.stdout, re.M)
+    return warned[0] if warned else f"{done.stdout}(exit code {done.returncode})" if done.returncode else None
+
+
 def attempt(unit):
     title, source, run_it = unit
     cc = tap.config("cc")
@@ -51,7 +62,7 @@ def attempt(unit):
         if not run_it:
             return title, tap.run(*cc, *FLAGS, *UNUSED, "-I.", "-c", file, "-o", program)
         libs = ["build/libgk.a", *tap.config("openmp_libs"), "-lpthread", "-ldl", "-lm"]
-        problem = tap.run(*cc, *FLAGS, file, *libs, "-o", program) or tap.run(program, timeout=tap.HANGS)
+        problem = tap.run(*cc, *FLAGS, file, *libs, "-o", program) or run(program)
         return title, problem
 
 

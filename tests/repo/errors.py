@@ -17,8 +17,8 @@ names the call or graph, and the task (its index in the list and its name) or th
 is wrong and what to do. `gk_wait` and `gk_poll` return errors that occur while a launch runs. `GK_LOG=error` prints
 each error.
 
-This page lists all results, and every problem that a list can have. `tests/repo/errors.py --update` writes it from
-`common/base/results.def` and `common/list/problems.def`.
+This page lists all results, and every problem and warning that a list can have. `tests/repo/errors.py --update`
+writes it from `common/base/results.def` and `common/list/problems.def`.
 
 ## Results
 
@@ -30,6 +30,11 @@ MIDDLE = """
 
 `gk_check` reports these problems, and `gk_graph_create` refuses a list that has one. The code is stable, for tests.
 Each message begins with the task, as in "task 7 (scale): ". Words in braces are replaced.
+
+A list without problems may have warnings, the last table: it works, but hardly as it is meant. `gk_check` returns
+`GK_OK` and reports each warning with `is_warning` set. A report switches a warning off by its code:
+`if (problem->is_warning && !strcmp(problem->code, "applied-twice")) return;`. `gk_graph_create` makes the graph, and
+logs its warnings if the log's level is `GK_LOG_WARN` or higher.
 """
 
 
@@ -47,7 +52,7 @@ def page():
         out += f"| `{code}` | {advice} |\n"
     out += MIDDLE
     text = (tap.ROOT / "common/list/problems.def").read_text()
-    for comment, call in re.findall(r"^/\* ([^*]*?) \*/$|^PROBLEM\((.*?)\)$", text, re.M | re.S):
+    for comment, call in re.findall(r"^/\* ([^*]*?) \*/$|^(?:PROBLEM|WARNING)\((.*?)\)$", text, re.M | re.S):
         if comment and "PROBLEM(" not in comment:
             out += f"\n### {comment[0].upper() + comment[1:]}\n\n| code | what it says |\n|---|---|\n"
         elif call:

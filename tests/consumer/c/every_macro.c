@@ -38,7 +38,7 @@ int run_from_c(void) {
       gk_graph_create(device, &everything, 0, &graph) || gk_bind_int(graph, COUNT, 64) ||
       gk_bind_bytes(graph, OPTIONS, &given, sizeof given) || gk_launch(graph, 0) || gk_wait(graph, &status) ||
       status->state != GK_FINISHED || gk_download(device, data, gk_bound(graph, DATA), sizeof data))
-    gk_print(NULL, &(gk_problem){"every-macro", gk_error(), SIZE_MAX});
+    gk_print(NULL, &(gk_problem){"every-macro", gk_error(), SIZE_MAX, false});
   else {
     total = 0;
     for (size_t k = 0; k < GK_COUNT(data); ++k) total += data[k];
