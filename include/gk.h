@@ -1,7 +1,7 @@
 /** @file gk.h
  * Device graphs with loops, branches, parallel sections and checkpoints, from a constant C array. Every program that
  * uses gk needs this header. gk_kernel.h writes kernels, gk_info.h asks about devices, gk_cuda.h shares with CUDA,
- * gk_hip.h with HIP, gk_vulkan.h with Vulkan.
+ * gk_hip.h with HIP, gk_vulkan.h with Vulkan; gk.hpp is for C++.
  *
  *     GK_SOURCE(collatz)                                                                 // gk_kernel.h: for devices
  *     GK_KERNEL(advance, (inout(int, x), out(int, more))) { ... more[i] = x[i] > 1 ? 1 : 0; }

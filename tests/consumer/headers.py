@@ -9,9 +9,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import tap
 
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror"]
-HEADERS = sorted(path.name for path in (tap.ROOT / "include").glob("*.h"))
+HEADERS = sorted(path.name for path in (tap.ROOT / "include").glob("*.h*"))
 DIALECTS = [("gcc", ["-std=c11"]), ("gcc", ["-std=gnu17"]), ("clang", ["-std=c11"]), ("g++", ["-std=c++20"]),
-            ("g++", ["-std=gnu++17"]), ("clang++", ["-std=c++20"]), ("clang++", ["-std=gnu++17"])]
+            ("g++", ["-std=gnu++17"]), ("clang++", ["-std=c++20"]), ("clang++", ["-std=gnu++17"]),
+            ("g++", ["-std=c++11"]), ("clang++", ["-std=c++11"])]
 LINK = ["build/libgk.a", *tap.config("openmp_libs"), "-lpthread", "-ldl", "-lm"]
 
 
@@ -25,6 +26,11 @@ def compile_header(header, compiler, flags, folder):
                    "-fsyntax-only", source)
 
 
+def takes(compiler, flags, header):
+    """gk.hpp is for C++ only; without C++'s designated initialisers, the others' macros are of no use."""
+    return compiler.endswith("++") if header.endswith(".hpp") else flags != ["-std=c++11"]
+
+
 def without_pedantic():
     """C++17 has designated initialisers as an extension only."""
     return [flag for flag in WARNINGS if flag != "-Wpedantic"]
@@ -35,6 +41,8 @@ def main():
         folder = Path(name)
         for compiler, flags in DIALECTS:
             for header in HEADERS:
+                if not takes(compiler, flags, header):
+                    continue
                 title = f"{header} as {compiler} {' '.join(flags)}"
                 if shutil.which(compiler):
                     tap.case(title, compile_header(header, compiler, flags, folder))
@@ -59,6 +67,14 @@ def main():
                 tap.case(title, "its kernels don't compile" if problem else
                          tap.run(cpp, dialect, *flags, "-Iinclude", "tests/consumer/cpp/every_macro.cpp", kernels,
                                  *LINK, "-o", program) or tap.run(program))
+            for dialect in ("-std=c++20", "-std=gnu++17"):
+                title = f"gk.hpp with {cpp} {dialect}"
+                flags = WARNINGS if dialect == "-std=c++20" else without_pedantic()
+                tap.case(title, tap.run(cpp, dialect, *flags, "-Iinclude", "tests/consumer/cpp/gk_hpp.cpp", *LINK, "-o",
+                                        program) or tap.run(program))
+            refusal = tap.run(cpp, "-fno-exceptions", "-Iinclude", "-fsyntax-only", "-x", "c++", "include/gk.hpp")
+            tap.case(f"gk.hpp says what it needs, with {cpp} -fno-exceptions",
+                     None if refusal and "#error" in refusal and "use gk.h" in refusal else refusal or "it compiles")
     tap.finish()
 
 

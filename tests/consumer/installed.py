@@ -91,7 +91,7 @@ def main():
     if not tap.case("ninja install", tap.run("ninja", "install", env=dict(os.environ, DESTDIR=str(STAGE)))):
         tap.finish()
     installed = {path.relative_to(prefix).as_posix() for path in prefix.rglob("*") if not path.is_dir()}
-    headers = {f"include/{path.name}" for path in Path("include").glob("*.h")}
+    headers = {f"include/{path.name}" for path in Path("include").glob("*.h*")}
     examples = {f"share/doc/gk/{path.relative_to('docs')}" for path in Path("docs/examples").rglob("*")
                 if path.is_file()}
     installed = {name for name in installed if not name.startswith(("share/doc/gk/html/", "share/man/man3/"))}

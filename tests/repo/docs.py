@@ -5,9 +5,11 @@ The word behind ```c decides:
   ```c            a whole program: is compiled and run, and must end with 0
   ```c file       declarations: is compiled; what follows on the same page may use them
   ```c fragment   statements: is compiled in a function, behind the page's `file` blocks and tests/repo/docs_prelude.h
+  ```cpp          a whole program in C++: is compiled and run, as one in C
 """
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -17,7 +19,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).absolute().parent.parent))
 import tap  # noqa: E402
 
-FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-Iinclude"]
+CXX = ["g++"] if shutil.which("g++") else ["clang++"]
+FLAGS = ["-D_GNU_SOURCE", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-Iinclude"]
 UNUSED = ["-Wno-unused-variable", "-Wno-unused-const-variable", "-Wno-unused-function", "-Wno-unused-but-set-variable"]
 
 
@@ -29,19 +32,19 @@ def blocks(path):
 
 
 def units(path):
-    """(title, source, run it) of each thing to compile on a page."""
+    """(title, source, compiler of a whole program, or None) of each thing to compile on a page."""
     before = '#include "tests/repo/docs_prelude.h"\n'
     for line, word, text in blocks(path):
         title = f"{path}:{line}"
-        if word == "":
-            yield title, text, True
+        if word in ("", "pp"):
+            yield title, text, CXX if word else tap.config("cc")
         elif word == "file":
             before += text
-            yield title, before, False
+            yield title, before, None
         elif word == "fragment":
-            yield title, f"{before}\nvoid fragment(void);\nvoid fragment(void) {{\n{text}}}\n", False
+            yield title, f"{before}\nvoid fragment(void);\nvoid fragment(void) {{\n{text}}}\n", None
         else:
-            yield title, f"#error ```c {word} isn't one of ```c, ```c file, ```c fragment\n", False
+            yield title, f"#error ```c {word} isn't one of ```c, ```c file, ```c fragment, ```cpp\n", None
 
 
 def run(program):
@@ -54,15 +57,15 @@ def run(program):
 
 
 def attempt(unit):
-    title, source, run_it = unit
-    cc = tap.config("cc")
+    title, source, cc = unit
     with tempfile.TemporaryDirectory() as folder:
-        file, program = Path(folder) / "block.c", Path(folder) / "block"
+        file, program = Path(folder) / f"block.{'cpp' if cc == CXX else 'c'}", Path(folder) / "block"
         file.write_text(source)
-        if not run_it:
-            return title, tap.run(*cc, *FLAGS, *UNUSED, "-I.", "-c", file, "-o", program)
+        if not cc:
+            return title, tap.run(*tap.config("cc"), "-std=c11", *FLAGS, *UNUSED, "-I.", "-c", file, "-o", program)
         libs = ["build/libgk.a", *tap.config("openmp_libs"), "-lpthread", "-ldl", "-lm"]
-        problem = tap.run(*cc, *FLAGS, file, *libs, "-o", program) or run(program)
+        standard = "-std=c++20" if cc == CXX else "-std=c11"
+        problem = tap.run(*cc, standard, *FLAGS, file, *libs, "-o", program) or run(program)
         return title, problem
 
 

@@ -9,8 +9,8 @@ import tap  # noqa: E402
 
 FOLDERS = ["include", "common", "cuda", "fallback", "tests", "bench", "docs", ".ci"]
 LIBRARY = ("include/", "common/", "cuda/", "fallback/")
-CODE = {".c", ".h", ".cu", ".inc", ".comp", ".def", ".py", ".ninja"}
-C = {".c", ".h", ".cu", ".inc"}
+CODE = {".c", ".h", ".hpp", ".cpp", ".cu", ".inc", ".comp", ".def", ".py", ".ninja"}
+C = {".c", ".h", ".hpp", ".cu", ".inc"}
 SKIPPED = {".obj", ".png", ".jpg", ".fatbin", ".hipfb", ".ptx"}
 COLUMNS, LINES = 120, 500
 
