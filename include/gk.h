@@ -180,9 +180,9 @@ typedef struct gk_task {
   const gk_kernel *kernel;    /**< KERNEL: its kernel. */
   gk_call call;               /**< CALL: its function. */
   const struct gk_list *list; /**< LIST: the included list; args replace the first slots of its table. */
-  gk_slot items[3];           /**< KERNEL: x, y, z; COPY, FILL: elements. GK_ONE, a number's slot, or a PTR to an int32.
-                               * 0 or less: the task does nothing. Too many: the launch fails at the task. */
-  gk_slot args[GK_MAX_ARGS];  /**< Slots, up to the first 0. COPY: to, from. FILL: to. */
+  gk_slot items[3];           /**< KERNEL: x, y, z; COPY, FILL: elements. GK_ONE, GK_ITEMS, a number's slot, or a PTR to
+                               * an int32. 0 or less: the task does nothing. Too many: the launch fails at the task. */
+  gk_slot args[GK_MAX_ARGS];  /**< Slots, up to the first 0. COPY: to, from. FILL: to. LIST: GK_ITEMS for numbers. */
   gk_slot flag;               /**< Loop, IF, SWITCH, CHECKPOINT: a PTR to an int32. gk never writes it. */
   uint32_t offset;            /**< Bytes from flag or items[0] to that int32; COPY, FILL: bytes into `to`. */
   uint32_t from_offset;       /**< COPY: bytes into `from`. */
@@ -207,8 +207,10 @@ typedef struct gk_list {
 
 /* Initializers of array elements, constant or not, anywhere. `(gk_task)GK_RUN(...)` is a value. */
 #define GK_LIST(id, t, s) {GK_ABI, #id, (t), GK_COUNT(t), (s), GK_COUNT(s)} /**< Arrays of tasks and slots. */
-/** Runs kernel k, of one dimension, over n items, with slots for its parameters. n is GK_ONE or the slot that holds the
- * number, never the number itself: 8 is slot 8. */
+/** A number of items that never changes, 1 to 2147483647, in the place of its slot. It is a constant, -(n). */
+#define GK_ITEMS(n) GKI_ITEMS(n)
+/** Runs kernel k, of one dimension, over n items, with slots for its parameters. n is GK_ONE, GK_ITEMS(8) for 8 items,
+ * or the slot that holds the number: a bare 8 is slot 8. */
 #define GK_RUN(k, n, ...) GKI_KERNEL_TASK(0, 1, k, (n), 0, 0, __VA_ARGS__)
 #define GK_RUN_2D(k, x, y, ...) GKI_KERNEL_TASK(0, 2, k, (x), (y), 0, __VA_ARGS__) /**< Two dimensions. */
 #define GK_RUN_3D(k, x, y, z, ...) GKI_KERNEL_TASK(0, 3, k, (x), (y), (z), __VA_ARGS__) /**< Three dimensions. */
@@ -447,9 +449,18 @@ uint64_t gk_passes(const gk_status *status, int32_t label);
   {.op = GK_OP_KERNEL, .bits = (b) | GK_DIMENSIONS(d), .name = #k, .kernel = &(k), .items = {x, y, z}, \
    .args = {__VA_ARGS__}}
 #define GKI_BLOCK_TASK(o, ...) {.op = GK_OP_##o, .name = #__VA_ARGS__, .flag = __VA_ARGS__}
+#define GKI_FITS_ITEMS(n) ((n) >= 1 && (n) <= 2147483647), "GK_ITEMS takes 1 to 2147483647; one item is GK_ONE"
 #ifdef __cplusplus
 #define GKI_INTEGER(v) (v)
+#define GKI_ITEMS(n) (gki_items<(n)>::value)
+extern "C++" {
+template <long long n> struct gki_items {
+  static_assert(GKI_FITS_ITEMS(n));
+  static constexpr gk_slot value = (gk_slot)-n;
+};
+}
 #else /* the compiler's message names the struct */
+#define GKI_ITEMS(n) (-(gk_slot)(n) + 0 * (gk_slot)sizeof(struct { _Static_assert(GKI_FITS_ITEMS(n)); int gki_items; }))
 extern const struct gki_use_GK_FILL_F32 { char no_integer; } gki_no_integer;
 #define GKI_INTEGER(v) _Generic((v), float: gki_no_integer, double: gki_no_integer, default: (v))
 #endif

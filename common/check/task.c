@@ -71,7 +71,8 @@ typedef struct wanted {
   uint32_t types; /* a bit for each gk_type that is allowed */
 } wanted;
 
-enum { ANY = (1 << (GK_HOST_PTR + 1)) - (1 << GK_PTR), MEMORY = 1 << GK_PTR, READABLE = 1 << GK_PTR | 1 << GK_BYTES };
+enum { ANY = (1 << (GK_HOST_PTR + 1)) - (1 << GK_PTR), MEMORY = 1 << GK_PTR, READABLE = 1 << GK_PTR | 1 << GK_BYTES,
+       COUNTS = 1 << GK_I32 | 1 << GK_U32 | 1 << GK_I64 };
 
 static const char *types_word(gki_checker *c, uint32_t types) {
   if (types == READABLE) return "GK_PTR or GK_BYTES";
@@ -104,6 +105,10 @@ static void check_element(gki_checker *c, const wanted *want, const gk_slot_desc
 /* The slot's entry, if its type is allowed. */
 static const gk_slot_desc *check_argument(gki_checker *c, const wanted *want, gk_slot slot) {
   const gk_slot_desc *desc = gki_desc_of(c, slot);
+  if (slot < 0) {
+    gki_report(c, GKI_ARGUMENT_ITEMS, gki_format_name(c, want->name), gki_format_int(c, -(int64_t)slot), NULL);
+    return NULL;
+  }
   if (!desc) {
     gki_report(c, GKI_ARGUMENT_UNKNOWN, gki_format_name(c, want->name), gki_format_int(c, slot), NULL);
     return NULL;
@@ -141,11 +146,17 @@ static void check_aligned(gki_checker *c, const gk_task *task) {
   if (task->offset % 4) gki_report(c, GKI_OFFSET_UNALIGNED, gki_format_int(c, task->offset), NULL);
 }
 
+/* A constant of GK_ITEMS, which the compiler has checked unless it was written as a number. */
+static void check_constant(gki_checker *c, gk_slot items) {
+  if (items == INT32_MIN) gki_report(c, GKI_ITEMS_RANGE, gki_format_int(c, -(int64_t)items), NULL);
+}
+
 /* Whether the number of items is read on the device. */
 static bool check_items(gki_checker *c, const gk_task *task, uint32_t axis) {
   static const char *const names[] = {"x", "y", "z"};
   gk_slot slot = task->items[axis];
-  if (!slot) return false;
+  if (slot < 0) check_constant(c, slot);
+  if (slot <= 0) return false;
   const gk_slot_desc *desc = gki_desc_of(c, slot);
   if (!desc) {
     const char *number = gki_format_int(c, slot);
@@ -367,7 +378,8 @@ static void check_include(gki_checker *c, const gk_task *task) {
     if (inner->type <= GK_NO_TYPE || inner->type > GK_HOST_PTR) continue;
     const char *name = inner->name ? inner->name : "without a name";
     wanted want = {name, inner->element, inner->element_bytes, 1u << inner->type};
-    check_argument(c, &want, task->args[k]);
+    if (task->args[k] < 0 && 1u << inner->type & COUNTS) check_constant(c, task->args[k]);
+    else check_argument(c, &want, task->args[k]);
   }
 }
 

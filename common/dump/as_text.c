@@ -2,6 +2,7 @@
 #include "base/name.h"
 #include "base/op.h"
 #include "dump/formats.h"
+#include "plan/node.h"
 #include <inttypes.h>
 #include <string.h>
 
@@ -88,7 +89,7 @@ void gki_dump_text(gki_text *text, const gk_plan *plan, const gki_gate_counts *g
     block = at;
     ++depth;
   }
-  for (uint32_t k = 1; k < plan->slot_count; ++k) {
+  for (uint32_t k = 1, end = gki_slots_end(plan); k < end; ++k) {
     const gk_slot_desc *slot = &plan->slots[k];
     if (slot->type == GK_NO_TYPE) continue;
     gki_text_add(text, "slot %" PRIu32 "  %s ", k, gki_dump_type(slot->type));

@@ -2,6 +2,7 @@
 #include "list/blocks.h"
 #include "base/error.h"
 #include "list/measure.h"
+#include <stdio.h>
 #include <string.h>
 
 /* What writing needs besides the result. */
@@ -24,6 +25,29 @@ static char *join(gki_arena *arena, const char *prefix, const char *name) {
   return text;
 }
 
+/* The composed slot of a constant, by what stands for it in the list; 0: there is none of that type. */
+static uint32_t constant_of(const gki_blocks *blocks, gk_type type, gk_slot items) {
+  if (!blocks->constants.size) return 0;
+  const gki_entry *entry = gki_table_find(&blocks->constants, gki_constant_key(type, items));
+  return entry->key ? blocks->constant_base + (uint32_t)entry->value : 0;
+}
+
+static gk_result add_constants(gki_blocks *blocks) {
+  for (size_t k = 0; k < blocks->constants.size; ++k) {
+    const gki_entry *entry = &blocks->constants.entries[k];
+    if (!entry->key) continue;
+    gk_slot_desc *slot = &blocks->slots[blocks->constant_base + entry->value];
+    const int32_t number = (int32_t)(uint32_t)entry->key;
+    char text[24], *name;
+    snprintf(text, sizeof text, "GK_ITEMS(%d)", number);
+    if (!(name = join(&blocks->arena, "", text))) return GK_ERROR_MEMORY;
+    *slot = (gk_slot_desc){.slot = -number, .type = (gk_type)(entry->key >> 32), .name = name, .bits = GK_HAS_VALUE};
+    if (slot->type == GK_I64) slot->value.i64 = number;
+    else slot->value.i32 = number;
+  }
+  return GK_OK;
+}
+
 /* The task's slots replace the first slots of the table; the other slots are new. */
 static gk_result add_slots(reader *read, uint32_t inclusion) {
   gki_blocks *blocks = read->blocks;
@@ -37,7 +61,8 @@ static gk_result add_slots(reader *read, uint32_t inclusion) {
       *composed = (uint32_t)desc->slot;
       blocks->slots[*composed] = *desc;
     } else if (k < in->arg_count) {
-      *composed = gki_slot_of(blocks, in->around, in->at->args[k]);
+      const gk_slot given = in->at->args[k];
+      *composed = given < 0 ? constant_of(blocks, desc->type, given) : gki_slot_of(blocks, in->around, given);
     } else {
       char *name = join(&blocks->arena, in->name, desc->name);
       if (!name) return GK_ERROR_MEMORY;
@@ -140,7 +165,7 @@ static gk_result add_lines(reader *read, uint32_t inclusion, nest open) {
 static gk_result write_out(reader *read, const gk_list *list) {
   gki_blocks *blocks = read->blocks;
   const gki_measure *m = &read->measures.all[0];
-  size_t slots = (size_t)m->slots + m->slot_max + 1;
+  size_t slots = (size_t)m->slots + m->slot_max + 1 + blocks->constants.count;
   blocks->lines = gki_arena_alloc(&blocks->arena, (size_t)m->lines, sizeof *blocks->lines);
   blocks->inclusions = gki_arena_alloc(&blocks->arena, (size_t)m->inclusions, sizeof *blocks->inclusions);
   blocks->slot_map = gki_arena_alloc(&blocks->arena, (size_t)m->places, sizeof *blocks->slot_map);
@@ -151,13 +176,15 @@ static gk_result write_out(reader *read, const gk_list *list) {
                                (size_t)m->inclusions * sizeof *blocks->inclusions +
                                slots * (sizeof *blocks->slot_map + sizeof *blocks->slots));
   read->slot_next = m->slot_max + 1;
+  blocks->constant_base = (uint32_t)(slots - list->slot_count - blocks->constants.count);
   read->inclusion_next = 1;
   blocks->inclusions[0] =
       (gki_inclusion){.list = list, .name = "", .ranks = m->ranks, .slot_max = m->slot_max, .source = GK_NONE};
-  gk_result result = add_slots(read, 0);
+  gk_result result = add_constants(blocks);
+  if (!result) result = add_slots(read, 0);
   if (!result) result = add_lines(read, 0, (nest){GK_NONE, 0, 0});
   blocks->inclusion_count = read->inclusion_next;
-  blocks->slot_count = read->slot_next;
+  blocks->slot_count = read->slot_next + (uint32_t)blocks->constants.count;
   return result;
 }
 
@@ -169,6 +196,8 @@ gk_result gki_blocks_read(gki_blocks *blocks, const gk_list *list) {
   gki_measures_free(&read.measures);
   if (result) {
     gki_arena_free(&blocks->arena);
+    gk_host_free(blocks->constants.entries);
+    blocks->constants = (gki_table){0};
     blocks->lines = NULL;
     blocks->line_count = blocks->inclusion_count = blocks->slot_count = 0;
   }
@@ -177,6 +206,7 @@ gk_result gki_blocks_read(gki_blocks *blocks, const gk_list *list) {
 
 void gki_blocks_free(gki_blocks *blocks) {
   gki_arena_free(&blocks->arena);
+  gk_host_free(blocks->constants.entries);
   *blocks = (gki_blocks){.fault_task = SIZE_MAX};
 }
 
@@ -189,6 +219,10 @@ uint32_t gki_slot_of(const gki_blocks *blocks, uint32_t inclusion, gk_slot slot)
   const gki_inclusion *in = &blocks->inclusions[inclusion];
   if (!gki_slot_is_known(blocks, inclusion, slot)) return 0;
   return blocks->slot_map[in->slot_base + in->ranks[slot] - 1];
+}
+
+uint32_t gki_items_of(const gki_blocks *blocks, uint32_t inclusion, gk_slot items) {
+  return items < 0 ? constant_of(blocks, GK_I32, items) : gki_slot_of(blocks, inclusion, items);
 }
 
 int64_t gki_label_of(const gki_blocks *blocks, uint32_t line) {

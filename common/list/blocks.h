@@ -14,6 +14,9 @@ void gki_blocks_free(gki_blocks *blocks);
 /* The composed slot of a task's slot number; 0: none (0 itself, negative, or not in its table). */
 uint32_t gki_slot_of(const gki_blocks *blocks, uint32_t inclusion, gk_slot slot);
 
+/* The same for a number of items, which may be a constant of GK_ITEMS. */
+uint32_t gki_items_of(const gki_blocks *blocks, uint32_t inclusion, gk_slot items);
+
 /* Whether a list's table has that number. gki_slot_of may still be 0, if an INCLUDE gives an unknown slot. */
 bool gki_slot_is_known(const gki_blocks *blocks, uint32_t inclusion, gk_slot slot);
 

@@ -2,6 +2,7 @@
 #ifndef GKI_LIST_LINES_H
 #define GKI_LIST_LINES_H
 #include "base/op.h"
+#include "base/table.h"
 #include "list/problems.h"
 
 enum {
@@ -39,7 +40,7 @@ typedef struct gki_inclusion {
 } gki_inclusion;
 
 typedef struct gki_blocks {
-  gki_arena arena;           /* holds everything below */
+  gki_arena arena;           /* holds everything below but `constants` */
   gki_line *lines;
   uint32_t line_count;
   gki_inclusion *inclusions; /* in the order in which they begin */
@@ -47,7 +48,9 @@ typedef struct gki_blocks {
   uint32_t *slot_map;        /* see gki_inclusion */
   gk_slot_desc *slots;       /* composed: [0] unused; the user's own keep their numbers; GK_NO_TYPE: a number that the
                               * table leaves out. Names of included ones are written out as "contacts.N" */
-  uint32_t slot_count;
+  uint32_t slot_count;       /* with the constants */
+  gki_table constants;       /* of GK_ITEMS, behind the other slots: index there, by type << 32 | number */
+  uint32_t constant_base;    /* the first one's composed slot. Their .slot is the number, negative */
   uint32_t max_depth;        /* the nesting of blocks, as composed */
   gki_problem fault;         /* after GK_ERROR_INVALID: the problem */
   size_t fault_task;         /* and its task; SIZE_MAX: no particular one */

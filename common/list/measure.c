@@ -106,6 +106,26 @@ static void add_included(gki_measure *m, const gki_measure *inner, const gk_task
   if (m->height <= inner->height) m->height = inner->height + 1;
 }
 
+static gk_result add_constant(pass *p, gk_type type, gk_slot items) {
+  gki_table *constants = &p->blocks->constants;
+  const uint64_t key = gki_constant_key(type, items);
+  if (!key) return GK_OK;
+  if (!gki_table_grow(constants, 1, "reading a task list")) return GK_ERROR_MEMORY;
+  if (!gki_table_find(constants, key)->key) gki_table_add(constants, key, constants->count);
+  return GK_OK;
+}
+
+/* Notes the task's constants. Those given to an included list have the types of its slots. */
+static gk_result measure_constants(pass *p, const gk_task *task) {
+  gk_result result = GK_OK;
+  if (task->op != GK_OP_LIST)
+    for (uint32_t k = 0; k < 3 && !result; ++k) result = add_constant(p, GK_I32, task->items[k]);
+  else if (gki_list_is_readable(task->list))
+    for (uint32_t k = 0, count = gki_arg_count(task); k < count && k < task->list->slot_count && !result; ++k)
+      result = add_constant(p, task->list->slots[k].type, task->args[k]);
+  return result;
+}
+
 static gk_result measure_list(pass *p, const gk_list *list, uint32_t depth, size_t *place);
 
 static gk_result measure_tasks(pass *p, gki_measure *m, uint32_t depth) {
@@ -114,6 +134,7 @@ static gk_result measure_tasks(pass *p, gki_measure *m, uint32_t depth) {
     const gk_task *task = &m->list->tasks[k];
     size_t at;
     if (!depth) p->source = k;
+    if ((result = measure_constants(p, task))) break;
     if (task->op != GK_OP_LIST) ++m->lines;
     else if (!gki_list_is_readable(task->list)) m->inclusions = sum(m->inclusions, 1);
     else if (!(result = measure_list(p, task->list, depth + 1, &at))) add_included(m, &p->measures->all[at], task);

@@ -2,7 +2,6 @@
  * however often it is included. So a list that grows exponentially is refused before anything is written out. */
 #ifndef GKI_LIST_MEASURE_H
 #define GKI_LIST_MEASURE_H
-#include "base/table.h"
 #include "list/lines.h"
 
 typedef struct gki_measure {
@@ -24,6 +23,12 @@ typedef struct gki_measures {
 /* Measures a list with all that it includes; `measures` is all zero before. Fails as gki_blocks_read does. */
 gk_result gki_measure_list(gki_measures *measures, gki_blocks *blocks, const gk_list *list);
 void gki_measures_free(gki_measures *measures);
+
+/* The key in gki_blocks.constants of what stands for a constant in a list; 0: it is none. */
+static inline uint64_t gki_constant_key(gk_type type, gk_slot items) {
+  const bool is_number = type == GK_I32 || type == GK_U32 || type == GK_I64;
+  return is_number && items < 0 && items > INT32_MIN ? (uint64_t)type << 32 | (uint32_t)-items : 0;
+}
 
 /* The measure of a list that was measured. */
 gki_measure *gki_measure_of(const gki_measures *measures, const gk_list *list);

@@ -1,5 +1,6 @@
 #include "lower/params.h"
 #include "base/error.h"
+#include "plan/node.h"
 #include <string.h>
 
 enum { ALIGNMENT = 16 /* of each parameter here; the driver copies it */ };
@@ -181,10 +182,11 @@ static gk_result check_blocks(const gki_params *p, uint32_t node, const gk_value
   const int axis = count_blocks(p, number, values, grid);
   if (axis < 0 || axis == 3) return GK_OK;
   const gk_node *task = node_of(p, number);
-  return gk_fail(GK_ERROR_INVALID, "task %u (%s): %lld blocks along %c, by slot %u (%s), and a grid has at most %u; "
+  char by[GKI_SLOT_TITLE_BYTES];
+  return gk_fail(GK_ERROR_INVALID, "task %u (%s): %lld blocks along %c, by %s, and a grid has at most %u; "
                  "let a block cover more items (.per_block of the kernel's code), or change the number",
-                 (unsigned)task->source, task->name, (long long)grid[axis], "xyz"[axis], (unsigned)task->items[axis],
-                 p->slots->plan->slots[task->items[axis]].name, p->tasks[number].most_blocks[axis]);
+                 (unsigned)task->source, task->name, (long long)grid[axis], "xyz"[axis],
+                 gki_slot_title(p->slots->plan, task->items[axis], by), p->tasks[number].most_blocks[axis]);
 }
 
 /* The extents as the task has read them, and as the host knows them. */

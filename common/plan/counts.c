@@ -3,16 +3,24 @@
 #include "plan/node.h"
 #include <stdio.h>
 
-/* "65536 by slot 3 (N) x 65536 by slot 4 (M)" */
+const char *gki_slot_title(const gk_plan *plan, uint32_t slot, char text[GKI_SLOT_TITLE_BYTES]) {
+  const gk_slot_desc *desc = &plan->slots[slot];
+  if (desc->slot < 0) snprintf(text, GKI_SLOT_TITLE_BYTES, "%s", desc->name);
+  else snprintf(text, GKI_SLOT_TITLE_BYTES, "slot %u (%.100s)", (unsigned)slot, desc->name);
+  return text;
+}
+
+/* "65536 by slot 3 (N) x 65536 by GK_ITEMS(65536)" */
 static void format_extents(const gk_plan *plan, const gk_node *node, const int64_t extent[3], char *text,
                            size_t bytes) {
   size_t used = 0;
   text[0] = 0;
   for (int axis = 0; axis < 3 && used < bytes; ++axis) {
     const uint32_t slot = node->items[axis];
+    char title[GKI_SLOT_TITLE_BYTES];
     if (!slot) continue;
-    used += (size_t)snprintf(text + used, bytes - used, "%s%lld by slot %u (%s)", used ? " x " : "",
-                             (long long)extent[axis], (unsigned)slot, plan->slots[slot].name);
+    used += (size_t)snprintf(text + used, bytes - used, "%s%lld by %s", used ? " x " : "", (long long)extent[axis],
+                             gki_slot_title(plan, slot, title));
   }
 }
 
@@ -33,12 +41,13 @@ static bool is_beyond_capacity(const gk_plan *plan, const gk_node *node, uint32_
 
 static gk_result refuse_long(const gk_plan *plan, const gk_node *node, uint32_t arg, const gk_launch_args *launch,
                              int64_t count, uint32_t unit) {
-  const uint32_t slot = plan->args[node->args + arg], by = node->items[0];
+  const uint32_t slot = plan->args[node->args + arg];
+  char by[GKI_SLOT_TITLE_BYTES];
   return gk_fail(GK_ERROR_INVALID,
-                 "task %u (%s): %lld element%s of %u bytes, by slot %u (%s), from byte %u of slot %u (%s) on, which "
+                 "task %u (%s): %lld element%s of %u bytes, by %s, from byte %u of slot %u (%s) on, which "
                  "has %zu bytes; mend the count, or give that slot more memory",
                  (unsigned)node->source, node->name, (long long)count, count == 1 ? "" : "s", (unsigned)unit,
-                 (unsigned)by, plan->slots[by].name, (unsigned)(arg ? node->from_offset : node->offset),
+                 gki_slot_title(plan, node->items[0], by), (unsigned)(arg ? node->from_offset : node->offset),
                  (unsigned)slot, plan->slots[slot].name, launch->capacity[slot]);
 }
 

@@ -30,6 +30,17 @@ static inline bool gki_may_go_ahead(const gk_plan *plan) {
   return false;
 }
 
+/* The end of the slots that have numbers: constants are behind them. */
+static inline uint32_t gki_slots_end(const gk_plan *plan) {
+  uint32_t end = plan->slot_count;
+  while (end > 1 && plan->slots[end - 1].slot < 0) --end;
+  return end;
+}
+
+/* "slot 3 (N)", or "GK_ITEMS(8)". */
+enum { GKI_SLOT_TITLE_BYTES = 128 };
+const char *gki_slot_title(const gk_plan *plan, uint32_t slot, char text[GKI_SLOT_TITLE_BYTES]);
+
 /* gk_check_count without a message; false: the count is bad. */
 bool gki_count_items(const gk_plan *plan, uint32_t node, const gk_launch_args *launch, const int64_t extent[3],
                      uint64_t *items);

@@ -174,7 +174,7 @@ static void add_node(maker *make, uint32_t line) {
   node->arg_count = gki_arg_count(task);
   for (uint32_t k = 0; k < node->arg_count; ++k)
     make->args[make->arg_count++] = gki_slot_of(blocks, from->inclusion, task->args[k]);
-  for (uint32_t k = 0; k < 3; ++k) node->items[k] = gki_slot_of(blocks, from->inclusion, task->items[k]);
+  for (uint32_t k = 0; k < 3; ++k) node->items[k] = gki_items_of(blocks, from->inclusion, task->items[k]);
   if (node->always) make->always[make->plan->always_count++] = at;
   open_node(make, node, at);
 }

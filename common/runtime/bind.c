@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/name.h"
 #include "base/thread_cancel.h"
+#include "plan/node.h"
 #include "runtime/memory.h"
 #include <float.h>
 #include <math.h>
@@ -17,7 +18,8 @@ void gki_slot_mark_changed(gk_graph *graph, uint32_t slot) {
 }
 
 void gki_slot_keep_failure(gk_graph *graph, uint32_t slot, gk_result result) {
-  if (slot >= graph->planned.plan.slot_count) slot = 0;
+  const gk_plan *plan = &graph->planned.plan;
+  if (slot >= plan->slot_count || plan->slots[slot].slot < 0) slot = 0;
   gki_bound *at = &graph->slots[slot];
   const bool is_kept = graph->slots[graph->failed_slot].failed != GK_OK;
   if (result == GK_OK) graph->failed_count -= at->failed != GK_OK;
@@ -42,9 +44,9 @@ static const char *right_call(gk_type type, uint32_t types) {
 
 const gk_slot_desc *gki_slot_find(const gk_graph *graph, gk_slot slot, const char *call, uint32_t types) {
   const gk_plan *plan = &graph->planned.plan;
-  if (slot < 1 || (uint32_t)slot >= plan->slot_count || plan->slots[slot].type == GK_NO_TYPE) {
+  if (slot < 1 || (uint32_t)slot >= plan->slot_count || plan->slots[slot].slot < 1) {
     gk_fail(GK_ERROR_INVALID, "%s: graph %s has no slot %d; its slots are those of its list, numbered up to %u", call,
-            plan->name, (int)slot, (unsigned)plan->slot_count - 1);
+            plan->name, (int)slot, (unsigned)gki_slots_end(plan) - 1);
     return NULL;
   }
   const gk_slot_desc *desc = &plan->slots[slot];
@@ -176,7 +178,7 @@ gk_slot gk_find_slot(const gk_graph *graph, const char *name) {
   const gk_plan *plan = &graph->planned.plan;
   gk_slot found = 0;
   for (uint32_t k = 1; k < plan->slot_count && name && !found; ++k)
-    if (plan->slots[k].type != GK_NO_TYPE && strcmp(plan->slots[k].name, name) == 0) found = (gk_slot)k;
+    if (plan->slots[k].slot > 0 && strcmp(plan->slots[k].name, name) == 0) found = (gk_slot)k;
   gki_graph_leave(entered);
   return found;
 }

@@ -189,7 +189,7 @@ static gk_result report_failure(gk_graph *graph, const char *call) {
   if (is_kept) gk_fail(result, "%s: a call before it failed: %s", call, graph->failed_message);
   else if (slot == 0 || plan->slots[slot].type == GK_NO_TYPE)
     gk_fail(result, "%s: a call before it failed: it named a slot that graph %s doesn't have; take one of its list's, "
-            "numbered up to %u", call, plan->name, (unsigned)plan->slot_count - 1);
+            "numbered up to %u", call, plan->name, (unsigned)gki_slots_end(plan) - 1);
   else
     gk_fail(result, "%s: a call before it failed: it was to bind slot %u (%s), and its message said why; bind that "
             "slot", call, (unsigned)slot, plan->slots[slot].name);

@@ -94,6 +94,59 @@ CASE(products_of_extents) {
   trace(s, 0, "N=2 BIG=2 LARGE=2 -> TO=0 TO[1]=1 TO[2]=100 TO[7]=10101");
 }
 
+/* Constants: in each kind of task, in blocks, beside other counts. There is nothing to bind. */
+CASE(counts_that_never_change) {
+  GRAPH(s, GK_FILL(TO, GK_ITEMS(3), 7),
+        {.op = GK_OP_COPY, .name = "TO = FROM", .args = {TO, FROM}, .items = {GK_ITEMS(2)}, .offset = 4 * 6},
+        GK_DO_WHILE(FLAG), GK_RUN(count, GK_ITEMS(8), TO), GK_IF(FLAG), GK_RUN(count, GK_ITEMS(1), TO), GK_END,
+        DOWN(FLAG), GK_END, GK_RUN_ALWAYS(count, GK_ITEMS(2), HITS), PARALLEL(SECTION(GK_RUN(count, GK_ITEMS(3), TO)),
+        SECTION(GK_RUN(count, N, FROM))));
+  clear(s);
+  trace(s, 0, "FLAG=3 -> TO=14 TO[1]=11 TO[3]=3 TO[6]=4 TO[7]=5 FROM=2 HITS=1 HITS[1]=1, passes FLAG=3");
+  expect_int(t, gk_find_slot(graph(s), "GK_ITEMS(8)"), 0);
+  refuses(t, GK_ERROR_INVALID, "no slot 9|numbered up to 8", gk_bind_int(graph(s), HITS + 1, 1));
+  launch_refused(s, 0, "no slot 9");
+}
+
+CASE(planes_that_never_change) {
+  GRAPH(s, GK_RUN_2D(number, GK_ITEMS(2), GK_ITEMS(3), TO, N), GK_RUN_2D(number, COUNT, GK_ITEMS(2), FROM, N),
+        GK_RUN_3D(number_3d, GK_ITEMS(1), GK_ONE, GK_ITEMS(2), TO, N, N));
+  clear(s);
+  trace(s, 0, "N=2 COUNT=1 -> TO=0 TO[1]=1 TO[2]=100 TO[4]=10000 TO[5]=201 FROM=0 FROM[2]=100");
+  trace(s, 0, "COUNT=0 FROM[2]=5 TO[4]=0 -> TO[4]=10000 FROM[2]=5");
+}
+
+/* Given to an included list, also through one, as any of the types that a number has, and read by kernels there. */
+CASE(constants_of_included_lists) {
+  enum { X = 1, WIDE, I, L, U };
+  static const gk_slot_desc inner_slots[] = {GK_BUFFER(X, int), GK_BUFFER(WIDE, int64_t), GK_SCALAR(I, int),
+                                             GK_SCALAR(L, int64_t), GK_SCALAR(U, uint)};
+  static const gk_task inner_tasks[] = {GK_RUN(add, I, X, I), GK_RUN(count, L, X), GK_RUN(count, U, X),
+                                        GK_RUN(wide, GK_ONE, WIDE, L, U), GK_RUN(count, GK_ITEMS(3), X)};
+  static const gk_list inner = GK_LIST(inner, inner_tasks, inner_slots);
+  static const gk_task middle_tasks[] = {GK_INCLUDE(inner, 0, X, WIDE, I, GK_ITEMS(2), U)};
+  static const gk_list middle = GK_LIST(middle, middle_tasks, inner_slots);
+  static const gk_slot_desc outer[] = {GK_OWN(X, int, 8), GK_OWN(WIDE, int64_t, 2), GK_DEFAULT(I, int, 1)};
+  GRAPH_OF(s, outer, GK_INCLUDE(middle, 0, X, WIDE, GK_ITEMS(3), GK_ITEMS(7), GK_ITEMS(4)),
+           GK_INCLUDE(middle, 0, X, WIDE, I, GK_ITEMS(1), GK_ITEMS(1)));
+  trace(s, 0, "X=10 X[1]=8 X[2]=6 X[3]=1 X[4]=0");
+  trace(s, 0, "I=0 -> X=19 X[1]=16 X[2]=12 X[3]=2 X[4]=0");
+}
+
+/* Too many, too many together, and more than there is room for; each only where the launch comes to it. */
+CASE(constants_that_are_bad) {
+  GRAPH(s, GK_IF(FLAG), GK_FILL(TO, GK_ITEMS(9), 7), GK_END,
+        GK_IF(COUNT), GK_RUN_2D(number, GK_ITEMS(65536), LARGE, TO, N), GK_END,
+        GK_IF(HITS), GK_COPY(TO, FROM, GK_ITEMS(2147483647)), GK_END, GK_FILL(TO, GK_ITEMS(8), 3));
+  clear(s);
+  trace(s, 0, "COUNT=0 -> TO=3 TO[7]=3");
+  launch_fails(s, 0, "FLAG=1 -> task 1 (TO = 7)|9 elements of 4 bytes, by GK_ITEMS(9), from byte 0 of slot 1 (TO)");
+  launch_fails(s, 0, "FLAG=0 COUNT=1 LARGE=32768 -> task 4 (number)|65536 by GK_ITEMS(65536) x 32768 by slot 6");
+  launch_fails(s, 0, "COUNT=0 HITS=1 -> task 7 (TO = FROM)|2147483647 elements of 4 bytes, by GK_ITEMS(2147483647)");
+  clear(s);
+  trace(s, 0, "COUNT=0 -> TO=3 TO[7]=3");
+}
+
 /* The same in blocks of gk_alloc, from the address on that is bound; a launch has what was bound to it. */
 CASE(counts_in_blocks) {
   static const gk_slot_desc bound[] = {GK_BUFFER(TO, int), GK_BUFFER(FROM, int), INT(COUNT)};

@@ -14,7 +14,7 @@ typedef struct line {
   int32_t label;         /* as composed */
   size_t end, otherwise; /* of a block: its END; of an IF: its ELSE or NONE */
   size_t number;         /* of a loop among loops, of a checkpoint or YIELD among both */
-  size_t flag, items[3], args[GK_MAX_ARGS], arg_count; /* places in the array of slots, or NONE */
+  size_t flag, items[3], args[GK_MAX_ARGS], arg_count; /* places in the array of slots; NONE; NONE - n: GK_ITEMS(n) */
   uint64_t entry;        /* of a loop: passes since it was entered */
   uint64_t runs;
 } line;
@@ -68,6 +68,7 @@ static void make_room(reference *r, void **array, size_t count, size_t *room, si
 }
 
 static size_t find_place(const scope *in, gk_slot slot) {
+  if (slot < 0) return NONE - (size_t)-(int64_t)slot;
   for (size_t k = 0; slot && k < in->list->slot_count; ++k)
     if (in->list->slots[k].slot == slot) return in->places[k];
   return NONE;
@@ -235,7 +236,11 @@ bool reference_resize(reference *r, size_t index, size_t count) {
 
 /* ---- tasks ------------------------------------------------------------------------------------------------------- */
 
-static gk_value value_of(const reference *r, size_t index) { return r->places[index].shown.value; }
+static int64_t constant_of(size_t index) { return NONE - index <= INT32_MAX ? (int64_t)(NONE - index) : 0; }
+
+static gk_value value_of(const reference *r, size_t index) {
+  return constant_of(index) ? (gk_value){.i64 = constant_of(index)} : r->places[index].shown.value;
+}
 
 static int32_t int_at(const reference *r, size_t index, size_t offset) {
   int32_t value;
@@ -245,6 +250,7 @@ static int32_t int_at(const reference *r, size_t index, size_t offset) {
 
 static int64_t count_of(const reference *r, size_t index, size_t offset) {
   if (index == NONE) return 1;
+  if (constant_of(index)) return constant_of(index);
   switch (r->places[index].shown.desc->type) {
   case GK_PTR: return int_at(r, index, offset);
   case GK_I32: return value_of(r, index).i32;

@@ -41,6 +41,8 @@ static gk_list list_of(const gk_task *tasks, size_t task_count) {
 static const gk_slot_desc part_table[] = {GK_BUFFER(X, float), GK_RAW_BUFFER(Y), GK_SCALAR(N, int), GK_OWN(F, int, 1),
                                           GK_DEFAULT(R, float, 2)};
 LIST_OVER(part_table, part, GK_WHILE(F, .max_iterations = 9, .label = 1), GK_RUN(scale, N, X, R), GK_END);
+static const gk_slot_desc counted_table[] = {GK_SCALAR(N, int), GK_SCALAR(WIDE, int64_t), GK_SCALAR(R, float)};
+LIST_OVER(counted_table, counted, GK_RUN(no_args, N, 0));
 LIST_OVER(part_table, eager, GK_RUN_ALWAYS(scale, N, X, R));
 
 static const gk_kernel nameless = {.host = nothing};
@@ -212,7 +214,8 @@ static const wrong wrongs[] = {
     WRONG("argument-count", 0, "COPY takes 2 arguments and got 1", {.op = GK_OP_COPY, .args = {X}}),
     WRONG("argument-count", 0, "FILL takes 1 argument and got 0", {.op = GK_OP_FILL}),
     WRONG("argument-unknown", 0, "task 0 (add): its argument x is slot 99", RUN(add, X, 99)),
-    WRONG("argument-unknown", 0, "its argument y is slot -5", RUN(add, -5, X)),
+    WRONG("argument-items", 0, "its argument y is GK_ITEMS(5)", RUN(add, GK_ITEMS(5), X)),
+    WRONG("argument-items", 0, "its argument R is GK_ITEMS(8)", GK_INCLUDE(counted, 0, N, GK_ITEMS(7), GK_ITEMS(8))),
     WRONG("argument-unknown", 0, "its argument 1 is slot 70000", GK_CALL(library, X, 70000)),
     WRONG("argument-unknown", 0, "its argument from is slot 31", GK_COPY(X, 31, N)),
     WRONG("argument-unknown", 0, "task 0 (part): its argument Y is slot 50", GK_INCLUDE(part, 0, X, 50)),
@@ -241,10 +244,17 @@ static const wrong wrongs[] = {
     WRONG("host-pointer", 0, "its argument x is slot 6 (H)", RUN(add, X, H)),
     WRONG("items-unknown", 0,
           "along x is slot 1000, which isn't in the list's table; add it there, or name another; a "
-          "fixed number is GK_DEFAULT(N, int, 1000) in the table",
+          "number that never changes is GK_ITEMS(1000)",
           GK_RUN(scale, 1000, X, R)),
     WRONG("run-dimensions", 0, "use a task with .bits = GK_ALWAYS | GK_DIMENSIONS(2)", GK_RUN_ALWAYS(blur, N, X)),
-    WRONG("items-unknown", 0, "along y is slot -1", GK_RUN_2D(blur, N, -1, X)),
+    WRONG("items-unknown", 0, "along y is slot 70000", GK_RUN_2D(blur, GK_ITEMS(4), 70000, X)),
+    WRONG("items-range", 0, "GK_ITEMS(2147483648), which takes 1 to 2147483647", GK_RUN_2D(blur, N, INT32_MIN, X)),
+    WRONG("items-range", 0, "task 0 (part): it has GK_ITEMS(2147483648)", GK_INCLUDE(part, 0, X, Y, INT32_MIN)),
+    WRONG("items-dimensions", 0, "along y, but the kernel scale has 1",
+          {.op = GK_OP_KERNEL, .kernel = &scale, .items = {N, GK_ITEMS(1)}, .args = {X, R}}),
+    WRONG("field-unused", 0, ".offset is set, but KERNEL", {.op = GK_OP_KERNEL, .kernel = &scale,
+          .items = {GK_ITEMS(1)}, .offset = 4, .args = {X, R}}),
+    WRONG("flag-unknown", 0, "slot -8", {.op = GK_OP_IF, .flag = GK_ITEMS(8)}, GK_END),
     WRONG("items-unknown", 0, "along x is slot 55", GK_FILL(X, 55, 0)),
     WRONG("items-type", 0, "slot 4 (R), of type GK_F32", GK_RUN(scale, R, X, R)),
     WRONG("items-type", 0, "slot 5 (B), of type GK_BYTES", GK_COPY(X, Y, B)),

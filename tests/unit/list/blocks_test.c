@@ -140,6 +140,30 @@ WITH_TEARDOWN(slots_are_composed) {
   assert_int_equal(gki_slot_of(&blocks, 3, OUT), Y);
 }
 
+/* One slot for each number and type, behind all others. */
+WITH_TEARDOWN(constants_are_slots) {
+  enum { A = 1, B, C };
+  static const gk_slot_desc numbers[] = {GK_SCALAR(A, int64_t), GK_SCALAR(B, int), GK_BUFFER(C, int)};
+  LIST_OVER(numbers, counted, GK_FILL(C, A, 0), GK_FILL(C, GK_ITEMS(8), 0));
+  LIST_OVER(table, list, GK_FILL(X, GK_ITEMS(8), 0), GK_INCLUDE(counted, 0, GK_ITEMS(9), GK_ITEMS(8), GK_ITEMS(7)),
+            GK_INCLUDE(counted, 0, GK_ITEMS(8)));
+  assert_ok(gki_blocks_read(&blocks, &list));
+  assert_int_equal(blocks.slot_count, 5 + 2 + 3); /* of table, of the second `counted`; 8, 9 and 8 as int64_t */
+  const uint32_t eight = gki_items_of(&blocks, 0, GK_ITEMS(8)), nine = gki_slot_of(&blocks, 1, A);
+  assert_true(eight >= 7 && nine >= 7 && eight != nine);
+  assert_int_equal(gki_items_of(&blocks, 2, GK_ITEMS(8)), eight);
+  assert_int_equal(gki_slot_of(&blocks, 1, B), eight);
+  assert_int_equal(gki_slot_of(&blocks, 1, C), 0);
+  const gk_slot_desc *as_int = &blocks.slots[eight], *wide = &blocks.slots[gki_slot_of(&blocks, 2, A)];
+  assert_true(as_int->type == GK_I32 && as_int->bits == GK_HAS_VALUE && as_int->value.i32 == 8 && as_int->slot == -8);
+  assert_true(wide->type == GK_I64 && wide->value.i64 == 8 && wide->slot == -8);
+  assert_string_equal(wide->name, "GK_ITEMS(8)");
+  static const gk_slot unknown[] = {-1, -9, INT32_MIN};
+  for (size_t k = 0; k < GK_COUNT(unknown); ++k) assert_int_equal(gki_items_of(&blocks, 0, unknown[k]), 0);
+  assert_int_equal(gki_items_of(&blocks, 0, N), N);
+  assert_int_equal(gki_slot_of(&blocks, 0, GK_ITEMS(8)), 0); /* as anything but a number of items */
+}
+
 WITH_TEARDOWN(unknown_slots_are_zero) {
   static const gk_slot_desc sparse[] = {GK_BUFFER(X, float), {.slot = 40, .type = GK_PTR, .name = "forty"},
                                         {.slot = 40, .type = GK_I32, .name = "twice"}, {.slot = -3}, {.slot = 70000}};
