@@ -31,6 +31,14 @@ def takes(compiler, flags, header):
     return compiler.endswith("++") if header.endswith(".hpp") else flags != ["-std=c++11"]
 
 
+def compile_items(number, compiler, flags, folder):
+    """GK_ITEMS of that number as gk.h's users write it. Returns what the compiler says."""
+    source = folder / ("items.cpp" if compiler.endswith("++") else "items.c")
+    source.write_text("#include <gk.h>\nenum { X = 1 };\nextern const gk_task fill;\n"
+                      f"const gk_task fill = GK_FILL(X, GK_ITEMS({number}), 0);\n")
+    return tap.run(compiler, *flags, "-Iinclude", "-fsyntax-only", source)
+
+
 def without_pedantic():
     """C++17 has designated initialisers as an extension only."""
     return [flag for flag in WARNINGS if flag != "-Wpedantic"]
@@ -48,6 +56,17 @@ def main():
                     tap.case(title, compile_header(header, compiler, flags, folder))
                 else:
                     tap.skip(title, f"{compiler} isn't installed")
+        for compiler in ("gcc", "clang", "g++", "clang++"):
+            flags = ["-std=c++20" if compiler.endswith("++") else "-std=c11", *WARNINGS]
+            for number, fits in (("1", True), ("sizeof(int)", True), ("2147483647", True), ("0", False), ("-8", False),
+                                 ("2147483648", False), ("3000000000u", False)):
+                title = f"GK_ITEMS({number}) with {compiler}"
+                if not shutil.which(compiler):
+                    tap.skip(title, f"{compiler} isn't installed")
+                    continue
+                said = compile_items(number, compiler, flags, folder)
+                told = said and "GK_ITEMS takes 1 to 2147483647" in said
+                tap.case(title, said if fits else None if told else said or "it compiles")
         for c, cpp in (("gcc", "g++"), ("clang", "clang++")):
             if not shutil.which(c):
                 tap.skip(f"every macro with {c}", f"{c} isn't installed")

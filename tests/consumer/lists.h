@@ -44,7 +44,7 @@ static const gk_task tasks[] = {
   GK_RUN_ALWAYS(count_up, GK_ONE, COPY_OF),
   GK_FILL(DATA, COUNT, 0),
   GK_RUN(add_one, COUNT, DATA),
-  GK_RUN_2D(plane, WIDTH, WIDTH, DATA, WIDTH),
+  GK_RUN_2D(plane, GK_ITEMS(8), WIDTH, DATA, WIDTH),
   GK_RUN_3D(volume, WIDTH, WIDTH, GK_ONE, DATA),
   GK_RUN(scaled, GK_ONE, DATA, OPTIONS),
   GK_COPY(COPY_OF, DATA, COUNT),
