@@ -427,13 +427,13 @@ gk_result gk_poll(gk_graph *graph, const gk_status **status);
 gk_result gk_launch_wait(gk_graph *graph, int32_t label, const gk_status **status);
 /** Fixes the cause of a yield for gk_run, which resumes there on GK_OK and otherwise ends with that result. It may
  * bind, resize, read and write slots, and clears the flag unless the checkpoint's block does. It must not launch or
- * destroy the graph. */
+ * destroy the graph, nor leave by longjmp, pthread_exit or an exception. */
 typedef gk_result (*gk_on_yield)(void *user, gk_graph *graph, const gk_status *status);
 /** Launches from the top, calls on_yield at each yield and resumes there, until the graph has finished or is cancelled.
- * Launches as gk_launch_wait does.
+ * Launches as gk_launch_wait does. A gk_cancel in the meantime isn't lost: it stops the next launch, too.
  * @param on_yield  Receives `user` and the launch's status; NULL: a yield is an error.
- * @param totals    May be NULL; receives the passes of all its launches, what they ran and the first limit that they
- *                  hit, otherwise as in the last one. Valid until the next gk_run or destroy.
+ * @param totals    May be NULL; receives the last launch's status, but with the passes, the checkpoints that ran and
+ *                  the first limit of all its launches. Valid until the next gk_run or destroy.
  * @return GK_ERROR_INVALID: the checkpoint yielded twice in a row, and nothing clears its flag. */
 gk_result gk_run(gk_graph *graph, gk_on_yield on_yield, void *user, const gk_status **totals);
 /** Asks all launches that run or are queued to stop at their next loop end or checkpoint, and doesn't wait. Later

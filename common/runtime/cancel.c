@@ -7,7 +7,7 @@
 
 gk_result gki_launches_cancel(gk_graph *graph) {
   const gk_backend *backend = graph->device->backend;
-  for (uint32_t k = 0; k < graph->depth; ++k) __atomic_store_n(&graph->queue[k].cancel, 1, __ATOMIC_RELAXED);
+  for (uint32_t k = 0; k < graph->depth; ++k) __atomic_store_n(&graph->queue[k].cancel, 1, __ATOMIC_SEQ_CST);
   if ((graph->mode != GK_MODE_NATIVE && graph->mode != GK_MODE_AHEAD) || !backend->cancel) return GK_OK;
   return gki_answer(backend, "cancel", backend->cancel(graph->state));
 }
@@ -33,6 +33,7 @@ gk_result gk_cancel(gk_graph *graph) {
     return gk_fail(GK_ERROR_UNSUPPORTED,
                    "gk_cancel: graph %s was created without GK_CANCELLABLE; create it with that bit",
                    graph->planned.plan.name);
+  atomic_store(&graph->run_cancelled, true);
   atomic_fetch_add(&graph->cancelling, 1); /* the device isn't closed from here on */
   gk_result result = GK_OK;
   if (atomic_load(&graph->stoppable) && atomic_load_explicit(&graph->launched, memory_order_relaxed))

@@ -245,7 +245,14 @@ typedef struct start_way {
   bool on_stream;
   void *stream;
   bool waits;       /* the caller waits for the launch, so its thread may run the tasks */
+  const atomic_bool *cancelled; /* NULL, or whether the launch is cancelled before it starts */
 } start_way;
+
+/* A concurrent gk_cancel is seen here, or sets the launch's word afterwards. */
+static void take_cancel(gki_launch *launch, const atomic_bool *cancelled) {
+  __atomic_store_n(&launch->cancel, 0, __ATOMIC_SEQ_CST);
+  if (atomic_load(cancelled)) __atomic_store_n(&launch->cancel, 1, __ATOMIC_SEQ_CST);
+}
 
 static gk_result enqueue(gk_graph *graph, gki_launch *launch, bool here, bool waits) {
   gki_worker *worker = &graph->device->worker;
@@ -272,6 +279,7 @@ static gk_result start(gk_graph *graph, const char *call, int32_t label, const s
   if (result == GK_OK) {
     launch->args.on_stream = way->on_stream;
     launch->args.stream = way->stream;
+    if (way->cancelled) take_cancel(launch, way->cancelled);
     result = enqueue(graph, launch, here, way->waits);
   }
   gki_launch_note_refused(graph, result);
@@ -299,8 +307,9 @@ gk_result gk_graph_launch(gk_graph *graph, const char *backend, const char *call
   return start_alone(graph, call, label, &(start_way){.of = backend, .stream = stream});
 }
 
-gk_result gki_launch_and_wait(gk_graph *graph, const char *call, int32_t label, const gk_status **status) {
-  const gk_result result = start(graph, call, label, &(start_way){.waits = true});
+gk_result gki_launch_and_wait(gk_graph *graph, const char *call, int32_t label, const atomic_bool *cancelled,
+                              const gk_status **status) {
+  const gk_result result = start(graph, call, label, &(start_way){.waits = true, .cancelled = cancelled});
   return result == GK_OK ? gki_launches_finish(graph, status) : result;
 }
 
@@ -308,7 +317,7 @@ gk_result gk_launch_wait(gk_graph *graph, int32_t label, const gk_status **statu
   if (status) *status = NULL;
   gk_result result = gki_graph_enter(graph, "gk_launch_wait");
   if (result != GK_OK) return result;
-  result = gki_launch_and_wait(graph, "gk_launch_wait", label, status);
+  result = gki_launch_and_wait(graph, "gk_launch_wait", label, NULL, status);
   gki_graph_leave(graph);
   return result;
 }

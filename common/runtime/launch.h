@@ -22,7 +22,8 @@ void gki_launch_begin_range(const gk_graph *graph, const char *what, int32_t lab
 void gki_launch_log(const gki_launch *launch);
 
 /* A launch and its wait, within a call of the graph. */
-gk_result gki_launch_and_wait(gk_graph *graph, const char *call, int32_t label, const gk_status **status);
+gk_result gki_launch_and_wait(gk_graph *graph, const char *call, int32_t label, const atomic_bool *cancelled,
+                              const gk_status **status);
 
 /* Until there is a launch, a wait reports why none could start. Returns the result. */
 gk_result gki_launch_note_refused(gk_graph *graph, gk_result result);

@@ -79,7 +79,7 @@ static gk_result refuse_stuck(gk_graph *graph, int32_t label) {
 static gk_result run(gk_graph *graph, gk_on_yield on_yield, void *user, bool *inside) {
   for (int32_t label = 0, rounds = 0;; rounds = 1) {
     const gk_status *status = NULL;
-    gk_result result = gki_launch_and_wait(graph, "gk_run", label, &status);
+    gk_result result = gki_launch_and_wait(graph, "gk_run", label, &graph->run_cancelled, &status);
     if (result != GK_OK) return result;
     gki_status_add(graph, rounds == 0);
     if (status->state != GK_YIELDED) return GK_OK;
@@ -96,6 +96,7 @@ gk_result gk_run(gk_graph *graph, gk_on_yield on_yield, void *user, const gk_sta
   gk_result result = gki_graph_enter(graph, "gk_run");
   if (result != GK_OK) return result;
   bool inside = true;
+  atomic_store(&graph->run_cancelled, false);
   result = run(graph, on_yield, user, &inside);
   if (result == GK_OK && totals) *totals = &graph->totals.status;
   if (inside) gki_graph_leave(graph);

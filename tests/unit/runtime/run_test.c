@@ -389,6 +389,25 @@ TEST_ON(ALL_BACKENDS, cancelled_run) {
   assert_int_equal(gk_passes(totals, 0), atomic_load(&begun));
 }
 
+static gk_result cancel_it(gk_graph *graph) { return gk_cancel(graph); }
+
+/* A cancel between two launches of gk_run, on any thread, stops the second one at its next yield point or loop end. */
+TEST_ON(ALL_BACKENDS, run_cancelled_in_on_yield) {
+  gk_graph *graph = graph_on(device, &growing, GK_CANCELLABLE);
+  const gk_status *totals;
+  mender m = {.clears = true, .also = cancel_it};
+  assert_ok(gk_run(graph, fix, &m, &totals));
+  assert_int_equal(m.calls, 1);
+  assert_int_equal(totals->state, GK_CANCELLED);
+  assert_int_equal(totals->launch, 2);
+  assert_int_equal(gk_passes(totals, LOOP), 0);
+  m = (mender){.clears = true};
+  assert_ok(gk_bind_int(graph, ROOM, 0));
+  assert_ok(gk_run(graph, fix, &m, &totals)); /* not affected */
+  assert_int_equal(m.calls, 4);
+  assert_int_equal(totals->state, GK_FINISHED);
+}
+
 /* The bound ends the loop in the first launch; the second one only yields and ends. */
 LIST_OVER(grown_slots, bounded, GK_FILL(X, GK_ONE, 1), GK_DO_WHILE(X, .max_iterations = 3, .label = LOOP),
           GK_RUN(add, GK_ONE, COUNT, A), GK_END, GK_CHECKPOINT(GROW, FULL),
