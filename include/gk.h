@@ -282,7 +282,7 @@ typedef struct gk_extension {
 } gk_extension;
 /** Which device to open; all zero: the best one. */
 typedef struct gk_device_desc {
-  const char *backend;      /**< "cuda", "openmp", "vulkan", a module's; NULL: $GK_BACKEND, or the first that starts. */
+  const char *backend;      /**< "cuda", "hip", "vulkan", "openmp", a module's; NULL: $GK_BACKEND, or the best. */
   int ordinal;              /**< Number among the backend's devices; 0: its best device. */
   int threads;              /**< For "openmp"; 0: OMP_NUM_THREADS, else all cores that this process may use. */
   const gk_extension *next; /**< Options of the backend, or NULL. */
