@@ -7,28 +7,42 @@
 #include "runtime/status.h"
 #include "runtime/wait.h"
 
+static gk_result refuse_yield(const gk_graph *graph, const gk_status *status) {
+  const gk_plan *plan = &graph->planned.plan;
+  const bool has_flag = plan->nodes[gki_plan_label(plan, status->yielded)].flag != 0;
+  return gk_fail(GK_ERROR_INVALID, "gk_run: graph %s yielded at %s (%d), and on_yield is NULL; give a function that %s",
+                 plan->name, status->yielded_name, (int)status->yielded,
+                 has_flag ? "fixes the cause and clears the flag" : "does there what the host is to do");
+}
+
+/* A failure of on_yield: with the message of the call in it that failed, if one did. */
+static gk_result fail_on_yield(const gk_graph *graph, const char *name, int32_t label, gk_result answer) {
+  const char *graph_name = graph->planned.plan.name;
+  const gk_result result = gki_launch_final_result(answer);
+  if (gki_failure() != GK_OK)
+    return gki_fail_with_prefix(result, "gk_run: on_yield for %s (%d) of graph %s", name, (int)label, graph_name);
+  if (result != answer)
+    return gk_fail(result, "gk_run: on_yield for %s (%d) of graph %s answered %d, which is no failure of gk's; return "
+                   "GK_OK or a GK_ERROR_", name, (int)label, graph_name, (int)answer);
+  return gk_fail(result, "gk_run: on_yield for %s (%d) of graph %s answered %s", name, (int)label, graph_name,
+                 gk_result_name(result));
+}
+
 /* Leaves the call of the graph meanwhile, so that on_yield may bind, resize, read and write. *inside: whether this
  * thread is in the call again. */
 static gk_result mend(gk_graph *graph, gk_on_yield on_yield, void *user, const gk_status *status, bool *inside) {
-  const char *graph_name = graph->planned.plan.name, *name = status->yielded_name;
+  const char *name = status->yielded_name;
   const int32_t label = status->yielded;
-  if (!on_yield)
-    return gk_fail(GK_ERROR_INVALID, "gk_run: graph %s yielded at %s (%d), and on_yield is NULL; give a function that "
-                   "fixes the cause and clears the flag", graph_name, name, (int)label);
+  if (!on_yield) return refuse_yield(graph, status);
   atomic_store(&graph->mending, true);
   gki_graph_leave(graph);
   *inside = false;
   gki_begin();
   const int cancel_state = gki_thread_cancel_disable(); /* else a cancelled thread would leave the graph in gk_run */
-  const gk_result answer = gki_launch_final_result(on_yield(user, graph, status));
+  const gk_result answer = on_yield(user, graph, status);
   gki_thread_cancel_restore(cancel_state);
-  const bool has_message = gki_failure() != GK_OK;
   atomic_store(&graph->mending, false);
-  if (answer != GK_OK && has_message)
-    return gki_fail_with_prefix(answer, "gk_run: on_yield for %s (%d) of graph %s", name, (int)label, graph_name);
-  if (answer != GK_OK)
-    return gk_fail(answer, "gk_run: on_yield for %s (%d) of graph %s answered %s", name, (int)label, graph_name,
-                   gk_result_name(answer));
+  if (answer != GK_OK) return fail_on_yield(graph, name, label, answer);
   const gk_result entered = gki_graph_enter(graph, "gk_run");
   *inside = entered == GK_OK;
   return entered;

@@ -305,9 +305,13 @@ TEST_ON(ALL_BACKENDS, flag_that_nobody_clears) {
 
 TEST_ON(ALL_BACKENDS, run_without_on_yield) {
   gk_graph *graph = graph_on(device, &deciding, 0);
-  assert_invalid("gk_run: graph deciding yielded at GROW (8), and on_yield is NULL", gk_run(graph, NULL, NULL, NULL));
+  assert_invalid("gk_run: graph deciding yielded at GROW (8), and on_yield is NULL; give a function that fixes the "
+                 "cause and clears the flag", gk_run(graph, NULL, NULL, NULL));
   assert_ok(gk_bind_int(graph, ROOM, 3));
   assert_ok(gk_run(graph, NULL, NULL, NULL));
+  LIST(reporting, GK_YIELD(AT));
+  assert_invalid("gk_run: graph reporting yielded at AT (5), and on_yield is NULL; give a function that does there "
+                 "what the host is to do", gk_run(graph_on(device, &reporting, 0), NULL, NULL, NULL));
 }
 
 static gk_result bind_badly(gk_graph *graph) { return gk_bind_int(graph, DATA, 1); }
@@ -322,7 +326,7 @@ TEST_ON(ALL_BACKENDS, failing_on_yield) {
   assert_null(totals);
   m.answer = GK_NOT_READY;
   assert_ok(gk_bind_int(graph, ROOM, 0));
-  assert_invalid("answered GK_ERROR_INVALID", gk_run(graph, fix, &m, NULL));
+  assert_invalid("answered 1, which is no failure of gk's; return GK_OK or a GK_ERROR_", gk_run(graph, fix, &m, NULL));
   m = (mender){.also = bind_badly};
   assert_ok(gk_bind_int(graph, ROOM, 0));
   assert_invalid("gk_run: on_yield for GROW (8) of graph deciding: gk_bind_int: slot 11 (DATA)",
