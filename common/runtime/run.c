@@ -76,6 +76,9 @@ static gk_result refuse_stuck(gk_graph *graph, int32_t label) {
   const gk_plan *plan = &graph->planned.plan;
   const uint32_t at = gki_plan_label(plan, label);
   const gk_node *node = &plan->nodes[at];
+  if (!node->flag)
+    return gk_fail(GK_ERROR_DEVICE, "backend %s: graph %s was resumed at %s (%d) and yielded there at once, without a "
+                   "flag", graph->device->backend->name, plan->name, node->name, (int)label);
   gk_result result = gki_bindings_check(graph, "gk_run");
   if (result != GK_OK) return result;
   const char *flag = (const char *)graph->slots[node->flag].value.ptr + node->offset;

@@ -279,6 +279,29 @@ TEST(record_can_be) {
   check_records(records, GK_COUNT(records), "can't be: state ");
 }
 
+/* A resume at a YIELD doesn't end at the same YIELD without a pass in between. */
+static gk_result go_on(void *user, gk_graph *graph, const gk_status *status) {
+  (void)graph, (void)status;
+  ++*(int *)user;
+  return GK_OK;
+}
+LIST(yielding, GK_YIELD(9));
+
+TEST(resume_leaves_its_yield) {
+  for (int kind = 0; kind < KINDS; ++kind) {
+    gk_device *device = open_named(liar_names[kind]);
+    gk_graph *graph = graph_on(device, &yielding, 0);
+    char words[100];
+    int calls = 0;
+    snprintf(words, sizeof words, "backend %s: graph yielding was resumed at 9 (9) and yielded there at once",
+             liar_names[kind]);
+    lie.record = yielded_in_a_loop; /* here it is the YIELD */
+    assert_fails(GK_ERROR_DEVICE, words, gk_run(graph, go_on, &calls, NULL));
+    assert_int_equal(calls, 2);
+    end_fake(device);
+  }
+}
+
 /* A launch keeps the arrays that gk gave for it. */
 static void no_passes(gk_launch_result *record) { record->passes = NULL; }
 static void no_bounds(gk_launch_result *record) { record->hit_bound = NULL; }
