@@ -5,7 +5,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #define LIBRARY "libcuda.so.1"
 enum { OLDEST = 11040, TEXT_BYTES = 1024 };
@@ -271,20 +270,11 @@ static gk_result start(void) {
 }
 
 gk_result gki_cuda_driver_get(const gki_cuda_driver **driver) {
-  *driver = NULL;
-  pthread_mutex_lock(&lock);
-  const bool is_first = starter == 0;
-  if (is_first) starter = getpid(); /* set first, so that a child that is forked meanwhile doesn't call the driver */
-  gk_result result = is_first ? start() : GK_OK;
-  if (result != GK_OK) starter = 0;
-  bool is_ours = starter == getpid();
-  pthread_mutex_unlock(&lock);
-  if (result != GK_OK) return result;
-  if (!is_ours)
-    return gk_fail(GK_ERROR_NO_DEVICE, "this process was forked from one that had started CUDA, which CUDA doesn't "
-                                       "allow; fork before the first device is opened or listed");
-  *driver = &started;
-  return GK_OK;
+  const gk_result result =
+      gki_start_once(&lock, &starter, start, "this process was forked from one that had started CUDA, which CUDA "
+                     "doesn't allow; fork before the first device is opened or listed");
+  *driver = result == GK_OK ? &started : NULL;
+  return result;
 }
 
 static const char *hint_for(CUresult result) {

@@ -27,77 +27,6 @@ static CUresult alloc_host(gki_cuda_device *device, size_t bytes, void **taken) 
   return result;
 }
 
-static gk_result alloc_pinned(gki_cuda_device *device, size_t bytes, void **memory) {
-  gki_pinned *block = gki_array(1, sizeof *block, "the record of a block");
-  if (!block) return GK_ERROR_MEMORY;
-  const gki_cuda_driver *driver = device->driver;
-  CUdeviceptr at = 0;
-  void *taken = NULL;
-  gk_result result = alloc_result(device, alloc_host(device, bytes, &taken), "cuMemHostAlloc", bytes);
-  if (result == GK_OK)
-    result = gki_cuda_result(driver, driver->cuMemHostGetDevicePointer(&at, taken, 0), "cuMemHostGetDevicePointer");
-  if (result == GK_OK && at != address(taken))
-    result = gk_fail(GK_ERROR_UNSUPPORTED, "backend cuda: page-locked memory has another address on device %d (%s); "
-                     "use GK_DEVICE_MEMORY", device->ordinal, device->name);
-  if (result != GK_OK && taken) (void)driver->cuMemFreeHost(taken);
-  if (result != GK_OK) {
-    gk_host_free(block);
-    return result;
-  }
-  gki_pinned_add(&device->pinned, block, taken, bytes);
-  *memory = taken;
-  return GK_OK;
-}
-
-gk_result gki_cuda_alloc(void *at, size_t bytes, gk_memory kind, void **memory) {
-  gki_cuda_device *device = at;
-  gk_result result = gki_cuda_enter(device);
-  if (result != GK_OK) return result;
-  if (kind == GK_HOST_MEMORY) {
-    result = alloc_pinned(device, bytes, memory);
-  } else {
-    CUdeviceptr taken = 0;
-    result = alloc_result(device, alloc_device(device, bytes, &taken), "cuMemAlloc", bytes);
-    if (result == GK_OK) *memory = (void *)(uintptr_t)taken;
-  }
-  gki_cuda_leave(device);
-  return result;
-}
-
-void gki_cuda_free(void *at, void *memory) {
-  gki_cuda_device *device = at;
-  if (!memory) return;
-  gki_pinned *block = gki_pinned_remove(&device->pinned, memory);
-  bool entered = gki_cuda_enter_to_free(device);
-  const gki_cuda_driver *driver = device->driver;
-  if (block) (void)driver->cuMemFreeHost(memory);
-  else if (!gki_cuda_free_own(device, address(memory), true)) (void)driver->cuMemFree(address(memory));
-  if (entered) gki_cuda_leave(device);
-  gk_host_free(block);
-}
-
-void *gki_cuda_host_address(void *at, void *memory) {
-  gki_cuda_device *device = at;
-  return gki_pinned_has(&device->pinned, memory) ? memory : NULL;
-}
-
-/* The driver doesn't know host memory that isn't page-locked. A launch reports all other problems. */
-gk_result gki_cuda_reaches(void *at, const void *memory) {
-  gki_cuda_device *device = at;
-  unsigned type = 0;
-  if (device->reaches_pageable || !device->driver->cuPointerGetAttribute || !gki_cuda_enter_to_free(device))
-    return GK_OK;
-  CUresult result =
-      device->driver->cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address(memory));
-  gki_cuda_leave(device);
-  if (result != CUDA_ERROR_INVALID_VALUE) return GK_OK;
-  return gk_fail(GK_ERROR_INVALID, "%p is host memory that CUDA device %d (%s) can't touch; bind memory of gk_alloc, "
-                 "or allocate it by CUDA (cuMemAlloc, cuMemHostAlloc), or register it (cuMemHostRegister)", memory,
-                 device->ordinal, device->name);
-}
-
-/* ---- copies ------------------------------------------------------------------------------------------------------ */
-
 static gk_result finish(void *at) {
   const gki_cuda_device *device = at;
   return gki_cuda_result(device->driver, device->driver->cuStreamSynchronize(device->stream), "cuStreamSynchronize");
@@ -118,29 +47,84 @@ static gk_result enqueue(void *at, gk_direction direction, void *to, const void 
   return gki_cuda_result(driver, result, "%s of %zu bytes", names[direction], bytes);
 }
 
-static gk_result alloc_between(void *at, size_t bytes, void **memory) {
-  const gki_cuda_device *device = at;
+static gk_result alloc_pinned(gki_cuda_device *device, size_t bytes, void **memory) {
+  const gki_cuda_driver *driver = device->driver;
+  CUdeviceptr at = 0;
+  void *taken = NULL;
+  gk_result result = alloc_result(device, alloc_host(device, bytes, &taken), "cuMemHostAlloc", bytes);
+  if (result == GK_OK)
+    result = gki_cuda_result(driver, driver->cuMemHostGetDevicePointer(&at, taken, 0), "cuMemHostGetDevicePointer");
+  if (result == GK_OK && at != address(taken))
+    result = gk_fail(GK_ERROR_UNSUPPORTED, "backend cuda: page-locked memory has another address on device %d (%s); "
+                     "use GK_DEVICE_MEMORY", device->ordinal, device->name);
+  if (result != GK_OK && taken) (void)driver->cuMemFreeHost(taken);
+  *memory = taken;
+  return result;
+}
+
+static gk_result alloc(void *at, size_t bytes, gk_memory kind, void **memory) {
+  gki_cuda_device *device = at;
   CUdeviceptr taken = 0;
-  const gk_result result = gki_cuda_result(device->driver, device->driver->cuMemAlloc(&taken, bytes),
-                                           "cuMemAlloc of %zu bytes, to copy between ranges that overlap", bytes);
+  if (kind == GK_HOST_MEMORY) return alloc_pinned(device, bytes, memory);
+  const gk_result result = alloc_result(device, alloc_device(device, bytes, &taken), "cuMemAlloc", bytes);
   *memory = (void *)(uintptr_t)taken;
   return result;
 }
 
-static void free_between(void *at, void *memory) {
-  const gki_cuda_device *device = at;
-  (void)device->driver->cuMemFree(address(memory));
+static void free_block(void *at, gk_memory kind, void *memory) {
+  gki_cuda_device *device = at;
+  if (kind == GK_HOST_MEMORY) (void)device->driver->cuMemFreeHost(memory);
+  else if (!gki_cuda_free_own(device, address(memory), true)) (void)device->driver->cuMemFree(address(memory));
+}
+
+/* ---- the backend's entries --------------------------------------------------------------------------------------- */
+
+static const gki_memory_driver memory_driver = {finish, enqueue, alloc, free_block};
+
+gk_result gki_cuda_alloc(void *at, size_t bytes, gk_memory kind, void **memory) {
+  gki_cuda_device *device = at;
+  gk_result result = gki_cuda_enter(device);
+  if (result != GK_OK) return result;
+  result = gki_memory_alloc(&memory_driver, device, &device->pinned, bytes, kind, memory);
+  gki_cuda_leave(device);
+  return result;
+}
+
+void gki_cuda_free(void *at, void *memory) {
+  gki_cuda_device *device = at;
+  if (!memory) return;
+  bool entered = gki_cuda_enter_to_free(device);
+  gki_memory_free(&memory_driver, device, &device->pinned, memory);
+  if (entered) gki_cuda_leave(device);
 }
 
 gk_result gki_cuda_copy(void *at, gk_direction direction, void *to, const void *from, size_t bytes) {
-  static const gki_copier copier = {finish, enqueue, alloc_between, free_between};
   gki_cuda_device *device = at;
   gk_result result = gki_cuda_enter(device);
   if (result != GK_OK) return result;
   result = gki_cuda_join_streams(device);
-  if (result == GK_OK) result = gki_copy(&copier, device, &device->pinned, direction, to, from, bytes);
+  if (result == GK_OK) result = gki_memory_copy(&memory_driver, device, &device->pinned, direction, to, from, bytes);
   gki_cuda_leave(device);
   return result;
+}
+
+void *gki_cuda_host_address(void *at, void *memory) {
+  gki_cuda_device *device = at;
+  return gki_pinned_has(&device->pinned, memory) ? memory : NULL;
+}
+
+/* The driver doesn't know host memory that isn't page-locked. A launch reports all other problems. */
+gk_result gki_cuda_reaches(void *at, const void *memory) {
+  gki_cuda_device *device = at;
+  unsigned type = 0;
+  if (device->reaches_pageable || !device->driver->cuPointerGetAttribute || !gki_cuda_enter_to_free(device))
+    return GK_OK;
+  CUresult result =
+      device->driver->cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address(memory));
+  gki_cuda_leave(device);
+  if (result != CUDA_ERROR_INVALID_VALUE) return GK_OK;
+  return gki_memory_refuse(memory, "CUDA", device->ordinal, device->name,
+                           "cuMemAlloc, cuMemHostAlloc), or register it (cuMemHostRegister");
 }
 
 /* ---- counts of passes -------------------------------------------------------------------------------------------- */

@@ -1,4 +1,4 @@
-/* Page-locked memory that a program has of a device, and copies of a device that has it. */
+/* Memory of a device, some of it page-locked, and copies. All but the drivers' calls. */
 #ifndef GKI_LOWER_PINNED_H
 #define GKI_LOWER_PINNED_H
 #include "gk_backend.h"
@@ -9,25 +9,28 @@ typedef struct gki_pinned { struct gki_pinned *next; char *at; size_t bytes; } g
 /* The blocks of a device, under its lock. */
 typedef struct gki_pinned_blocks { gki_pinned *first; pthread_mutex_t *lock; } gki_pinned_blocks;
 
-/* Takes the record `block`, of gk_host_alloc. */
-void gki_pinned_add(gki_pinned_blocks *blocks, gki_pinned *block, void *memory, size_t bytes);
-
-/* The record of the block with that address, which the caller frees; NULL: it is no such block. */
-gki_pinned *gki_pinned_remove(gki_pinned_blocks *blocks, const void *memory);
-
 /* Whether a block contains the address. */
 bool gki_pinned_has(gki_pinned_blocks *blocks, const void *memory);
 
-/* What copies call. */
-typedef struct gki_copier {
+/* What it needs of a driver. */
+typedef struct gki_memory_driver {
   gk_result (*finish)(void *device); /* waits for all work on the device's stream */
   gk_result (*enqueue)(void *device, gk_direction direction, void *to, const void *from, size_t bytes); /* on it */
-  gk_result (*alloc)(void *device, size_t bytes, void **memory); /* on the device */
-  void (*free)(void *device, void *memory);
-} gki_copier;
+  gk_result (*alloc)(void *device, size_t bytes, gk_memory kind, void **memory);
+  void (*free)(void *device, gk_memory kind, void *memory);
+} gki_memory_driver;
+
+/* gk_backend.alloc and free. The device has one address for page-locked memory with the host. */
+gk_result gki_memory_alloc(const gki_memory_driver *driver, void *device, gki_pinned_blocks *blocks, size_t bytes,
+                           gk_memory kind, void **memory);
+void gki_memory_free(const gki_memory_driver *driver, void *device, gki_pinned_blocks *blocks, void *memory);
+
+/* What gk_backend.reaches says of memory that a driver doesn't know.
+ * @param kind, calls  "CUDA", "cuMemAlloc, cuMemHostAlloc), or register it (cuMemHostRegister)" */
+gk_result gki_memory_refuse(const void *memory, const char *kind, int ordinal, const char *name, const char *calls);
 
 /* gk_backend.copy: returns when the copy is done. The host copies page-locked memory, once earlier work is over. A copy
  * between ranges that overlap goes through memory of its own. */
-gk_result gki_copy(const gki_copier *copier, void *device, gki_pinned_blocks *blocks, gk_direction direction, void *to,
-                   const void *from, size_t bytes);
+gk_result gki_memory_copy(const gki_memory_driver *driver, void *device, gki_pinned_blocks *blocks,
+                          gk_direction direction, void *to, const void *from, size_t bytes);
 #endif

@@ -77,6 +77,6 @@ gk_result gki_hip_reaches(void *device, const void *memory);
 
 /* Memory of graphs; the calling thread has entered the device. The device sees page-locked memory at the host's
  * address. gki_hip_free_raw may be given NULL. */
-gk_result gki_hip_alloc_raw(gki_hip_device *device, size_t bytes, gk_memory kind, void **memory);
-void gki_hip_free_raw(const gki_hip_device *device, gk_memory kind, void *memory);
+gk_result gki_hip_alloc_raw(void *device, size_t bytes, gk_memory kind, void **memory);
+void gki_hip_free_raw(void *device, gk_memory kind, void *memory);
 #endif

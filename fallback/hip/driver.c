@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { TEXT_BYTES = 1024, PER_MINOR = 100000 /* of hipRuntimeGetVersion */ };
 
@@ -144,20 +143,11 @@ static gk_result start(void) {
 }
 
 gk_result gki_hip_driver_get(const gki_hip_driver **driver) {
-  *driver = NULL;
-  pthread_mutex_lock(&lock);
-  const bool is_first = starter == 0;
-  if (is_first) starter = getpid(); /* set first, so that a child that is forked meanwhile doesn't call the runtime */
-  const gk_result result = is_first ? start() : GK_OK;
-  if (result != GK_OK) starter = 0;
-  const bool is_ours = starter == getpid();
-  pthread_mutex_unlock(&lock);
-  if (result != GK_OK) return result;
-  if (!is_ours)
-    return gk_fail(GK_ERROR_NO_DEVICE, "backend hip: this process was forked from one that uses HIP, which HIP doesn't "
-                   "allow; open devices behind the fork, or use exec");
-  *driver = &loaded;
-  return GK_OK;
+  const gk_result result =
+      gki_start_once(&lock, &starter, start, "backend hip: this process was forked from one that uses HIP, which HIP "
+                     "doesn't allow; open devices behind the fork, or use exec");
+  *driver = result == GK_OK ? &loaded : NULL;
+  return result;
 }
 
 gk_result gki_hip_driver_load(const gki_hip_driver **driver) {
