@@ -62,7 +62,8 @@ gk_result gki_memory_refuse(const void *memory, const char *kind, int ordinal, c
 /* ---- copies ------------------------------------------------------------------------------------------------------ */
 
 /* A driver leaves a copy between overlapping ranges undefined. */
-static gk_result copy_overlapping(const gki_memory_driver *driver, void *device, void *to, const void *from, size_t bytes) {
+static gk_result copy_overlapping(const gki_memory_driver *driver, void *device, void *to, const void *from,
+                                  size_t bytes) {
   void *between;
   gk_result result = driver->alloc(device, bytes, GK_DEVICE_MEMORY, &between);
   if (result != GK_OK) return result;
