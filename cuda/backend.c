@@ -15,6 +15,7 @@
 #include "cuda/pool.h"
 #include "cuda/probe.h"
 #include "kernel/images.h"
+#include "plan/plan.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -247,7 +248,8 @@ static gk_result lower_either(gki_cuda_device *device, void *state, const gk_pla
   if (result != GK_OK) return result;
   bool refused = false;
   graph->is_gated = why[0] != 0;
-  if (!graph->is_gated) {
+  if (!graph->is_gated) result = gki_plan_refuse_host(plan, "cuda");
+  if (!graph->is_gated && result == GK_OK) {
     result = gki_cuda_graph_make(&graph->native, device, plan, code);
     graph->is_gated = refused = result == GK_ERROR_UNSUPPORTED && graph->native.refused[0];
     if (refused) {

@@ -13,6 +13,7 @@
 #include "cuda/graph.h"
 #include "cuda/launch.h"
 #include "cuda/lower.h"
+#include "plan/plan.h"
 #include "cuda/probe.h"
 
 /* ---- adding ------------------------------------------------------------------------------------------------------ */
@@ -39,6 +40,7 @@ static gk_result refuse_calls(const gk_plan *plan) {
 static gk_result lower_into(void *at, void *state, const gk_plan *plan, void *const *code, gk_mode *mode, void *data) {
   gki_cuda_device *device = at;
   gk_result result = refuse_calls(plan);
+  if (result == GK_OK) result = gki_plan_refuse_host(plan, "gk_cuda_add");
   if (result != GK_OK) return result;
   *mode = GK_MODE_NATIVE;
   result = gki_cuda_enter(device);

@@ -87,8 +87,9 @@ static gk_result add_nodes(gki_cuda_frontier *f, CUgraph into, uint32_t begin, u
   const gk_node *all = f->slots->plan->nodes;
   gk_result result = GK_OK;
   for (uint32_t at = begin; at < end && result == GK_OK; at = all[at].end)
-    result = all[at].op == GK_OP_PARALLEL ? add_parallel(f, into, at, first, guard)
-                                          : gki_cuda_add_task(f, into, at, first, guard);
+    result = all[at].op == GK_OP_PARALLEL  ? add_parallel(f, into, at, first, guard)
+             : all[at].op != GK_OP_CALL_HOST ? gki_cuda_add_task(f, into, at, first, guard)
+                                             : GK_OK;
   return result;
 }
 
@@ -136,11 +137,13 @@ static void drop_run(gki_cuda_gated *graph, uint32_t run) {
 /* Makes the missing runs. @param with_calls  Also those that have library calls. */
 static gk_result make_runs(gki_cuda_gated *graph, bool with_calls) {
   gk_result result = GK_OK;
-  for (uint32_t k = 0; k < graph->run_count && result == GK_OK; ++k)
-    if (!graph->runs[k].exec && (with_calls || !graph->runs[k].calls)) {
+  for (uint32_t k = 0; k < graph->run_count && result == GK_OK; ++k) {
+    const bool is_needed = graph->ahead.points || !gki_is_host_run(graph->plan, k); /* else common never submits it */
+    if (is_needed && !graph->runs[k].exec && (with_calls || !graph->runs[k].calls)) {
       result = make_run(graph, k);
       if (result != GK_OK) drop_run(graph, k);
     }
+  }
   graph->complete = result == GK_OK && with_calls;
   return result;
 }
@@ -339,6 +342,7 @@ static gk_result read_at(gki_cuda_gated *graph, const gk_node *node, const char 
   const gki_cuda_device *device = graph->device;
   const volatile int32_t *value = &graph->pinned->flag;
   gk_result result = GK_OK;
+  if (!node->flag) return finish(graph);
   if (gki_cuda_host_address(graph->device, (void *)(uintptr_t)at)) {
     value = (const volatile int32_t *)(const volatile void *)at;
   } else {

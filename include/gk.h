@@ -140,6 +140,7 @@ typedef enum gk_op {
   GK_OP_COPY,       /**< Copies elements from one slot's memory to another's. */
   GK_OP_FILL,       /**< Repeats a 4-byte pattern. */
   GK_OP_CALL,       /**< Calls another library. */
+  GK_OP_CALL_HOST,  /**< Calls a function that does its work at once, on the host. */
   GK_OP_YIELD,      /**< Yields whenever it is reached; a launch that resumes here goes on behind it. */
   GK_OP_LIST,       /**< Includes the tasks of another list. */
   GK_OP_DO_WHILE,   /**< Runs its block, reads the flag, repeats while it isn't 0. */
@@ -155,8 +156,9 @@ typedef enum gk_op {
 } gk_op;
 
 /** Calls another library. gk calls it when it makes the graph and after one of its slots was rebound, or each time the
- * task runs, on any thread. It must not call gk on this device, except gk_cancel. A result other than GK_OK becomes
- * that of the current create, launch or wait; GK_NOT_READY and numbers that are no gk_result become GK_ERROR_INVALID.
+ * task runs (CALL_HOST: always so), on any thread. It must not call gk on this device, except gk_cancel. A result other
+ * than GK_OK becomes that of the current create, launch or wait; GK_NOT_READY and numbers that are no gk_result become
+ * GK_ERROR_INVALID.
  * @param args    Values of the task's args, in order.
  * @param native  Where to put the work: a CUstream that is being captured, or a hipStream_t; NULL: do it now. */
 typedef gk_result (*gk_call)(const gk_value *args, void *native);
@@ -175,10 +177,10 @@ enum {
 /** One line of a list. The macros below make it. */
 typedef struct gk_task {
   gk_op op;                   /**< Kind of the line. */
-  uint32_t bits;              /**< KERNEL, COPY, FILL, CALL: GK_ALWAYS; KERNEL: GK_DIMENSIONS(n); FILL: GK_FLOATS. */
+  uint32_t bits;              /**< A task: GK_ALWAYS; KERNEL: GK_DIMENSIONS(n); FILL: GK_FLOATS. */
   const char *name;           /**< Name for messages and traces. A loop's may be the text of its macro's arguments. */
   const gk_kernel *kernel;    /**< KERNEL: its kernel. */
-  gk_call call;               /**< CALL: its function. */
+  gk_call call;               /**< CALL, CALL_HOST: its function. */
   const struct gk_list *list; /**< LIST: the included list; args replace the first slots of its table. */
   gk_slot items[3];           /**< KERNEL: x, y, z; COPY, FILL: elements. GK_ONE, GK_ITEMS, a number's slot, or a PTR to
                                * an int32. 0 or less: the task does nothing. Too many: the launch fails at the task. */
@@ -226,6 +228,9 @@ typedef struct gk_list {
 #define GK_FILL_F32(to, n, v) \
   {.op = GK_OP_FILL, .bits = GK_FLOATS, .name = #to " = " #v, .items = {n}, .args = {to}, .pattern_f32 = (v)}
 #define GK_CALL(f, ...) {.op = GK_OP_CALL, .name = #f, .call = (f), .args = {__VA_ARGS__}} /**< Calls the gk_call f. */
+/** Calls f each time that it is reached, between the work before, which f sees, and the work behind, which sees f's.
+ * Refused where the device alone decides (CUDA), but with GK_HOST_GATED. \sa GK_YIELD */
+#define GK_CALL_HOST(f, ...) {.op = GK_OP_CALL_HOST, .name = #f, .call = (f), .args = {__VA_ARGS__}}
 /** Includes list l. labels_from is added to its labels; the slots replace the first of its table (none: write 0). */
 #define GK_INCLUDE(l, labels_from, ...) \
   {.op = GK_OP_LIST, .name = #l, .list = &(l), .args = {__VA_ARGS__}, .label = (labels_from)}

@@ -60,11 +60,11 @@ typedef struct gk_node {
   bool handwritten;        /**< KERNEL: it has handwritten code for the plan's backend (gk_backend.code). */
   const char *name;        /**< Never NULL. A block's: of its label or flag. In an included list: "contacts.scale". */
   const gk_kernel *kernel; /**< KERNEL: its kernel. */
-  gk_call call;            /**< CALL: its function. */
+  gk_call call;            /**< CALL, CALL_HOST: its function. */
 } gk_node;
 
 /** A run, a straight piece of a plan: nodes begin to end - 1. It consists of tasks and whole PARALLEL blocks of
- * straight sections. An always-task is a separate run. */
+ * straight sections. An always-task is a separate run, and so is a CALL_HOST, also in a section. */
 typedef struct gk_plan_run {
   uint32_t begin; /**< First node. */
   uint32_t end;   /**< One past the last node. */
@@ -149,6 +149,8 @@ typedef enum gk_step_kind {
                  * in any order or at the same time, then call gk_walk_join for each. The answer is ignored. */
   GK_STEP_END,  /**< The launch is over and the result complete. */
   GK_STEP_CHECKPOINT, /**< A RUN and a FLAG: execute runs[at], then answer the flag of the checkpoint `node`. */
+  GK_STEP_HOST, /**< A RUN that is a CALL_HOST: after all steps before, call its function. LOOP and CHECKPOINT may
+                 * contain such a run, too. */
 } gk_step_kind;
 
 /** A step of a walk. */
@@ -288,15 +290,18 @@ typedef struct gk_backend {
   /** In process only. Executes a whole launch, on the device's worker thread. Must not allocate. */
   gk_result (*run)(void *graph, const gk_launch_args *launch, gk_launch_result *result);
 
-  /** Batched only. Submits a run, which follows all earlier submits. May return before the run has ended. */
+  /** Batched only. Submits a run, which follows all earlier submits. May return before the run has ended. Never a run
+   * that is a CALL_HOST. */
   gk_result (*submit)(void *graph, uint32_t run);
-  /** Batched only. Waits for the tasks that the node's flag depends on, then reads it. node 0: waits for all
-   * submits. */
+  /** Batched only. Waits for the tasks that the node's flag depends on, then reads it. A CALL_HOST has no flag: waits
+   * for all work in front of it, since common calls its function next. node 0: waits for all submits; the launch is
+   * over. */
   gk_result (*read_flag)(void *graph, uint32_t node, int32_t *flag);
   /** Ahead only. Enqueues a tape behind all earlier ones, and a copy of the state behind it. An entry is the number of
    * a run, perhaps with GK_AHEAD_BESIDE (gk_ahead.h). The control kernel follows each run. A run's tasks do nothing
-   * unless its word GKW_TASKS in the state is GKW_OPEN. The entry GK_NONE is a control kernel without a run. At most
-   * two tapes are under way. GK_NOT_READY: the backend takes only one; common calls `state` before it tries again. */
+   * unless its word GKW_TASKS in the state is GKW_OPEN. Before, common has called the function of a run that is a
+   * CALL_HOST. The entry GK_NONE is a control kernel without a run. At most two tapes are under way. GK_NOT_READY: the
+   * backend takes only one; common calls `state` before it tries again. */
   gk_result (*ahead)(void *graph, const uint32_t *runs, uint32_t count);
   /** Ahead only. Waits for the oldest tape under way, then gives the state behind it, valid until the next call of an
    * entry for the graph. NULL: the launch is over or has failed; waits for all of its work. */

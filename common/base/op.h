@@ -4,7 +4,8 @@
 #include "gk.h"
 
 static inline bool gki_op_is_loop(gk_op op) { return op == GK_OP_DO_WHILE || op == GK_OP_WHILE; }
-static inline bool gki_op_is_task(gk_op op) { return op >= GK_OP_KERNEL && op <= GK_OP_CALL; }
+static inline bool gki_op_is_task(gk_op op) { return op >= GK_OP_KERNEL && op <= GK_OP_CALL_HOST; }
+static inline bool gki_op_is_call(gk_op op) { return op == GK_OP_CALL || op == GK_OP_CALL_HOST; }
 
 /* Whether a launch may begin there. The plan and the status number these as checkpoints. */
 static inline bool gki_op_is_target(gk_op op) { return op == GK_OP_CHECKPOINT || op == GK_OP_YIELD; }

@@ -27,6 +27,7 @@ static const uint32_t used_fields[] = {
     [GK_OP_COPY] = ITEMS | ARGS | OFFSET | FROM_OFFSET,
     [GK_OP_FILL] = ITEMS | ARGS | OFFSET | PATTERN,
     [GK_OP_CALL] = CALL | ARGS,
+    [GK_OP_CALL_HOST] = CALL | ARGS,
     [GK_OP_LIST] = LIST | ARGS | LABEL,
     [GK_OP_DO_WHILE] = FLAG | OFFSET | MAX_ITERATIONS | LABEL,
     [GK_OP_WHILE] = FLAG | OFFSET | MAX_ITERATIONS | LABEL,
@@ -408,7 +409,7 @@ void gki_check_task(gki_checker *c, const gk_task *task) {
   case GK_OP_KERNEL: check_kernel_task(c, task); break;
   case GK_OP_COPY: check_copy(c, task); break;
   case GK_OP_FILL: check_fill(c, task); break;
-  case GK_OP_CALL: check_call(c, task); break;
+  case GK_OP_CALL: case GK_OP_CALL_HOST: check_call(c, task); break;
   case GK_OP_LIST: check_include(c, task); break;
   case GK_OP_DO_WHILE: case GK_OP_WHILE: case GK_OP_IF: case GK_OP_SWITCH: case GK_OP_CHECKPOINT:
     check_flag(c, task);

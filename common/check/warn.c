@@ -1,6 +1,7 @@
 /* Warnings are about what is surely not meant: each rule leaves out the lists in which the task may be right. */
 #include "check/warn.h"
 #include "base/error.h"
+#include "base/op.h"
 #include "kernel/source.h"
 #include "list/touches.h"
 #include <string.h>
@@ -181,7 +182,7 @@ static void visit(walk *w, uint32_t line) {
   const gk_task *task = set_line(w, line);
   for (uint32_t k = gki_touches_of_line(blocks, line, touches); k--;)
     if (touches[k].kind != GKI_READS) w->slots[touches[k].slot].written = line + 1;
-  if (task->op == GK_OP_CALL) w->call = line + 1;
+  if (gki_op_is_call(task->op)) w->call = line + 1;
   if (task->op == GK_OP_YIELD || (task->op == GK_OP_CHECKPOINT && task->flag)) w->yield = line + 1;
   if (task->op == GK_OP_KERNEL || task->op == GK_OP_COPY || task->op == GK_OP_FILL) warn_of_count(w->checker, task);
   if (task->op != GK_OP_END) return;

@@ -1,5 +1,6 @@
 /* Words that all formats share. */
 #include "dump/formats.h"
+#include "base/op.h"
 #include <inttypes.h>
 
 const char *gki_dump_type(gk_type type) {
@@ -29,7 +30,7 @@ static void add_items(gki_text *text, const gk_plan *plan, const gk_node *node, 
 void gki_dump_work(gki_text *text, const gk_plan *plan, const gk_node *node, gki_quoting how) {
   bool has_items = node->op == GK_OP_KERNEL || node->op == GK_OP_COPY || node->op == GK_OP_FILL;
   if (has_items) add_items(text, plan, node, how);
-  if (!has_items && node->op != GK_OP_CALL) return;
+  if (!has_items && !gki_op_is_call(node->op)) return;
   gki_text_add(text, " (");
   for (uint32_t k = 0; k < node->arg_count; ++k) {
     bool is_transfer = node->op == GK_OP_COPY || node->op == GK_OP_FILL;

@@ -38,7 +38,7 @@ static uint32_t known_args(const gk_task *task) {
     return count < kernel->param_count ? count : kernel->param_count;
   case GK_OP_COPY: return count < 2 ? count : 2;
   case GK_OP_FILL: return count < 1 ? count : 1;
-  case GK_OP_CALL: return count;
+  case GK_OP_CALL: case GK_OP_CALL_HOST: return count;
   default: return 0;
   }
 }

@@ -47,7 +47,7 @@ static void lay_out(gki_slot_table *slots) {
 
 /* The slots on which a record, the parameters of handwritten code, or a decision depend. */
 static uint32_t count_slots(const gk_node *node) {
-  return gki_op_is_task(node->op) && node->op != GK_OP_CALL ? node->arg_count + 3 : node->flag != 0;
+  return gki_op_is_task(node->op) && !gki_op_is_call(node->op) ? node->arg_count + 3 : node->flag != 0;
 }
 
 static uint32_t slot_of(const gk_plan *plan, const gk_node *node, uint32_t k) {

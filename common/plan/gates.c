@@ -2,6 +2,7 @@
  * numbered, and all is written to constant arrays. segments.c cuts the plan into segments. */
 #include "base/costs.h"
 #include "base/error.h"
+#include "base/op.h"
 #include "plan/segments.h"
 #include <string.h>
 
@@ -41,7 +42,7 @@ static void find_closable(gki_gating *g) {
 }
 
 /* Handwritten code gets only its own parameters, so it can't read a guard. */
-static bool has_no_guard(const gk_node *node) { return node->op == GK_OP_CALL || node->handwritten; }
+static bool has_no_guard(const gk_node *node) { return gki_op_is_call(node->op) || node->handwritten; }
 
 /* Whether the tasks of a segment read a guard. Few tasks do; more are put behind an IF node. */
 static bool is_guarded(const gki_gating *g, const gki_segment *p) {

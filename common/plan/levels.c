@@ -75,7 +75,7 @@ static void put_tasks(builder *b, uint32_t begin, uint32_t end) {
   const gk_node *nodes = b->plan->nodes;
   for (uint32_t at = begin; at < end; at = nodes[at].end)
     if (nodes[at].op == GK_OP_PARALLEL) put_parallel(b, at);
-    else if (nodes[at].op != GK_OP_CALL) put_task(b, at);
+    else if (!gki_op_is_call(nodes[at].op)) put_task(b, at);
 }
 
 /* Levels rise from run to run, so a counting sort by level also keeps the runs apart. */

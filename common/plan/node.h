@@ -22,6 +22,11 @@ static inline uint32_t gki_flag_slot(const gk_plan *plan, const gk_node *node) {
   return node->op == GK_OP_YIELD ? plan->slot_count : node->flag;
 }
 
+/* Whether a run is a CALL_HOST, which is in no run with other tasks. */
+static inline bool gki_is_host_run(const gk_plan *plan, uint32_t run) {
+  return plan->nodes[plan->runs[run].begin].op == GK_OP_CALL_HOST;
+}
+
 /* Whether a device may decide for this plan: it has decisions, and nothing asks for those of the host. */
 static inline bool gki_may_go_ahead(const gk_plan *plan) {
   if (plan->bits & (GK_HOST_GATED | GK_ISOLATE)) return false;

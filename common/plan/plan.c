@@ -8,7 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* gk_node.run before number_runs: the node is a task, or a PARALLEL or SECTION of nothing but these. */
+/* gk_node.run before number_runs: the node is a task, or a PARALLEL or SECTION of nothing but these; no CALL_HOST is in
+ * it. */
 enum { STRAIGHT = 0 };
 
 typedef struct maker {
@@ -152,7 +153,7 @@ static void open_node(maker *make, gk_node *node, uint32_t at) {
   bool straight = gki_op_is_task(node->op);
   straight |= (node->op == GK_OP_PARALLEL || node->op == GK_OP_SECTION) && !(plan->bits & GK_ISOLATE);
   node->run = straight ? STRAIGHT : GK_NONE;
-  if (!straight)
+  if (!straight || node->op == GK_OP_CALL_HOST)
     for (uint32_t up = make->block; make->nodes[up].run == STRAIGHT; up = make->nodes[up].parent)
       make->nodes[up].run = GK_NONE;
   if (gki_op_opens(node->op) || node->op == GK_OP_ELSE) make->block = at;
@@ -204,6 +205,8 @@ static void write_nodes(maker *make) {
   plan->can_yield = make->nodes[0].can_yield;
 }
 
+static bool is_apart(const gk_node *node) { return node->always || node->op == GK_OP_CALL_HOST; }
+
 /* Gives each straight node the number of its run. @return The number of runs. */
 static uint32_t number_runs(maker *make) {
   gk_node *nodes = make->nodes;
@@ -216,7 +219,7 @@ static uint32_t number_runs(maker *make) {
       continue;
     }
     bool follows = last && nodes[last].end == at && nodes[last].parent == node->parent;
-    if (!follows || node->always || nodes[last].always || (make->plan->bits & GK_ISOLATE)) ++count;
+    if (!follows || is_apart(node) || is_apart(&nodes[last]) || (make->plan->bits & GK_ISOLATE)) ++count;
     last = at;
     for (uint32_t end = node->end; at < end; ++at) nodes[at].run = count - 1;
   }
@@ -287,6 +290,15 @@ gk_result gki_plan_make(gki_planned *planned, const gki_blocks *blocks, const gk
 void gki_plan_free(gki_planned *planned) {
   gki_arena_free(&planned->arena);
   *planned = (gki_planned){0};
+}
+
+gk_result gki_plan_refuse_host(const gk_plan *plan, const char *backend) {
+  for (uint32_t k = 0; k < plan->node_count; ++k)
+    if (plan->nodes[k].op == GK_OP_CALL_HOST)
+      return gk_fail(GK_ERROR_UNSUPPORTED, "task %u (%s): it is work of the host in a list that %s decides on the "
+                     "device; there, pause by a GK_YIELD and do it between launches, or create the graph with "
+                     "GK_HOST_GATED", (unsigned)plan->nodes[k].source, plan->nodes[k].name, backend);
+  return GK_OK;
 }
 
 uint32_t gki_plan_label(const gk_plan *plan, int32_t label) {

@@ -24,6 +24,7 @@ static const bounds bounds_of_op[] = {
     [GK_OP_COPY]       = {1,    0,        0,      0,      0,     0,       0},
     [GK_OP_FILL]       = {1,    0,        0,      0,      0,     0,       0},
     [GK_OP_CALL]       = {1,    0,        0,      0,      0,     0,       0},
+    [GK_OP_CALL_HOST]  = {1,    0,        0,      0,      0,     0,       0},
     [GK_OP_YIELD]      = {0,    1,        0,      1,      1,     1,       0},
     [GK_OP_DO_WHILE]   = {1,    3,        1,      2,      4,     2,       1},
     [GK_OP_WHILE]      = {1,    3,        1,      2,      4,     2,       1},

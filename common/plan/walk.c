@@ -286,19 +286,24 @@ static bool visit(gk_walk *walk, gk_step *step) {
   return false;
 }
 
+/* node: the first of its run */
+static gk_step run_of(const gk_node *node) {
+  return step_of(node->op == GK_OP_CALL_HOST ? GK_STEP_HOST : GK_STEP_RUN, node->run, 0);
+}
+
 static gk_step next_run(gk_walk *walk) {
   const gk_plan *plan = walk->plan;
   const gk_node *node = &plan->nodes[walk->at];
   walk->always += node->always;
   walk->at = plan->runs[node->run].end;
-  return step_of(GK_STEP_RUN, node->run, 0);
+  return run_of(node);
 }
 
 /* The next always-task before node `before` that hasn't run. */
 static bool next_always(gk_walk *walk, uint32_t before, gk_step *step) {
   const gk_plan *plan = walk->plan;
   if (walk->always >= plan->always_count || plan->always[walk->always] >= before) return false;
-  *step = step_of(GK_STEP_RUN, plan->nodes[plan->always[walk->always++]].run, 0);
+  *step = run_of(&plan->nodes[plan->always[walk->always++]]);
   return true;
 }
 

@@ -2,7 +2,9 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/trace.h"
+#include "plan/node.h"
 #include "plan/walk.inc"
+#include "runtime/host_gated.h"
 #include "runtime/tape.h"
 #include <stdlib.h>
 #include <string.h>
@@ -53,11 +55,35 @@ static void limit_tape(gki_ahead *ahead, uint64_t ns, uint32_t ran) {
   while (2 * (uint64_t)ahead->limit <= (fit < most ? fit : most)) ahead->limit *= 2;
 }
 
-/* Enqueues a tape. If that was cut, also enqueues the next one, unless the backend takes only one. */
-static gk_result enqueue(gk_graph *graph, const uint32_t *state, uint32_t *under_way) {
+/* Waits for what was enqueued before the launch, as on a stream of the caller's. */
+static gk_result await_earlier_work(gk_graph *graph) {
+  const gk_backend *backend = graph->device->backend;
+  const uint32_t no_run = GK_NONE, *state;
+  const gk_result result = backend->ahead(graph->state, &no_run, 1);
+  return result == GK_OK ? backend->state(graph->state, &state) : result;
+}
+
+/* Calls the functions of CALL_HOSTs at which lanes wait. They are in a tape only then. All that was enqueued in the
+ * launch has ended. */
+static gk_result call_hosts(gk_graph *graph, const gk_launch_args *launch, bool is_first) {
+  const gki_tape *tape = &graph->ahead->tape;
+  gk_result result = GK_OK;
+  for (uint32_t k = 0; k < tape->count && result == GK_OK; ++k) {
+    const uint32_t run = tape->runs[k] & ~GK_AHEAD_BESIDE;
+    if (tape->runs[k] == GK_NONE || !gki_is_host_run(&graph->planned.plan, run)) continue;
+    if (is_first) result = await_earlier_work(graph);
+    is_first = false;
+    gki_trace_begin_run(&graph->planned.plan, run);
+    if (result == GK_OK) result = gki_call_host(graph, launch, run);
+    gki_trace_end();
+  }
+  return result;
+}
+
+/* Enqueues the tape. If that was cut, also enqueues the next one, unless the backend takes only one. */
+static gk_result enqueue(gk_graph *graph, uint32_t *under_way) {
   gki_ahead *ahead = graph->ahead;
   gk_result result = GK_OK;
-  gki_tape_fill(&ahead->tape, state, ahead->limit);
   *under_way = 0;
   for (; result == GK_OK && ahead->tape.count; gki_tape_go_on(&ahead->tape, ahead->limit)) {
     gki_trace_begin(ahead->tape.count, "enqueue runs");
@@ -85,12 +111,15 @@ static gk_result check_state(const gk_graph *graph, const uint32_t *state, bool 
 }
 
 /* Enqueues tapes from a state on, and waits for the state behind them. */
-static gk_result advance(gk_graph *graph, const uint32_t **state) {
+static gk_result advance(gk_graph *graph, const gk_launch_args *launch, const uint32_t **state) {
   gki_ahead *ahead = graph->ahead;
-  const uint64_t begin = gki_now_ns();
   const uint32_t ran = (*state)[GKW_RAN], due = (*state)[GKW_DUE];
   uint32_t under_way;
-  gk_result result = enqueue(graph, *state, &under_way);
+  gki_tape_fill(&ahead->tape, *state, ahead->limit);
+  gk_result result = call_hosts(graph, launch, *state == ahead->start);
+  if (result != GK_OK) return result;
+  const uint64_t begin = gki_now_ns();
+  result = enqueue(graph, &under_way);
   gki_trace_begin(0, "wait for the device");
   for (; under_way && result == GK_OK; --under_way) result = graph->device->backend->state(graph->state, state);
   gki_trace_end();
@@ -111,7 +140,7 @@ gk_result gki_ahead_run(gk_graph *graph, const gk_launch_args *launch, gk_launch
   gk_result answer = graph->device->backend->launch(graph->state, &args);
   if (answer != GK_OK) return answer;
   while (answer == GK_OK && !gk_points_over(points, state)) {
-    answer = advance(graph, &state);
+    answer = advance(graph, launch, &state);
     if (answer == GK_OK) gk_points_add(points, state, ahead->before, launch, result);
   }
   /* Also after a failure, since work under way still uses the values. */

@@ -113,6 +113,7 @@ static gk_result lower_by(gk_graph *graph, const gk_lower_into *into, void *cons
   const gk_result result = into ? into->lower(device->state, graph->state, plan, code, &graph->mode, into->data)
                                : device->backend->lower(device->state, graph->state, plan, code, &graph->mode);
   gki_trace_end();
+  if (result == GK_OK && graph->mode == GK_MODE_NATIVE) return gki_plan_refuse_host(plan, device->backend->name);
   return gki_answer(device->backend, "lower", result);
 }
 

@@ -1,5 +1,6 @@
 /* gk_run: a launch, and a resume after each yield, until the graph has finished. */
 #include "base/error.h"
+#include "base/op.h"
 #include "base/thread_cancel.h"
 #include "runtime/bind_check.h"
 #include "runtime/launch.h"
@@ -61,7 +62,7 @@ static bool writes_anew(const gk_graph *graph, uint32_t checkpoint, const char *
     for (uint32_t a = 0; a < node->arg_count; ++a) {
       const uint32_t slot = plan->args[node->args + a];
       const bool writes = node->op == GK_OP_KERNEL ? node->kernel->params[a].access == GK_ACCESS_OUT
-                                                   : node->op == GK_OP_CALL || a == 0; /* of COPY, FILL: where to */
+                                                   : gki_op_is_call(node->op) || a == 0; /* of COPY, FILL: where to */
       if (writes && plan->slots[slot].type == GK_PTR &&
           (slot == plan->nodes[checkpoint].flag || holds(&graph->slots[slot], flag)))
         return true;

@@ -1,6 +1,7 @@
 /* Makes a graph's slots: their first values, and how the tasks use each. */
 #include "runtime/slots.h"
 #include "base/error.h"
+#include "base/op.h"
 #include "plan/node.h"
 #include "runtime/bind.h"
 #include "runtime/resize.h"
@@ -13,7 +14,7 @@ static void note_use(gk_graph *graph, uint32_t slot, uint32_t alignment) {
 
 static bool writes(const gk_node *node, uint32_t arg) {
   if (node->op == GK_OP_COPY || node->op == GK_OP_FILL) return arg == 0;
-  return node->op == GK_OP_CALL || node->kernel->params[arg].access > GK_ACCESS_IN;
+  return gki_op_is_call(node->op) || node->kernel->params[arg].access > GK_ACCESS_IN;
 }
 
 static void note_reach(gk_graph *graph, uint32_t slot, uint32_t node, size_t bytes) {

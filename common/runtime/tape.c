@@ -19,10 +19,10 @@ static uint32_t loop_word(const gki_tape *tape, const uint32_t *state, uint32_t 
   return state[tape->points->loops_at + loop * GKW_LOOP_WORDS + field];
 }
 
-/* Library calls and handwritten code can't look at a gate, so their runs are enqueued only when they surely come. */
+/* Calls and handwritten code can't look at a gate, so their runs are enqueued only when they surely come. */
 static bool is_gated(const gk_plan *plan, uint32_t run) {
   for (uint32_t at = plan->runs[run].begin; at < plan->runs[run].end; ++at)
-    if (plan->nodes[at].op == GK_OP_CALL || plan->nodes[at].handwritten) return false;
+    if (gki_op_is_call(plan->nodes[at].op) || plan->nodes[at].handwritten) return false;
   return true;
 }
 

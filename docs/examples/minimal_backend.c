@@ -160,7 +160,7 @@ static gk_result graph_run(void *at, const gk_launch_args *launch, gk_launch_res
         int64_t extent[3];
         uint64_t items = 0;
         if (is_counted) result = count(plan, launch, k, extent, &items);
-        if (node->op == GK_OP_CALL) result = run_call(plan, values, node);
+        if (node->op == GK_OP_CALL || node->op == GK_OP_CALL_HOST) result = run_call(plan, values, node);
         else if (items > 0 && node->op == GK_OP_KERNEL) result = run_kernel(plan, values, node, extent, items);
         else if (items > 0) run_memory(plan, values, node, items);
       }

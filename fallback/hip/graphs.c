@@ -2,6 +2,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/op.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,7 +80,7 @@ static hipError_t add_nodes(made *m, const gki_hip_graph *g, uint32_t run, uint3
 
 static bool can_be_graph(const gk_plan *plan, uint32_t run) {
   for (uint32_t k = plan->runs[run].begin; k < plan->runs[run].end; ++k)
-    if (plan->nodes[k].op == GK_OP_CALL || plan->nodes[k].handwritten) return false;
+    if (gki_op_is_call(plan->nodes[k].op) || plan->nodes[k].handwritten) return false;
   return true;
 }
 

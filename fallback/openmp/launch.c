@@ -13,7 +13,8 @@ static gki_outcome walk(gki_runner *runner);
 /* answer: to the step before, as of gk_walk_next. */
 static inline gk_step next_step(gki_runner *runner, int64_t answer) {
   gk_step step = gk_walk_next(runner->walk, answer);
-  if (step.kind == GK_STEP_RUN || step.kind == GK_STEP_CHECKPOINT) runner->at = runner->program->runs[step.at].begin;
+  if (step.kind == GK_STEP_RUN || step.kind == GK_STEP_HOST || step.kind == GK_STEP_CHECKPOINT)
+    runner->at = runner->program->runs[step.at].begin;
   return step;
 }
 static void advance(gki_runner *runner, int64_t answer) { runner->step = next_step(runner, answer); }
@@ -266,7 +267,7 @@ static gki_outcome walk(gki_runner *runner) {
   for (;;) {
     gki_outcome outcome = GKI_DONE;
     switch (runner->step.kind) {
-    case GK_STEP_RUN:
+    case GK_STEP_RUN: case GK_STEP_HOST:
       if (traced) gki_trace_begin_run(program->plan, runner->step.at);
       outcome = run_ops(runner, program->runs[runner->step.at].end);
       if (traced) gki_trace_end();

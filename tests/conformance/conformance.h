@@ -50,6 +50,7 @@ void at_once(trial *t, gk_device *first, gk_device *second, void (*part)(trial *
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
 
 buffer *buffer_of(trial *t, size_t ints);          /* zeroed; freed for you */
+buffer *buffer_for_host(trial *t, size_t ints);    /* the same, of memory that the host reaches, too */
 void buffer_put(buffer *b, size_t index, int value);
 int buffer_get(const buffer *b, size_t index);     /* what is on the device */
 void *buffer_at(const buffer *b);                  /* the device's address */

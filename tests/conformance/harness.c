@@ -141,18 +141,25 @@ gk_device *another_device(trial *t) {
 
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
 
-buffer *buffer_of(trial *t, size_t ints) {
+static buffer *new_buffer(trial *t, size_t ints, gk_memory kind) {
   buffer *b = obtain(t, sizeof *b);
   b->t = t;
   b->next = t->buffers;
   t->buffers = b;
   b->ints = ints;
   b->mirror = obtain(t, ints * sizeof *b->mirror);
-  b->at = gk_alloc(t->device, ints * sizeof(int), GK_DEVICE_MEMORY);
+  b->at = gk_alloc(t->device, ints * sizeof(int), kind);
   if (!b->at) {
     expect_message(t, HERE, "gk_alloc", GK_ERROR_MEMORY);
     fail_at(t, HERE, "gk_alloc: %s", gk_error());
   }
+  return b;
+}
+
+buffer *buffer_of(trial *t, size_t ints) { return new_buffer(t, ints, GK_DEVICE_MEMORY); }
+buffer *buffer_for_host(trial *t, size_t ints) {
+  buffer *b = new_buffer(t, ints, GK_HOST_MEMORY);
+  if (!gk_host_address(t->device, b->at)) skip(t, "no memory is the host's and the device's");
   return b;
 }
 

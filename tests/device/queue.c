@@ -12,7 +12,8 @@
 static bool run_blocks(graph *g, uint32_t at, uint32_t end);
 
 static device_tasks tasks_of(graph *g) {
-  return (device_tasks){g->plan, g->values, g->capacity, test_device_here, g->device, &g->device->device_random};
+  return (device_tasks){g->plan, g->values, g->capacity, test_device_here, g->device, &g->device->device_random,
+                        false};
 }
 
 static void fail_late(graph *g, gk_result code) {

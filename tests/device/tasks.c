@@ -130,7 +130,7 @@ static gk_result move(const device_tasks *t, const gk_node *node, size_t count) 
 
 gk_result device_run_node(const device_tasks *t, uint32_t at) {
   const gk_node *node = &t->plan->nodes[at];
-  if (node->op == GK_OP_CALL) return run_call(t, node);
+  if (node->op == GK_OP_CALL || (node->op == GK_OP_CALL_HOST && t->in_process)) return run_call(t, node);
   if (node->op != GK_OP_KERNEL && node->op != GK_OP_COPY && node->op != GK_OP_FILL) return GK_OK;
   uint32_t extent[3];
   size_t count;

@@ -11,9 +11,11 @@ typedef struct device_tasks {
   void *(*here)(void *user, const void *address, size_t bytes); /* where it really is; NULL: nowhere */
   void *user;
   uint64_t *random; /* kernels are called for parts of their items, in any order; NULL: for halves, in order */
+  bool in_process;  /* CALL_HOSTs, too; else common calls them */
 } device_tasks;
 
-/* A KERNEL, COPY, FILL or CALL; of other nodes nothing. An address that is nowhere is GK_ERROR_DEVICE. */
+/* A KERNEL, COPY, FILL, CALL or, in process, CALL_HOST; of other nodes nothing. An address that is nowhere is
+ * GK_ERROR_DEVICE. */
 gk_result device_run_node(const device_tasks *tasks, uint32_t node);
 gk_result device_read_flag(const device_tasks *tasks, uint32_t node, int32_t *flag);
 /* The int in a slot's memory; the node is for messages. */

@@ -413,13 +413,14 @@ static gk_result read_flag(void *state, uint32_t node, int32_t *flag) {
   graph *g = state;
   device *d = g->device;
   enter(&g->in_call);
-  broken_if(node >= g->plan->node_count || (node && !g->plan->nodes[node].flag), "read_flag: that node has no flag");
+  const gk_node *of = &g->plan->nodes[node < g->plan->node_count ? node : 0];
+  broken_if(node && !of->flag && of->op != GK_OP_CALL_HOST, "read_flag: that node has no flag");
   broken_if(!g->running, "read_flag: before launch");
   gk_result result = begin(d, "read_flag", NULL);
-  if (node) test_device_wait(d, test_device_post(d, &(command){.kind = COMMAND_FLAG, .graph = g, .at = node}));
+  if (of->flag) test_device_wait(d, test_device_post(d, &(command){.kind = COMMAND_FLAG, .graph = g, .at = node}));
   else test_device_wait(d, 0);
   result = launch_failure(g, result);
-  if (result == GK_OK && node) *flag = g->flag;
+  if (result == GK_OK && of->flag) *flag = g->flag;
   HOLDING(&d->lock, g->running &= node != 0);
   return leave(&g->in_call, result);
 }

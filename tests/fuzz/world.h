@@ -190,7 +190,8 @@ static inline gk_op op_of(record r) {
                                 GK_OP_DO_WHILE, GK_OP_WHILE, GK_OP_IF, GK_OP_ELSE, GK_OP_SWITCH, GK_OP_CASE,
                                 GK_OP_CHECKPOINT, GK_OP_PARALLEL, GK_OP_SECTION, GK_OP_END};
   const gk_op op = ops[r.kind & 15];
-  return op == GK_OP_CHECKPOINT && r.kind >> 4 == 6 ? GK_OP_YIELD : op;
+  if (r.kind >> 4 != 6) return op;
+  return op == GK_OP_CHECKPOINT ? GK_OP_YIELD : op == GK_OP_CALL ? GK_OP_CALL_HOST : op;
 }
 
 static inline gk_task task_of(world *w, uint32_t list, record r) {
@@ -213,7 +214,7 @@ static inline gk_task task_of(world *w, uint32_t list, record r) {
     task.items[0] = variant == 1 ? number : variant == 2 ? ints : 0;
     task.pattern = op == GK_OP_FILL ? (uint32_t)(r.b & 3) : 0;
     break;
-  case GK_OP_CALL:
+  case GK_OP_CALL: case GK_OP_CALL_HOST:
     task.call = fuzz_call;
     for (uint32_t k = 0; k < (r.a & 3u); ++k) task.args[k] = (gk_slot)(1 + (r.b + k) % SLOTS);
     break;
@@ -232,7 +233,7 @@ static inline gk_task task_of(world *w, uint32_t list, record r) {
     if (op == GK_OP_CHECKPOINT || variant == 4) task.label = 1 + (int32_t)w->lists[list].task_count;
     if (op == GK_OP_DO_WHILE || op == GK_OP_WHILE) task.max_iterations = r.b & 128 ? 0 : 1 + (r.b & 7u);
   }
-  if (variant == 5 && op <= GK_OP_CALL && (!w->depth || w->bits & AS_IT_COMES)) task.bits = GK_ALWAYS;
+  if (variant == 5 && op <= GK_OP_CALL_HOST && (!w->depth || w->bits & AS_IT_COMES)) task.bits = GK_ALWAYS;
   return task;
 }
 

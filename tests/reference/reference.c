@@ -334,7 +334,7 @@ static void run_task(reference *r, size_t at) {
   switch (l->task->op) {
   case GK_OP_KERNEL: run_kernel(r, l); break;
   case GK_OP_COPY: case GK_OP_FILL: run_copy_or_fill(r, l); break;
-  case GK_OP_CALL: run_call(r, l); break;
+  case GK_OP_CALL: case GK_OP_CALL_HOST: run_call(r, l); break; /* 14 */
   default: break;
   }
 }

@@ -74,6 +74,7 @@ static void print_task(FILE *to, const gk_list *list, const gk_task *task) {
     [GK_OP_DO_WHILE] = "GK_DO_WHILE", [GK_OP_WHILE] = "GK_WHILE", [GK_OP_IF] = "GK_IF", [GK_OP_SWITCH] = "GK_SWITCH",
     [GK_OP_ELSE] = "GK_ELSE", [GK_OP_CASE] = "GK_CASE", [GK_OP_PARALLEL] = "GK_PARALLEL",
     [GK_OP_SECTION] = "GK_SECTION", [GK_OP_END] = "GK_END"};
+  static const char *const calls[] = {[GK_OP_CALL] = "CALL", [GK_OP_CALL_HOST] = "CALL_HOST"};
   bool plain = !task->bits && !task->offset && !task->from_offset;
   switch (task->op) {
   case GK_OP_KERNEL: print_kernel(to, list, task); break;
@@ -87,10 +88,10 @@ static void print_task(FILE *to, const gk_list *list, const gk_task *task) {
     else fprintf(to, "GK_FILL(%s, %s, %u)", slot_text(list, task->args[0]), slot_text(list, task->items[0]),
                  (unsigned)task->pattern);
     break;
-  case GK_OP_CALL:
-    if (task->bits) fprintf(to, "{.op = GK_OP_CALL, .bits = GK_ALWAYS, .name = \"%s\", .call = %s, .args = {",
-                            task->name, task->name);
-    else fprintf(to, "GK_CALL(%s, ", task->name);
+  case GK_OP_CALL: case GK_OP_CALL_HOST:
+    if (task->bits) fprintf(to, "{.op = GK_OP_%s, .bits = GK_ALWAYS, .name = \"%s\", .call = %s, .args = {",
+                            calls[task->op], task->name, task->name);
+    else fprintf(to, "GK_%s(%s, ", calls[task->op], task->name);
     print_args(to, list, task, "");
     fprintf(to, task->bits ? "}}" : ")");
     break;

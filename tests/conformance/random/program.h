@@ -44,8 +44,8 @@ static inline void put(const char *slot, size_t at, const int *ints, size_t coun
   must(gk_upload(device, memory + at, ints, count * sizeof *ints), slot);
 }
 
-static inline void bring(const char *slot, size_t ints) {
-  void *memory = brought[brought_count++ % 256] = gk_alloc(device, ints * sizeof(int), GK_DEVICE_MEMORY);
+static inline void bring(const char *slot, size_t ints, gk_memory kind) {
+  void *memory = brought[brought_count++ % 256] = gk_alloc(device, ints * sizeof(int), kind);
   must(gk_bind(graph, gk_find_slot(graph, slot), memory), slot);
 }
 

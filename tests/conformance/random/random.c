@@ -260,8 +260,9 @@ static int tell(const char *what, uint64_t count, bool demanded, int missing) {
 }
 
 static int tell_tally(const tally *t, const char *backend, bool demanded) {
-  static const char *const ops[] = {"none", "kernel", "copy", "fill", "call", "yield", "include", "do_while",
-                                    "while", "if", "else", "switch", "case", "checkpoint", "parallel", "section"};
+  static const char *const ops[] = {"none", "kernel", "copy", "fill", "call", "call_host", "yield", "include",
+                                    "do_while", "while", "if", "else", "switch", "case", "checkpoint", "parallel",
+                                    "section"};
   static const char *const deeds[] = {"launches", "pokes", "binds", "resizes", "numbers", "structs"};
   int m = 0;
   printf("# %llu lists on %s, %llu of them left out since they take too long\n", (unsigned long long)t->lists, backend,
@@ -269,7 +270,8 @@ static int tell_tally(const tally *t, const char *backend, bool demanded) {
   const bool cancels = demanded && story_cancels();
 #define TELL(member) m = tell(#member, t->member, demanded, m)
   for (size_t k = GK_OP_KERNEL; k <= GK_OP_SECTION; ++k)
-    m = tell(ops[k], t->ops[k], demanded && !(k == GK_OP_CALL && story_calls_are == CALLS_NONE), m);
+    m = tell(ops[k], t->ops[k],
+             demanded && !((k == GK_OP_CALL || k == GK_OP_CALL_HOST) && story_calls_are == CALLS_NONE), m);
   TELL(launches); TELL(finished); TELL(yielded); TELL(resumed); TELL(elsewhere); TELL(queued); TELL(bounded);
   TELL(polled); TELL(zero_passes); TELL(ten_deep); TELL(heavy);
   TELL(two_deep_includes); TELL(always); TELL(sections_in_sections); TELL(counts_in_memory); TELL(two_dimensions);

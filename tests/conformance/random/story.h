@@ -16,7 +16,8 @@ enum {
  *   X data   F flags   S chance   H the host's   A atomic int   T U V W sums of int, uint, float, double
  *   N a count up to 8   M one up to 4   I a number   K a number that stays   G J R Q uint, int64_t, float, double
  *   E one int, O a number: a count of a copy or fill, of any size   L a number, up to 8 or more than 2^31 - 1
- *   P a struct   B a struct in memory   C leave   Y kept items   Z room for them   D a door (stay.h) */
+ *   P a struct   B a struct in memory   C leave   Y kept items   Z room for them   D a door (stay.h)
+ *   h memory that the host reaches, for `tell` */
 typedef struct listing {
   gk_list list;
   gk_task tasks[MAX_TASKS];
@@ -65,6 +66,7 @@ typedef struct story {
   bool heavy;    /* some kernels take long */
   bool bounds;   /* every loop has one, and checkpoints stand in loops */
   bool pauses;   /* by many YIELDs */
+  bool hosts;    /* CALL_HOSTs: where a device decides, the host has to, then */
   bool plain;    /* memory begins with zeroes */
   bool counts;   /* of any size: some launches fail by them */
   uint64_t without; /* constructs, by their letter - 'A': so those that are left meet more often (swarm testing) */

@@ -78,10 +78,11 @@ static void retire(world *w, cell *c) {
 
 bool bring(world *w, cell *c, size_t count) {
   retire(w, c);
-  c->device = gk_alloc(w->device, count * 4, GK_DEVICE_MEMORY);
+  c->device = gk_alloc(w->device, count * 4, c->kind == 'h' ? GK_HOST_MEMORY : GK_DEVICE_MEMORY);
   c->host = calloc(count, 4);
   if (!c->device || !c->host) return !differs(w, "no memory: %s", gk_error());
-  record(w->record, "bring(\"%s\", %zu);", name_of(c), count);
+  record(w->record, "bring(\"%s\", %zu, %s);", name_of(c), count,
+         c->kind == 'h' ? "GK_HOST_MEMORY" : "GK_DEVICE_MEMORY");
   reference_bind(w->reference, (size_t)(c - w->cells), c->host, count * 4);
   return bind(w, gk_bind(w->graph, c->gk, c->device), "gk_bind");
 }
@@ -164,13 +165,19 @@ bool world_open(world *w, story *s, gk_device *device, tally *t, recorder *log) 
   w->reference = reference_open(list);
   if (!w->reference) return !differs(w, "no memory");
   w->wanted = reference_last(w->reference);
+  bool has_hosts = false;
   reference_watch(w->reference, count_task, w);
   for (size_t k = 0; k < reference_lines(w->reference); ++k) {
     const gk_task *task = reference_task(w->reference, k);
     w->can_yield |= (task->op == GK_OP_CHECKPOINT && task->flag) || task->op == GK_OP_YIELD;
+    has_hosts |= task->op == GK_OP_CALL_HOST;
   }
-  record_begin(w->record, whole_of(s)->name, s->bits | asked_for);
-  if (!must(w, gk_graph_create(device, list, s->bits | asked_for, &w->graph), "gk_graph_create")) return false;
+  uint32_t bits = s->bits | asked_for;
+  gk_result made = gk_graph_create(device, list, bits, &w->graph);
+  if (made == GK_ERROR_UNSUPPORTED && has_hosts && !(bits & GK_HOST_GATED)) /* a device decides, and asks nobody */
+    made = gk_graph_create(device, list, bits |= GK_HOST_GATED, &w->graph);
+  record_begin(w->record, whole_of(s)->name, bits);
+  if (!must(w, made, "gk_graph_create")) return false;
   void *memory = gk_alloc(device, 4, GK_DEVICE_MEMORY);
   w->near = memory && gk_host_address(device, memory) == memory;
   gk_free(device, memory);

@@ -19,7 +19,7 @@ typedef struct writer {
   uint32_t group_count;
   gk_slot a, t, u, v, w;       /* for atomics and sums, in any section */
   gk_slot leave, kept, room;   /* of safe blocks; 0 at first */
-  gk_slot door;                /* of `stay`; 0 at first */
+  gk_slot door, reached[MAX_GROUPS]; /* of `stay`; of `tell`; 0 at first */
 } writer;
 
 /* Where in a list an item stands. */
@@ -243,15 +243,23 @@ static void add_halt(writer *w, const group *g) {
   w->l->has |= HAS_HALT;
 }
 
+static void add_tell(writer *w, const group *g, gk_slot id) {
+  gk_slot *m = &w->reached[g - w->groups];
+  if (!*m) *m = add_memory(w, 'h', "uint", 4, 0);
+  if (chance(w, 2)) ARGS(add_kernel(w, &blend), *m, g->x, id);
+  add(w, (gk_task){.op = GK_OP_CALL_HOST, .name = "tell", .call = tell, .args = {g->h, *m}});
+  if (chance(w, 2)) ARGS(add_kernel(w, &blend), g->x, *m, id);
+}
+
 static void add_drawn_task(writer *w, const spot *at, const group *g) {
-  static const char kinds[] = "ssssssbbbrrrrppttwwaaymmmmfffcccSdd";
+  static const char kinds[] = "ssssssbbbrrrrppttwwaaymmmmfffcccSddhhhh"; /* the last four: in stories of `hosts` */
   size_t before = w->l->list.task_count;
   gk_slot id = identity(w);
   gk_task *task = NULL;
   const bool counts = w->s->counts && chance(w, 3);
-  char kind = counts ? draw_kind(w, "mmffd", 5, 'd') : draw_kind(w, kinds, sizeof kinds - 1, 's');
+  char kind = counts ? draw_kind(w, "mmffd", 5, 'd') : draw_kind(w, kinds, sizeof kinds - (w->s->hosts ? 1 : 5), 's');
   const group *other = kind == 'b' ? other_group(w, at, g) : NULL;
-  if ((kind == 'b' && !other) || (kind == 'c' && story_calls_are == CALLS_NONE) || (kind == 'd' && !w->s->counts))
+  if ((kind == 'b' && !other) || (strchr("ch", kind) && story_calls_are == CALLS_NONE) || (kind == 'd' && !w->s->counts))
     kind = 's';
   switch (kind) {
   case 'b': ARGS(task = add_kernel(w, &blend), g->x, other->x, id); break;
@@ -270,6 +278,7 @@ static void add_drawn_task(writer *w, const spot *at, const group *g) {
     break;
   case 'c': add(w, (gk_task){.op = GK_OP_CALL, .name = "note", .call = note, .args = {g->h, g->x}}); break;
   case 'S': add_struct(w, at, g); break;
+  case 'h': add_tell(w, g, id); break;
   case 'd': ARGS(add_kernel(w, &draw), g->e, g->s, id); break;
   default: ARGS(task = add_kernel(w, w->s->heavy ? &toil : &stir), g->x, id);
   }
@@ -477,6 +486,7 @@ void story_write(story *s, uint64_t seed) {
   s->heavy = pick(&random, 25) == 0;
   s->bounds = pick(&random, 6) == 0;
   s->pauses = pick(&random, 4) == 0;
+  s->hosts = mix(seed) % 3 == 0;
   s->bits = pick(&random, 3) || s->safe ? 0 : GK_CANCELLABLE;
   s->bits |= (pick(&random, 4) ? 0 : GK_HOST_GATED) | (pick(&random, 5) ? 0 : GK_ISOLATE);
   s->counts = !s->safe && pick(&random, 3) == 0;

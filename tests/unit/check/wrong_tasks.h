@@ -104,7 +104,7 @@ typedef struct wrong {
 
 static const wrong wrongs[] = {
     WRONG("task-forgotten", 1, "task 1 (NONE)", SCALE, {0}),
-    WRONG("op-unknown", 0, "there is no op 17", {.op = (gk_op)17}),
+    WRONG("op-unknown", 0, "there is no op 18", {.op = (gk_op)18}),
     WRONG("op-unknown", 0, "there is no op -1", {.op = (gk_op)-1, .bits = 77, .label = 3}),
     WRONG("bits-unknown", 1, "task 1 (scale): .bits is 0x2", SCALE,
           {.op = GK_OP_KERNEL, .bits = 2, .name = "scale", .kernel = &no_args}),
@@ -294,6 +294,8 @@ static const wrong wrongs[] = {
     WRONG("end-missing", 0, "task 0 (WHILE LOOP): its block", GK_WHILE(F, .max_iterations = 3, .label = LOOP)),
     WRONG("end-missing", 0, "task 0 (CHECKPOINT LOOP): its block", GK_CHECKPOINT(LOOP, F)),
     WRONG("call-null", 0, "task 0 (CALL)", {.op = GK_OP_CALL, .args = {X}}),
+    WRONG("call-null", 0, "task 0 (CALL_HOST)", {.op = GK_OP_CALL_HOST, .args = {X}}),
+    WRONG("field-unused", 0, ".flag is set, but CALL_HOST", {.op = GK_OP_CALL_HOST, .call = library, .flag = F}),
     /* included lists */
     WRONG("include-null", 0, "task 0 (LIST)", {.op = GK_OP_LIST}),
     WRONG("include-arguments", 0, "2 arguments, but the list short_list has only 1 slot;",

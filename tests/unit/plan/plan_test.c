@@ -1,6 +1,7 @@
 /* A list as a tree: its nodes, runs and names; the list isn't needed afterwards; work and memory grow with the list. */
 #include "plan/plan.h"
 #include "base/error.h"
+#include "base/op.h"
 #include "base/registry.h"
 #include "unit/support/spare_backend.h"
 #include "unit/support/own_memory.h"
@@ -27,7 +28,7 @@ static void shape(const gk_plan *plan, uint32_t from, uint32_t end, char *text) 
     const gk_node *node = &plan->nodes[at];
     bool first = node->run != GK_NONE && plan->runs[node->run].begin == at;
     if (first) strcat(text, "<");
-    if (node->op <= GK_OP_CALL) {
+    if (gki_op_is_task(node->op)) {
       strncat(text, node->name, 1);
     } else {
       strcat(text, brackets[node->op][0]);
@@ -53,7 +54,7 @@ static void check_tree(const gk_plan *plan) {
     if (node->op == GK_OP_DO_WHILE || node->op == GK_OP_WHILE) assert_int_equal(plan->loops[node->loop], at), ++loops;
     if (node->op == GK_OP_CHECKPOINT) assert_int_equal(plan->checkpoints[node->checkpoint], at), ++checkpoints;
     if (node->always) assert_int_equal(plan->always[always++], at);
-    if (node->op <= GK_OP_CALL) assert_int_not_equal(node->run, GK_NONE);
+    if (gki_op_is_task(node->op)) assert_int_not_equal(node->run, GK_NONE);
     if (node->run == GK_NONE) continue;
     assert_true(node->run == last_run || node->run == last_run + 1);
     last_run = node->run;
@@ -69,6 +70,7 @@ enum { F = 1, G };
 static const gk_slot_desc flags[] = {GK_BUFFER(F, int), GK_BUFFER(G, int)};
 static const gk_kernel kernel = {.name = "kernel"};
 #define T(letter) {.op = GK_OP_KERNEL, .name = #letter, .kernel = &kernel, .args = {F}}
+#define HOST(letter) {.op = GK_OP_CALL_HOST, .name = #letter, .args = {F}}
 #define ALWAYS(letter) {.op = GK_OP_KERNEL, .bits = GK_ALWAYS, .name = #letter, .kernel = &kernel, .args = {F}}
 
 static void expect_shape(const gk_task *tasks, size_t count, uint32_t bits, const char *wanted, int line) {
@@ -97,6 +99,17 @@ TEST(test_runs) {
   EXPECT_SHAPE(0, "i(e())s(k(<a>)k()k(<bc>))", GK_IF(F), GK_ELSE, GK_END, GK_SWITCH(F), GK_CASE, T(a), GK_END, GK_CASE,
                GK_END, GK_CASE, T(b), T(c), GK_END, GK_END);
   EXPECT_SHAPE(0, "d(w(d()))<a>", GK_DO_WHILE(F), GK_WHILE(F), GK_DO_WHILE(F), GK_END, GK_END, GK_END, T(a));
+}
+
+/* One is a run of its own, wherever it stands. */
+TEST(test_host_runs) {
+  EXPECT_SHAPE(0, "<a><h><i><b>", T(a), HOST(h), HOST(i), T(b));
+  EXPECT_SHAPE(0, "<a>{[<b><h><c>][<d>]}<e>", T(a), GK_PARALLEL, GK_SECTION, T(b), HOST(h), T(c), GK_END, GK_SECTION,
+               T(d), GK_END, GK_END, T(e));
+  EXPECT_SHAPE(0, "{[<a>{[<b>][<h>]}][<{[c][d]}>]}", GK_PARALLEL, GK_SECTION, T(a), GK_PARALLEL, GK_SECTION, T(b),
+               GK_END, GK_SECTION, HOST(h), GK_END, GK_END, GK_END, GK_SECTION, GK_PARALLEL, GK_SECTION, T(c), GK_END,
+               GK_SECTION, T(d), GK_END, GK_END, GK_END, GK_END);
+  EXPECT_SHAPE(0, "<a><h><b>", T(a), GK_PARALLEL, GK_SECTION, HOST(h), GK_END, GK_END, T(b));
 }
 
 TEST(test_sections) {

@@ -105,6 +105,15 @@ TEST(test_calls_begin_tapes) {
   world_end(&t.w);
 }
 
+/* So is a CALL_HOST, and so is what follows it: common calls the function in between. */
+TEST(test_hosts_begin_tapes) {
+  begin(TASKS(DO(tick, A), GK_CALL_HOST(do_nothing, B), DO(tick, A), GK_IF(N), GK_CALL_HOST(do_nothing, B), GK_END,
+              DO(tick, C)), BY_TAPES);
+  for (CELL_OF(N) = 0; CELL_OF(N) < 2; ++CELL_OF(N)) LAUNCH_IN(3);
+  EXPECT({A, 4}, {C, 2});
+  world_end(&t.w);
+}
+
 TEST(test_sections_side_by_side) {
   begin(TASKS(GK_PARALLEL, GK_SECTION, DO(tick, X), GK_IF(P), DO(tick, A), GK_END, GK_END, GK_SECTION, DO(tick, Y),
               GK_IF(Q), DO(tick, B), GK_END, DO(tick, C), GK_END, GK_END, DO(tick, D)), BY_TAPES);

@@ -128,7 +128,7 @@ static void shrink(gk_task *tasks, uint32_t count, uint64_t seed) {
 
 static void one_list(uint64_t seed) {
   static gk_task tasks[MAX_TASKS];
-  generator g = {.random = mix(seed), .tasks = tasks, .budget = 24};
+  generator g = {.random = mix(seed), .tasks = tasks, .budget = 24, .has_hosts = seed % 2};
   for (uint32_t items = 1 + pick(&g.random, 5); items; --items) put_item(&g, 0, false, false);
   const char *wrong = run_list(tasks, g.count, seed, false);
   if (!wrong) return;

@@ -3,6 +3,7 @@
 #ifndef WALK_WORLD_H
 #define WALK_WORLD_H
 #include "unit/support/chance.h"
+#include "plan/node.h"
 #include "plan/plan.h"
 #include "plan/walk.inc"
 #include "runtime/tape.h"
@@ -180,7 +181,7 @@ static void do_run(world *w, uint32_t run) {
   const gk_node *nodes = w->plan->nodes;
   assert_true(run < w->plan->run_count);
   for (uint32_t at = w->plan->runs[run].begin; at < w->plan->runs[run].end; ++at)
-    if (nodes[at].op >= GK_OP_KERNEL && nodes[at].op <= GK_OP_CALL) w->execute(w, at);
+    if (nodes[at].op >= GK_OP_KERNEL && nodes[at].op <= GK_OP_CALL_HOST) w->execute(w, at);
 }
 
 static int64_t do_step(world *w, gk_walk *walk, gk_step step) {
@@ -188,7 +189,11 @@ static int64_t do_step(world *w, gk_walk *walk, gk_step step) {
   bool ended;
   assert_true(++w->steps < w->step_limit);
   switch (step.kind) {
-  case GK_STEP_RUN: do_run(w, step.at); return 1; /* any answer will do */
+  case GK_STEP_RUN:
+  case GK_STEP_HOST:
+    assert_int_equal(nodes[w->plan->runs[step.at].begin].op == GK_OP_CALL_HOST, step.kind == GK_STEP_HOST);
+    do_run(w, step.at);
+    return 1; /* any answer will do */
   case GK_STEP_CHECKPOINT:
     assert_true(w->takes & TAKES_CHECKPOINT);
     assert_int_equal(nodes[step.node].op, GK_OP_CHECKPOINT);
@@ -264,6 +269,9 @@ static void play_tape(world *w, const gki_tape *tape) {
     for (uint32_t at = k; at < end && tape->runs[k] != GK_NONE; ++at) {
       const uint32_t run = tape->runs[at] & ~GK_AHEAD_BESIDE, point = points->runs[run];
       ++w->enqueued;
+      if (gki_is_host_run(w->plan, run)) /* common has called it before the tape */
+        assert_true(k == (tape->runs[0] == GK_NONE) &&
+                    w->state[points->table[point + GKW_RECORD] + GKW_TASKS] == GKW_OPEN);
       if (w->state[points->table[point + GKW_RECORD] + GKW_TASKS] == GKW_OPEN) do_run(w, run), ++w->executed;
     }
     if (is_gated) continue;

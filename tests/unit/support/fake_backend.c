@@ -237,7 +237,7 @@ static void fake_unload(void *state, void *code) {
 }
 
 static device_tasks tasks_of(graph *g, const gk_launch_args *launch) {
-  return (device_tasks){g->plan, launch->values, launch->capacity, here, g->device, NULL};
+  return (device_tasks){g->plan, launch->values, launch->capacity, here, g->device, NULL, true};
 }
 
 static gk_result run_run(graph *g, const gk_launch_args *launch, uint32_t run) {
@@ -467,7 +467,7 @@ static gk_result fake_read_flag(void *state, uint32_t node, int32_t *flag) {
   gk_result result = called_or_failed(FAKE_READ_FLAG);
   settle(g->device);
   if (result == GK_OK && g->late != GK_OK) result = gk_fail(g->late, "%s", g->late_message);
-  if (result == GK_OK && node) *flag = flag_of(g, &g->args, node);
+  if (result == GK_OK && g->plan->nodes[node].flag) *flag = flag_of(g, &g->args, node);
   return leave(&g->in_call, result);
 }
 

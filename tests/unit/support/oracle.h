@@ -17,6 +17,7 @@ typedef struct generator {
   int32_t labels;
   bool has_cancel;
   bool never_yields; /* no YIELD */
+  bool has_hosts;    /* CALL_HOSTs among the tasks */
 } generator;
 
 static gk_kernel kernel = {.name = "task"};
@@ -27,7 +28,8 @@ static void put(generator *g, gk_task task) {
 }
 static void put_end(generator *g) { put(g, (gk_task)GK_END); }
 static void put_task(generator *g, uint32_t bits) {
-  put(g, (gk_task){.op = GK_OP_KERNEL, .bits = bits, .kernel = &kernel, .args = {FLAG}});
+  if (g->has_hosts && !pick(&g->random, 8)) put(g, (gk_task){.op = GK_OP_CALL_HOST, .bits = bits, .args = {FLAG}});
+  else put(g, (gk_task){.op = GK_OP_KERNEL, .bits = bits, .kernel = &kernel, .args = {FLAG}});
 }
 
 static void put_block(generator *g, uint32_t depth, bool in_section, bool in_checkpoint);
@@ -248,7 +250,7 @@ static void oracle_block(oracle *o, uint32_t from, uint32_t to) {
     bool runs = is_live(o) || (!o->stopped && opens(task->op) && holds_target(o, k, o->mate[k]));
     if (runs || (task->bits & GK_ALWAYS)) { /* rule 8 */
       switch (task->op) {
-      case GK_OP_KERNEL: trace_run(&o->t, k); break;
+      case GK_OP_KERNEL: case GK_OP_CALL_HOST: trace_run(&o->t, k); break;
       case GK_OP_DO_WHILE: case GK_OP_WHILE: oracle_loop(o, k); break;
       case GK_OP_CHECKPOINT: oracle_checkpoint(o, k); break;
       case GK_OP_PARALLEL: oracle_parallel(o, k); break;
