@@ -102,6 +102,12 @@ static void warn_of_flag(walk *w, uint32_t line) {
              task->op == GK_OP_WHILE ? "no pass or never ends" : "one pass or never ends", NULL);
 }
 
+/* The check doesn't know whether the graph will be host-gated. gk_graph_create does, and asks for no report. */
+static void warn_of_call_host(gki_checker *c) {
+  const bool decides_on_device = c->backend && c->backend->wait;
+  if (c->report && decides_on_device) gki_report(c, GKI_CALL_HOST_NATIVE, c->backend->name, NULL);
+}
+
 /* A device reads the count in each of its groups of items. A sum is written when the last one has ended. */
 static void warn_of_count(gki_checker *c, const gk_task *task) {
   for (uint32_t k = 0; k < 3; ++k) {
@@ -183,6 +189,7 @@ static void visit(walk *w, uint32_t line) {
   for (uint32_t k = gki_touches_of_line(blocks, line, touches); k--;)
     if (touches[k].kind != GKI_READS) w->slots[touches[k].slot].written = line + 1;
   if (gki_op_is_call(task->op)) w->call = line + 1;
+  if (task->op == GK_OP_CALL_HOST) warn_of_call_host(w->checker);
   if (task->op == GK_OP_YIELD || (task->op == GK_OP_CHECKPOINT && task->flag)) w->yield = line + 1;
   if (task->op == GK_OP_KERNEL || task->op == GK_OP_COPY || task->op == GK_OP_FILL) warn_of_count(w->checker, task);
   if (task->op != GK_OP_END) return;

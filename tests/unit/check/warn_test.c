@@ -64,6 +64,7 @@ typedef struct warned {
   size_t task;
   const char *words;
   const gk_task tasks[12];
+  const char *backend; /* NULL: any */
 } warned;
 
 static const warned lists[] = {
@@ -124,6 +125,13 @@ static const warned lists[] = {
   {NULL, 0, NULL, {GK_COPY(X, COUNT, COUNT)}},
   {NULL, 0, NULL, {GK_RUN(adds, COUNT, X, COUNT)}},
   {NULL, 0, NULL, {GK_RUN(sums, COUNT, COUNT, X)}},                    /* written when all items have run */
+
+  {"call-host-native", 1, "task 1 (library): it is work of the host in a list that fake_native decides",
+   {GK_FILL(X, N, 0), GK_CALL_HOST(library, X)}, "fake_native"},
+  {NULL, 0, NULL, {GK_CALL(library, X)}, "fake_native"},
+  {NULL, 0, NULL, {GK_CALL_HOST(library, X)}, "fake_batched"},
+  {NULL, 0, NULL, {GK_CALL_HOST(library, X)}, "openmp"},
+  {NULL, 0, NULL, {GK_CALL_HOST(library, X)}},
 };
 
 static gk_list list_of(const warned *w) {
@@ -146,11 +154,12 @@ static void note(void *user, const gk_problem *problem) {
 static bool code_was_seen[GKI_PROBLEM_COUNT];
 
 TEST(each_warning_is_told) {
+  fake_register();
   gk_set_log(GK_LOG_NONE, NULL, NULL);
   for (size_t k = 0; k < GK_COUNT(lists); ++k) {
     const gk_list list = list_of(&lists[k]);
     found f = {0};
-    assert_ok(gk_check(&list, NULL, note, &f));
+    assert_ok(gk_check(&list, lists[k].backend, note, &f));
     const bool is_right = lists[k].code ? f.count == 1 && strcmp(f.code, lists[k].code) == 0 &&
                                               f.task == lists[k].task && strstr(f.message, lists[k].words)
                                         : !f.count;
