@@ -106,8 +106,10 @@ gk_result gki_vulkan_begin_order(gki_vulkan_graph *g, void *given) {
   g->signal = points.signal;
   const gk_result result = refuse_used(g);
   if (result != GK_OK || !points.wait.semaphore) return result;
-  return gki_vulkan_check(g->device, gki_vulkan_order(g->device, &points.wait, NULL),
-                          "vkQueueSubmit of a wait for the program's semaphore");
+  VkResult answer = gki_vulkan_order(g->device, &points.wait, NULL);
+  /* What the host does first in the launch comes behind the semaphore, too. */
+  if (answer == VK_SUCCESS) answer = gki_vulkan_submit(g->device, NULL, 0, &g->last);
+  return gki_vulkan_check(g->device, answer, "vkQueueSubmit of a wait for the program's semaphore");
 }
 
 gk_result gki_vulkan_end_order(gki_vulkan_graph *g, gk_result result) {

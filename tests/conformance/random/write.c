@@ -259,7 +259,8 @@ static void add_drawn_task(writer *w, const spot *at, const group *g) {
   const bool counts = w->s->counts && chance(w, 3);
   char kind = counts ? draw_kind(w, "mmffd", 5, 'd') : draw_kind(w, kinds, sizeof kinds - (w->s->hosts ? 1 : 5), 's');
   const group *other = kind == 'b' ? other_group(w, at, g) : NULL;
-  if ((kind == 'b' && !other) || (strchr("ch", kind) && story_calls_are == CALLS_NONE) || (kind == 'd' && !w->s->counts))
+  const bool calls = kind == 'c' || kind == 'h';
+  if ((kind == 'b' && !other) || (calls && story_calls_are == CALLS_NONE) || (kind == 'd' && !w->s->counts))
     kind = 's';
   switch (kind) {
   case 'b': ARGS(task = add_kernel(w, &blend), g->x, other->x, id); break;
