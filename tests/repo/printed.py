@@ -50,8 +50,8 @@ def main():
             if word not in recorded.stdout:
                 problem = f"{word} isn't printed\n{recorded.stdout}"
         tap.case("a list on simulated CUDA as a program", problem or tap.run(program, timeout=tap.HANGS, env=SIMULATED))
-        for word in ("GK_INCLUDE_AS", "GK_CHECKPOINT", "GK_YIELD(", "GK_PARALLEL", "cancel();", "resize(", "holds(",
-                     "launch(0);", "fails();"):
+        for word in ("GK_INCLUDE_AS", "GK_CHECKPOINT", "GK_YIELD(", "GK_CALL_HOST(", "GK_PARALLEL", "cancel();",
+                     "resize(", "holds(", "launch(0);", "fails();"):
             tap.case(f"{word} is printed", None if word in seen else "by none of these seeds")
         wrong = re.sub(r'(holds\("\w+", INTS\()(-?\d+)', lambda at: f"{at[1]}{int(at[2]) ^ 1}", printed.stdout, count=1)
         program, problem = compile_text(wrong, folder, "wrong")

@@ -252,16 +252,16 @@ static void add_tell(writer *w, const group *g, gk_slot id) {
 }
 
 static void add_drawn_task(writer *w, const spot *at, const group *g) {
-  static const char kinds[] = "ssssssbbbrrrrppttwwaaymmmmfffcccSddhhhh"; /* the last four: in stories of `hosts` */
+  static const char kinds[] = "ssssssbbbrrrrppttwwaaymmmmfffcccSdd";
   size_t before = w->l->list.task_count;
   gk_slot id = identity(w);
   gk_task *task = NULL;
   const bool counts = w->s->counts && chance(w, 3);
-  char kind = counts ? draw_kind(w, "mmffd", 5, 'd') : draw_kind(w, kinds, sizeof kinds - (w->s->hosts ? 1 : 5), 's');
+  char kind = counts ? draw_kind(w, "mmffd", 5, 'd') : draw_kind(w, kinds, sizeof kinds - 1, 's');
+  if (w->s->hosts && !counts && chance(w, 4)) kind = 'h';
   const group *other = kind == 'b' ? other_group(w, at, g) : NULL;
   const bool calls = kind == 'c' || kind == 'h';
-  if ((kind == 'b' && !other) || (calls && story_calls_are == CALLS_NONE) || (kind == 'd' && !w->s->counts))
-    kind = 's';
+  if ((kind == 'b' && !other) || (calls && story_calls_are == CALLS_NONE) || (kind == 'd' && !w->s->counts)) kind = 's';
   switch (kind) {
   case 'b': ARGS(task = add_kernel(w, &blend), g->x, other->x, id); break;
   case 'r': add_rolls(w, at); break;
