@@ -42,7 +42,7 @@ def main():
         apart = subprocess.run([PROGRAM, "--backend", "test_device", "--print", "2"], stdout=subprocess.PIPE, text=True)
         program, problem = compile_text(apart.stdout, folder, "apart", TEST_DEVICE)
         tap.case("a list on the test device as a program", problem or tap.run(program, timeout=tap.HANGS))
-        recorded = subprocess.run([PROGRAM, "--backend", "cuda", "--print", "195"], stdout=subprocess.PIPE, text=True,
+        recorded = subprocess.run([PROGRAM, "--backend", "cuda", "--print", "244"], stdout=subprocess.PIPE, text=True,
                                   env=SIMULATED)
         program, problem = compile_text(recorded.stdout, folder, "recorded", tap.config("checked"),
                                         tap.checked("libgk.a"))
