@@ -13,7 +13,15 @@ struct recorder {
 
 /* ---- lists ------------------------------------------------------------------------------------------------------- */
 
+/* Valid until the fourth call after it. */
 static const char *slot_text(const gk_list *list, gk_slot slot) {
+  static char constants[4][24];
+  static unsigned next;
+  if (slot < 0) {
+    char *text = constants[next++ % 4];
+    snprintf(text, sizeof constants[0], "GK_ITEMS(%d)", -slot);
+    return text;
+  }
   for (size_t k = 0; slot && k < list->slot_count; ++k)
     if (list->slots[k].slot == slot) return list->slots[k].name;
   return "GK_ONE";

@@ -11,6 +11,7 @@
 static gk_device *device;
 static gk_graph *graph;
 static const gk_status *status;
+static unsigned launches;
 static random_stops stops;
 static stay_door *door;
 static random_host hosts[64];
@@ -76,7 +77,10 @@ static inline void resize(const char *slot, size_t count) {
   must(gk_resize(graph, gk_find_slot(graph, slot), count), slot);
 }
 
-static inline void launch(int32_t label) { must(gk_launch(graph, label), "gk_launch"); }
+static inline void launch(int32_t label) {
+  must(gk_launch(graph, label), "gk_launch");
+  ++launches;
+}
 static inline void stop_at(int countdown) {
   if (door) stay_at(door, countdown);
   else stops.countdown = countdown;
@@ -120,8 +124,7 @@ static inline void holds(const char *slot, const int *ints, size_t count) {
   must(gk_download(device, is, gk_bound(graph, gk_find_slot(graph, slot)), count * sizeof *is), slot);
   for (size_t k = 0; k < count; ++k)
     if (is[k] != ints[k]) {
-      printf("launch %llu: %s[%zu] is %d, by the contract %d\n", (unsigned long long)status->launch, slot, k, is[k],
-             ints[k]);
+      printf("launch %u: %s[%zu] is %d, by the contract %d\n", launches, slot, k, is[k], ints[k]);
       wrong = 1;
     }
 }

@@ -69,6 +69,10 @@ static gk_slot some_number(writer *w, char kind, gk_type type, int64_t value, bo
 }
 
 static gk_slot constant(writer *w, uint32_t value) { return some_number(w, 'K', GK_I32, value, true); }
+/* The same where a number of items stands. */
+static gk_slot fixed(writer *w, uint32_t value) {
+  return value && chance(w, 2) ? -(gk_slot)value : constant(w, value);
+}
 static gk_slot identity(writer *w) { return some_number(w, 'I', GK_I32, below(w, 100), false); }
 static gk_slot count_slot(writer *w) {
   static const gk_type types[] = {GK_I32, GK_I32, GK_U32, GK_I64};
@@ -78,6 +82,7 @@ static gk_slot count_slot(writer *w) {
     return some_number(w, 'L', type, kernel_count(below(w, 1u << 20), type), false);
   }
   int value = (int)below(w, 11) - 2;
+  if (value > 0 && chance(w, 4)) return -value; /* GK_ITEMS */
   return some_number(w, 'N', type, type == GK_U32 && value < 0 ? 0 : value, false);
 }
 
@@ -179,9 +184,9 @@ static void add_rolls(writer *w, const spot *at) {
 
 static void add_planes(writer *w, const spot *at, const group *g) {
   bool is_box = chance(w, 2);
-  gk_slot id = identity(w), y = is_box ? constant(w, below(w, 3)) : chance(w, 2) ? constant(w, below(w, 5))
+  gk_slot id = identity(w), y = is_box ? fixed(w, below(w, 3)) : chance(w, 2) ? fixed(w, below(w, 5))
                                  : some_number(w, 'M', GK_I32, below(w, 5), false);
-  gk_slot z = is_box ? constant(w, 1 + below(w, 2)) : 0;
+  gk_slot z = is_box ? fixed(w, 1 + below(w, 2)) : 0;
   gk_task *task = add_over_items(w, at, is_box ? &box : &plane);
   task->items[1] = y, task->items[2] = z;
   ARGS(task, g->x, id);
@@ -190,8 +195,9 @@ static void add_planes(writer *w, const spot *at, const group *g) {
 static gk_slot any_count_slot(writer *w, const spot *at) {
   static const gk_type types[] = {GK_I32, GK_U32, GK_I64};
   const gk_type type = types[below(w, 3)];
-  return chance(w, 2) ? some_number(w, 'O', type, any_count(below(w, 1u << 20), type), false)
-                      : other_group(w, at, NULL)->e;
+  const int64_t count = any_count(below(w, 1u << 20), type);
+  if (count > 0 && count <= INT32_MAX && chance(w, 4)) return -(gk_slot)count;
+  return chance(w, 2) ? some_number(w, 'O', type, count, false) : other_group(w, at, NULL)->e;
 }
 
 static void add_move(writer *w, const spot *at, const group *g, bool copies) {
@@ -415,8 +421,9 @@ static bool add_include(writer *w, const spot *at) {
   w->l->lines += inner->lines - 1;
   w->l->labels += inner->labels;
   const group *a = own_group(w, at), *b = own_group(w, at);
-  gk_slot given[] = {a->x, a->f, a->s, a->h, a->e, b->x, b->f, b->s, b->h, b->e, w->a, w->t, w->u, w->v, w->w};
-  uint32_t count = below(w, (a == b ? 5 : inner->arguments) + 1);
+  gk_slot given[] = {a->x, a->f, a->s, a->h, a->e, b->x, b->f, b->s, b->h, b->e, w->a, w->t, w->u, w->v, w->w,
+                     -1 - (gk_slot)below(w, 8) /* GK_ITEMS */};
+  const uint32_t most = a == b ? 5 : inner->arguments, count = chance(w, 3) ? most : below(w, most + 1);
   memcpy(task->args, given, count * sizeof *given);
   w->l->has |= inner->has;
   return true;
@@ -467,6 +474,7 @@ static void write_list(story *s, uint32_t index, uint64_t seed) {
   w.u = add_memory(&w, 'U', "uint", 4, 1);
   w.v = add_memory(&w, 'V', "float", 4, 1);
   w.w = add_memory(&w, 'W', "double", 8, 1);
+  add_number(&w, 'N', (gk_type[]){GK_I32, GK_U32, GK_I64}[below(&w, 3)], below(&w, 9));
   l->arguments = (uint32_t)l->list.slot_count;
   for (uint32_t more = below(&w, whole ? 4 : 2); more; --more) add_group(&w);
   spot at = {.end = w.group_count, .shared = MAX_GROUPS};
