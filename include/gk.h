@@ -332,12 +332,13 @@ enum {
   GK_HOST_GATED = 1,  /**< gk_graph_create: the host decides, even if the device could. */
   GK_ISOLATE = 2,     /**< gk_graph_create: runs each task separately, so that messages name a task that faults. */
   GK_CANCELLABLE = 4, /**< gk_graph_create: allows gk_cancel; on CUDA it costs a gate behind each loop. */
+  GK_NONBLOCKING = 8, /**< gk_graph_create: a launch with 16 under way returns GK_ERROR_BUSY and doesn't wait. */
 };
 
 /** Checks and plans the list, and compiles kernels that are new to the device. For memory of GK_OWN it may wait for
  * launches, like gk_alloc. Thread-safe.
  * @param device  May be closed before the graph is destroyed.
- * @param bits    Any of GK_HOST_GATED, GK_ISOLATE and GK_CANCELLABLE.
+ * @param bits    Any of GK_HOST_GATED, GK_ISOLATE, GK_CANCELLABLE and GK_NONBLOCKING.
  * @param graph   Destroy it by gk_graph_destroy. */
 gk_result gk_graph_create(gk_device *device, const gk_list *list, uint32_t bits, gk_graph **graph);
 /** Cancels launches, waits for them, and frees the graph and the memory that it owns. No other thread may use the graph
@@ -370,10 +371,11 @@ gk_result gk_write(gk_graph *graph, gk_slot slot, const void *from, size_t count
 gk_slot gk_find_slot(const gk_graph *graph, const char *name);
 
 /* ---- launches ---------------------------------------------------------------------------------------------------- */
-/** Starts the graph from the top (0) or at the label of a checkpoint or YIELD. Never blocks or allocates, with
- * exceptions (docs/cuda.md, docs/hip.md). A graph that can't yield may be launched up to 16 times without a wait.
- * @return GK_ERROR_BUSY: it runs and can yield, or has 16 launches under way. GK_ERROR_INVALID: there is no such label
- * (the message has all), or a slot in use is unbound or bound wrongly: docs/contract.md, docs/guide.md. */
+/** Starts the graph from the top (0) or at the label of a checkpoint or YIELD. Never allocates, with exceptions
+ * (docs/cuda.md, docs/hip.md). A graph that can't yield may be launched again without a wait; if 16 launches are under
+ * way, this call waits for the oldest.
+ * @return GK_ERROR_BUSY: it runs and can yield, or it is GK_NONBLOCKING and 16 are under way. GK_ERROR_INVALID: no such
+ * label (the message has all), or a slot in use is unbound or bound wrongly: docs/contract.md, docs/guide.md. */
 gk_result gk_launch(gk_graph *graph, int32_t label);
 /** The same on a stream of the backend (CUstream, hipStream_t); NULL: its default stream. When it returns, the launch
  * is on the stream, and gk uses the stream no longer. \sa docs/cuda-direct.md

@@ -7,6 +7,8 @@
 
 gk_result gki_launches_cancel(gk_graph *graph) {
   const gk_backend *backend = graph->device->backend;
+  int waiting = GKI_ONE_WAITS;
+  atomic_compare_exchange_strong(&graph->waiting, &waiting, GKI_ONE_IS_CANCELLED);
   for (uint32_t k = 0; k < graph->depth; ++k) __atomic_store_n(&graph->queue[k].cancel, 1, __ATOMIC_SEQ_CST);
   if ((graph->mode != GK_MODE_NATIVE && graph->mode != GK_MODE_AHEAD) || !backend->cancel) return GK_OK;
   return gki_answer(backend, "cancel", backend->cancel(graph->state));

@@ -217,7 +217,7 @@ gk_result gk_graph_create_into(gk_device *device, const gk_list *list, uint32_t 
 }
 
 gk_result gk_graph_create(gk_device *device, const gk_list *list, uint32_t bits, gk_graph **created) {
-  enum { known = GK_HOST_GATED | GK_ISOLATE | GK_CANCELLABLE };
+  enum { known = GK_HOST_GATED | GK_ISOLATE | GK_CANCELLABLE | GK_NONBLOCKING };
   gki_begin();
   if (created) *created = NULL;
   if (!created) return gk_fail(GK_ERROR_INVALID, "gk_graph_create: nowhere to put the graph (NULL)");
@@ -225,7 +225,7 @@ gk_result gk_graph_create(gk_device *device, const gk_list *list, uint32_t bits,
   if (result != GK_OK) return result;
   if (bits & ~(uint32_t)known)
     return gk_fail(GK_ERROR_INVALID,
-                   "gk_graph_create: bits 0x%x are unknown; there are GK_HOST_GATED, GK_ISOLATE, GK_CANCELLABLE",
-                   (unsigned)(bits & ~(uint32_t)known));
+                   "gk_graph_create: bits 0x%x are unknown; there are GK_HOST_GATED, GK_ISOLATE, GK_CANCELLABLE, "
+                   "GK_NONBLOCKING", (unsigned)(bits & ~(uint32_t)known));
   return create(device, list, bits, NULL, created);
 }

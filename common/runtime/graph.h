@@ -7,6 +7,9 @@
 
 enum { GKI_QUEUE = 16 }; /* launches of a graph that may be under way; 1 if it can yield */
 
+/* A launch that waits for a place in the queue has none where gk_cancel could stop it. */
+typedef enum gki_waiting { GKI_NONE_WAITS, GKI_ONE_WAITS, GKI_ONE_IS_CANCELLED } gki_waiting;
+
 /* A launch under way, with everything that it needs, so the slots may be bound again in the meantime. */
 typedef struct gki_launch {
   gki_job job;
@@ -78,6 +81,7 @@ struct gk_graph {
   uint64_t *entries;   /* by loop: passes of its current entry, which a yield doesn't end */
   atomic_bool resend_slots;   /* a launch failed, and none has sent all slots since */
   atomic_uint_fast64_t launched; /* number of the last launch; 0: none */
+  atomic_int waiting;  /* a gki_waiting: whether a launch waits for a place in the queue */
   uint64_t retired;    /* number of the last launch that the host knows to have ended */
   uint64_t reported;       /* number of the last launch whose end gk_wait or gk_poll has reported */
   gk_result first_error;   /* first failure among the launches since the last report */

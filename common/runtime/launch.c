@@ -1,5 +1,5 @@
-/* Launching. Each launch has its place in the graph's queue, so nothing is allocated. Only a launch on a stream may
- * wait: for the launch before it. */
+/* Launching. Each launch has its place in the graph's queue, so nothing is allocated. A launch waits if all places are
+ * taken, and a launch on a stream for the launch before it. */
 #include "runtime/launch.h"
 #include "base/error.h"
 #include "base/lifetime.h"
@@ -102,8 +102,17 @@ static gk_result refuse_armed(gk_graph *graph, const char *call, uint64_t launch
   return GK_OK;
 }
 
+/* The oldest launch gives its place to the next one. */
+static gk_result wait_for_place(gk_graph *graph, uint64_t oldest) {
+  gki_trace_begin(oldest, "wait for a place for %s", graph->planned.plan.name);
+  atomic_store(&graph->waiting, GKI_ONE_WAITS);
+  const gk_result result = gki_launches_retire(graph, oldest, true);
+  gki_trace_end();
+  return result;
+}
+
 /* GK_OK: the queue has a place for the next launch. */
-static gk_result refuse_busy(gk_graph *graph, const char *call, uint64_t launched) {
+static gk_result find_place(gk_graph *graph, const char *call, uint64_t launched) {
   const char *name = graph->planned.plan.name;
   if (graph->external) return refuse_armed(graph, call, launched);
   if (graph->planned.plan.can_yield && launched > graph->reported)
@@ -111,12 +120,11 @@ static gk_result refuse_busy(gk_graph *graph, const char *call, uint64_t launche
                    call, name);
   const bool full = launched >= graph->depth;
   const gk_result retired = full ? gki_launches_retire(graph, launched + 1 - graph->depth, false) : GK_OK;
-  if (retired != GK_OK && retired != GK_NOT_READY) return retired;
-  if (retired != GK_OK)
-    return gk_fail(GK_ERROR_BUSY,
-                   "%s: %u launches of graph %s are under way, and no more are queued; call gk_wait first", call,
-                   (unsigned)graph->depth, name);
-  return GK_OK;
+  if (retired != GK_NOT_READY) return retired;
+  if (!(graph->planned.plan.bits & GK_NONBLOCKING)) return wait_for_place(graph, launched + 1 - graph->depth);
+  return gk_fail(GK_ERROR_BUSY,
+                 "%s: %u launches of graph %s are under way, and no more are queued; call gk_wait first, or create it "
+                 "without GK_NONBLOCKING", call, (unsigned)graph->depth, name);
 }
 
 static void fill(gk_graph *graph, gki_launch *launch, uint32_t target) {
@@ -190,19 +198,28 @@ void gki_launch_log(const gki_launch *launch) {
          (unsigned)args->changed_count);
 }
 
+/* gk_cancel sees the launch in its place from here on. */
+static void end_waiting(gk_graph *graph, gki_launch *launch) {
+  if (atomic_load_explicit(&graph->waiting, memory_order_relaxed) == GKI_NONE_WAITS) return;
+  if (atomic_exchange(&graph->waiting, GKI_NONE_WAITS) == GKI_ONE_IS_CANCELLED && launch)
+    __atomic_store_n(&launch->cancel, 1, __ATOMIC_RELAXED);
+}
+
 /* The common part of both kinds of launches, until the launch is sent. */
 gk_result gki_launch_prepare(gk_graph *graph, const char *call, int32_t label, bool here, gki_launch **prepared) {
   const uint64_t launched = atomic_load_explicit(&graph->launched, memory_order_relaxed);
   const uint32_t target = label ? gki_plan_label(&graph->planned.plan, label) : 0;
   gk_result result = label && !target ? gki_refuse_label(&graph->planned.plan, call, label)
-                                      : refuse_busy(graph, call, launched);
+                                      : find_place(graph, call, launched);
   if (result == GK_OK) result = gki_bindings_check(graph, call);
   if (result == GK_OK && here) result = refuse_behind_others(graph, call, launched);
-  if (result != GK_OK) return result;
-  *prepared = gki_launch_at(graph, launched + 1);
-  fill(graph, *prepared, target);
-  (*prepared)->args.launch = launched + 1;
-  return GK_OK;
+  if (result == GK_OK) {
+    *prepared = gki_launch_at(graph, launched + 1);
+    fill(graph, *prepared, target);
+    (*prepared)->args.launch = launched + 1;
+  }
+  end_waiting(graph, *prepared);
+  return result;
 }
 
 /* Keeps the failure until a launch exists whose result can be reported. */

@@ -338,8 +338,8 @@ CASE(bits_change_no_meaning) {
     HIT_ALWAYS(S), GK_DO_WHILE(M, .max_iterations = 3), STAMP(A), SET(N, 2), GK_DO_WHILE(N), STAMP(B),
     GK_CHECKPOINT(FIRST, F), STAMP(C), GK_END, PARALLEL(SECTION(HIT(X), HIT(X)), SECTION(HIT(Y))), DOWN(N), GK_END,
     GK_SWITCH(K), GK_CASE, HIT(D), GK_END, GK_CASE, HIT(E), GK_END, GK_END, GK_END, GK_COPY(Z, T, GK_ONE)};
-  static const uint32_t bits[] = {0, GK_HOST_GATED, GK_ISOLATE, GK_CANCELLABLE,
-                                  GK_HOST_GATED | GK_ISOLATE | GK_CANCELLABLE};
+  static const uint32_t bits[] = {0, GK_HOST_GATED, GK_ISOLATE, GK_CANCELLABLE, GK_NONBLOCKING,
+                                  GK_HOST_GATED | GK_ISOLATE | GK_CANCELLABLE | GK_NONBLOCKING};
   for (size_t k = 0; k < GK_COUNT(bits); ++k) {
     subject *s = graph_of(t, LIST_OF(tasks, letters), bits[k]);
     trace(s, 0, "M=1 F=1 -> S=1 A=1 B=2 C=3 D=0 X=0 Y=0 Z=0, yielded FIRST, passes M=0 N=0, ran FIRST");

@@ -114,7 +114,7 @@ static void cancelled_launch(subject *s, int at, int32_t label, int nth, int que
 enum { DOOR = 1000 };
 
 /* With a kernel for each PAUSE, for the device alone. */
-static subject *with_doors(trial *t, const gk_list *list) {
+static subject *with_doors(trial *t, const gk_list *list, uint32_t bits) {
   static struct copy { gk_task tasks[32]; gk_slot_desc slots[32]; } copies[2]; /* no case has more graphs at a time */
   static unsigned next;
   struct copy *copy = &copies[next++ % 2];
@@ -127,27 +127,28 @@ static subject *with_doors(trial *t, const gk_list *list) {
     if (copy->tasks[k].call == pause_here) copy->tasks[k] = (gk_task)GK_RUN(stay, GK_ONE, DOOR);
   stay_door *door = page_of(t);
   if (!door) skip(t, "library calls are recorded here, and no memory is the host's and the device's: %s", gk_error());
-  subject *s = graph_beside(t, &with, list, GK_CANCELLABLE);
+  subject *s = graph_beside(t, &with, list, bits);
   must(t, gk_bind(graph(s), DOOR, door));
   hold.door = door;
   hold_at(0);
   return s;
 }
 
-static subject *cancellable(trial *t, const gk_list *list) {
+static subject *held_graph(trial *t, const gk_list *list, uint32_t bits) {
   hold.trial = t;
   hold.door = NULL;
   hold_at(0);
   atomic_store(&hold.recorded, false);
-  subject *s = graph_of(t, list, GK_CANCELLABLE);
+  subject *s = graph_of(t, list, bits);
   if (!atomic_load(&hold.recorded)) return s;
   end_graph(s);
-  return with_doors(t, list);
+  return with_doors(t, list, bits);
 }
 /* Declares s, a graph of these tasks over the letters. */
-#define CANCELLABLE(s, ...) \
+#define HELD(s, bits, ...) \
   static const gk_task s##_tasks[] = {__VA_ARGS__}; \
-  subject *s = cancellable(t, LIST_OF(s##_tasks, letters))
+  subject *s = held_graph(t, LIST_OF(s##_tasks, letters), (bits))
+#define CANCELLABLE(s, ...) HELD(s, GK_CANCELLABLE, __VA_ARGS__)
 
 /* A launch that is waited for, and not compared with the reference. */
 static const gk_status *launch_alone(subject *s) {
@@ -315,28 +316,70 @@ CASE(one_that_can_yield_must_be_waited_for) {
   }
 }
 
-CASE(sixteen_launches_queue) {
-  CANCELLABLE(s, PAUSE, NOTE(X, I));
-  hold_at(1);
-  must(t, gk_launch(graph(s), 0));
-  expect_held(s);
+/* Launches until so many are under way, each with a number of its own, while the first one is held. */
+static gk_result launch_many(subject *s, int most) {
   gk_result result = GK_OK;
-  for (int k = 1; k < 16 && result == GK_OK; ++k) { /* each has the number that was bound when it was launched */
+  for (int k = 1; k < most && result == GK_OK; ++k) {
     result = gk_bind_int(graph(s), I, k);
     if (result == GK_OK) result = gk_launch(graph(s), 0);
   }
-  gk_result busy = result == GK_OK ? gk_launch(graph(s), 0) : result;
-  bool told = strstr(gk_error(), "16 launches") != NULL;
-  release_launch();
-  must(t, result);
-  for (int k = 0; k < 16; ++k) {
+  return result;
+}
+
+static void check_many(subject *s, int launches) {
+  for (int k = 0; k < launches; ++k) {
     bind_int(s, I, k);
     run_reference(s, 0, 0);
   }
+  expect_int(trial_of(s), finish_launches(s)->launch, launches);
+  expect_int(trial_of(s), launch(s, 0)->launch, launches + 1); /* and there is room again */
+}
+
+CASE(sixteen_launches_queue) {
+  HELD(s, GK_NONBLOCKING, PAUSE, NOTE(X, I));
+  hold_at(1);
+  must(t, gk_launch(graph(s), 0));
+  expect_held(s);
+  const gk_result result = launch_many(s, 16), busy = result == GK_OK ? gk_launch(graph(s), 0) : result;
+  bool told = strstr(gk_error(), "16 launches") != NULL;
+  release_launch();
+  must(t, result);
   expect_int(t, busy, GK_ERROR_BUSY);
   expect(t, told, "the 17th launch is refused without saying that 16 are under way");
-  expect_int(t, finish_launches(s)->launch, 16);
-  expect_int(t, launch(s, 0)->launch, 17); /* and there is room again */
+  check_many(s, 16);
+}
+
+/* Its thread may come late: then it finds a place at once, and the case is as right. */
+static struct next { gk_graph *graph; gk_result result; atomic_bool begun, over; } next;
+static void *launch_next(void *user) {
+  atomic_store(&next.begun, true);
+  next.result = gk_launch(next.graph, 0);
+  atomic_store(&next.over, true);
+  return user;
+}
+
+CASE(next_launch_waits_for_a_place) {
+  HELD(s, 0, PAUSE, NOTE(X, I));
+  pthread_t thread;
+  hold_at(1);
+  must(t, gk_launch(graph(s), 0));
+  expect_held(s);
+  gk_result result = launch_many(s, 16);
+  if (result == GK_OK) result = gk_bind_int(graph(s), I, 16);
+  next.graph = graph(s);
+  atomic_store(&next.begun, false);
+  atomic_store(&next.over, false);
+  const bool started = result == GK_OK && pthread_create(&thread, NULL, launch_next, NULL) == 0;
+  while (started && !atomic_load(&next.begun)) sleep_a_little();
+  for (int k = 0; k < 20; ++k) sleep_a_little();
+  const bool early = started && atomic_load(&next.over);
+  release_launch();
+  if (started) pthread_join(thread, NULL);
+  must(t, result);
+  expect(t, started, "the runner itself can't start a thread");
+  must(t, next.result);
+  expect(t, !early || is_sweep(t), "the 17th launch returned while 16 were under way");
+  check_many(s, 17);
 }
 
 static atomic_int failures_left, recordings;

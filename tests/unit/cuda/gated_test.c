@@ -189,7 +189,8 @@ TEST_ON_CUDA(test_goes_ahead_after_a_bad_count) {
 
 TEST_ON_CUDA(test_queue) {
   LIST(list, GK_RUN(apply, N, X, LINE));
-  check_queue(device, new_graph(device, &list, BITS), X, LINE);
+  check_queue(device, new_graph(device, &list, BITS | GK_NONBLOCKING), X, LINE);
+  check_waiting(device, new_graph(device, &list, BITS), X, LINE);
 }
 
 /* Sections may come in any order, and the task behind them waits for all of them. */

@@ -2,7 +2,9 @@
 #ifndef CUDA_GRAPHS_H
 #define CUDA_GRAPHS_H
 #include "world.h"
+#include "runtime/graph.h"
 #include "simgpu/simnvrtc.h"
+#include "unit/support/await.h"
 
 static inline const gk_capability *capability_of(const gk_device *device, const char *construct) {
   const gk_device_info *info = gk_device_describe(device);
@@ -44,6 +46,25 @@ static inline void check_queue(gk_device *device, gk_graph *graph, gk_slot x, gk
   sim->hold(false);
   assert_ok(gk_wait(graph, NULL));
   for (int k = 0; k < 16; ++k) assert_int_equal(int_at(device, memory[k]), 1000 + k);
+}
+
+static inline void *launch_it(void *graph) { return (void *)(uintptr_t)gk_launch(graph, 0); }
+
+/* The 17th launch waits until the driver has ended the first one. */
+static inline void check_waiting(gk_device *device, gk_graph *graph, gk_slot x, gk_slot its_line) {
+  int *memory = int_on(device, 1);
+  const gk_status *status = NULL;
+  gk_bind_bytes(graph, its_line, (const int[]){2, 0}, 2 * sizeof(int));
+  gk_bind(graph, x, memory);
+  sim->hold(true);
+  for (int k = 0; k < 16; ++k) assert_ok(gk_launch(graph, 0));
+  const pthread_t thread = start_thread(launch_it, graph);
+  await(atomic_load(&graph->waiting) == GKI_ONE_WAITS);
+  sim->hold(false);
+  assert_int_equal((uintptr_t)join_thread(thread), GK_OK);
+  assert_ok(gk_wait(graph, &status));
+  assert_int_equal(status->launch, 17);
+  assert_int_equal(int_at(device, memory), 1 << 17);
 }
 
 /* ---- calls of the driver that fail ------------------------------------------------------------------------------- */

@@ -113,7 +113,8 @@ TEST_ON_CUDA(test_resume_is_made_once) {
 
 TEST_ON_CUDA(test_queue) {
   LIST(list, GK_RUN(apply, N, X, LINE));
-  check_queue(device, new_graph(device, &list, 0), X, LINE);
+  check_queue(device, new_graph(device, &list, GK_NONBLOCKING), X, LINE);
+  check_waiting(device, new_graph(device, &list, 0), X, LINE);
 }
 
 /* Two graphs in turn: the end of one is known though the work of the other is behind it. */

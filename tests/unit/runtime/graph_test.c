@@ -13,7 +13,7 @@ TEST_ON(ALL_BACKENDS, bad_arguments_are_refused) {
   assert_invalid("nowhere to put the graph", gk_graph_create(device, &list, 0, NULL));
   assert_invalid("there is no device", gk_graph_create(NULL, &list, 0, &graph));
   assert_null(graph);
-  assert_invalid("bits 0x18 are unknown", gk_graph_create(device, &list, 0x18 | GK_ISOLATE, &graph));
+  assert_invalid("bits 0x30 are unknown", gk_graph_create(device, &list, 0x30 | GK_ISOLATE, &graph));
   assert_invalid("NULL", gk_graph_create(device, NULL, 0, &graph));
   LIST(unbalanced, GK_WHILE(N));
   graph = (gk_graph *)state;

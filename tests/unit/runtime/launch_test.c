@@ -1,3 +1,5 @@
+#include "runtime/graph.h"
+#include "unit/support/await.h"
 #include "unit/support/runtime.h"
 #include "unit/support/runtime_kernels.h"
 #include <sched.h>
@@ -15,12 +17,6 @@ LIST(pausing, GK_RUN(add, COUNT, X, A), GK_CHECKPOINT(FIRST, FLAG), GK_RUN(add, 
               GK_RUN(add, COUNT, X, A), GK_TARGET(SECOND), GK_RUN(add, COUNT, X, A), GK_END);
 LIST(endless, GK_WHILE(FLAG), GK_RUN(add, COUNT, X, A), GK_END, GK_RUN(add, COUNT, X, A),
               GK_RUN_ALWAYS(decrease, GK_ONE, N));
-
-static void launch_once_there_is_room(gk_graph *graph) {
-  gk_result result;
-  while ((result = gk_launch(graph, 0)) == GK_ERROR_BUSY) sched_yield();
-  assert_ok(result);
-}
 
 /* ---- results ----------------------------------------------------------------------------------------------------- */
 
@@ -58,15 +54,19 @@ TEST_ON(ALL_BACKENDS, pauses_and_resumes) {
 
 /* ---- the queue --------------------------------------------------------------------------------------------------- */
 
-TEST_ON(ALL_BACKENDS, sixteen_launches_queue) {
-  int *x = int_on(device, 0);
-  gk_graph *graph = GRAPH_ON(device, &straight, 0, {X, x});
-  fake_hold();
+static void launch_16(gk_graph *graph) {
   for (int k = 0; k < 16; ++k) {
     assert_ok(gk_bind_int(graph, A, 1 << k)); /* each launch has its own */
     assert_ok(gk_launch(graph, 0));
   }
   assert_ok(gk_bind_int(graph, A, 1 << 16));
+}
+
+TEST_ON(ALL_BACKENDS, sixteen_launches_queue) {
+  int *x = int_on(device, 0);
+  gk_graph *graph = GRAPH_ON(device, &straight, GK_NONBLOCKING, {X, x});
+  fake_hold();
+  launch_16(graph);
   const gk_status *status = (const gk_status *)state;
   if (is_fake(device)) {
     assert_fails(GK_ERROR_BUSY, "16 launches of graph straight are under way", gk_launch(graph, 0));
@@ -79,10 +79,68 @@ TEST_ON(ALL_BACKENDS, sixteen_launches_queue) {
   assert_int_equal(int_at(device, x), 65535);
   run_to_end(graph, 0); /* with what was bound when it was refused */
   assert_int_equal(int_at(device, x), 65535 + 65536);
-  for (int k = 0; k < 100; ++k) launch_once_there_is_room(graph); /* without a wait there is room again and again */
+}
+
+static void *launch_it(void *graph) { return (void *)(uintptr_t)gk_launch(graph, 0); }
+
+static bool waits_for_a_place(gk_graph *graph) { return atomic_load(&graph->waiting) == GKI_ONE_WAITS; }
+
+TEST_ON(ALL_BACKENDS, the_next_launch_waits_for_a_place) {
+  int *x = int_on(device, 0);
+  gk_graph *graph = GRAPH_ON(device, &straight, 0, {X, x});
+  const gk_status *status;
+  fake_hold();
+  launch_16(graph);
+  const pthread_t thread = start_thread(launch_it, graph);
+  if (is_fake(device)) await(waits_for_a_place(graph));
+  fake_go();
+  assert_int_equal((uintptr_t)join_thread(thread), GK_OK);
+  assert_int_equal(atomic_load(&graph->waiting), GKI_NONE_WAITS);
+  for (int k = 0; k < 100; ++k) assert_ok(gk_launch(graph, 0));
   assert_ok(gk_wait(graph, &status));
   assert_int_equal(status->launch, 117);
   assert_int_equal(int_at(device, x), 65535 + 101 * 65536);
+}
+
+/* It counts as queued. Without that, it would run without end here. */
+TEST_ON(ALL_BACKENDS, a_cancel_ends_the_launch_that_waits_for_a_place) {
+  int *x = int_on(device, 0), *flag = int_on(device, 1), *n = int_on(device, 0);
+  gk_graph *graph = GRAPH_ON(device, &endless, GK_CANCELLABLE, {X, x}, {FLAG, flag}, {N, n});
+  const gk_status *status;
+  for (int k = 1; k <= 3; ++k) {
+    launch_16(graph);
+    const pthread_t thread = start_thread(launch_it, graph);
+    await(waits_for_a_place(graph));
+    assert_fails(GK_ERROR_BUSY, "another thread is in a call", gk_poll(graph, NULL));
+    assert_ok(gk_cancel(graph));
+    assert_int_equal((uintptr_t)join_thread(thread), GK_OK);
+    assert_ok(gk_wait(graph, &status));
+    assert_int_equal(status->launch, 17 * k);
+    assert_int_equal(status->state, GK_CANCELLED);
+    assert_int_equal(int_at(device, n), -17 * k); /* an always-task runs always */
+  }
+  set_int(device, flag, 0);
+  assert_int_equal(run_to_end(graph, 0)->state, GK_FINISHED); /* a later launch isn't affected */
+}
+
+typedef struct sender { gk_graph *graph; int launches; gk_result result; } sender;
+static void *send(void *at) {
+  sender *s = at;
+  for (int k = 0; k < s->launches && s->result == GK_OK; ++k) s->result = gk_launch(s->graph, 0);
+  if (s->result == GK_OK) s->result = gk_launch_wait(s->graph, 0, NULL);
+  return NULL;
+}
+
+TEST_ON(ALL_BACKENDS, threads_launch_without_a_wait) {
+  sender senders[4];
+  int *x[4];
+  for (int k = 0; k < 4; ++k)
+    senders[k] = (sender){GRAPH_ON(device, &straight, 0, {X, x[k] = int_on(device, 0)}), 100 + k, GK_OK};
+  RUN_THREADS(send, senders);
+  for (int k = 0; k < 4; ++k) {
+    assert_int_equal(senders[k].result, GK_OK);
+    assert_int_equal(int_at(device, x[k]), 101 + k);
+  }
 }
 
 TEST_ON(ALL_BACKENDS, one_that_can_yield_must_be_waited_for) {
@@ -260,7 +318,6 @@ TEST_ON("fake_in_process openmp", calls_of_its_own_device_are_refused) {
 
 /* ---- threads ----------------------------------------------------------------------------------------------------- */
 
-static void *launch_it(void *at) { return (void *)(uintptr_t)gk_launch(at, 0); }
 
 static void *wait_for_it(void *at) {
   gk_result result;
@@ -406,7 +463,7 @@ TEST_ON(ALL_BACKENDS, entries_of_a_graph_come_one_by_one) {
   gk_graph *graph = GRAPH_ON(device, &straight, 0, {X, x});
   const pthread_t thread = start_thread(upload_often, (void *[]){device, big});
   for (int k = 0; k < 60; ++k) {
-    for (int j = 0; j < 8; ++j) launch_once_there_is_room(graph);
+    for (int j = 0; j < 8; ++j) assert_ok(gk_launch(graph, 0));
     gk_result polled = gk_poll(graph, NULL);
     assert_true(polled == GK_OK || polled == GK_NOT_READY);
     if (k % 4 == 0) gk_free_text(gk_dump(NULL, graph, "text"));
