@@ -60,7 +60,7 @@ static gk_result add_conditional(const gki_cuda_device *device, gk_op op, int wh
 /* ---- beginning --------------------------------------------------------------------------------------------------- */
 
 static gk_result refuse_block(gk_op op, const int32_t *flag, uint32_t max_iterations) {
-  if (!gki_op_is_loop(op) && op != GK_OP_IF && op != GK_OP_ELSE)
+  if (op == GK_OP_REPEAT || (!gki_op_is_loop(op) && op != GK_OP_IF && op != GK_OP_ELSE))
     return gk_fail(GK_ERROR_INVALID, "gk_cuda_begin: operation %d is no single loop or branch; there are "
                    "GK_OP_DO_WHILE, GK_OP_WHILE, GK_OP_IF and, for an IF with both bodies, GK_OP_ELSE", (int)op);
   if ((uintptr_t)flag % sizeof *flag)

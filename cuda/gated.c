@@ -342,7 +342,7 @@ static gk_result read_at(gki_cuda_gated *graph, const gk_node *node, const char 
   const gki_cuda_device *device = graph->device;
   const volatile int32_t *value = &graph->pinned->flag;
   gk_result result = GK_OK;
-  if (!node->flag) return finish(graph);
+  if (!gki_reads_memory(graph->plan, node)) return finish(graph);
   if (gki_cuda_host_address(graph->device, (void *)(uintptr_t)at)) {
     value = (const volatile int32_t *)(const volatile void *)at;
   } else {

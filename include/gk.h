@@ -145,6 +145,7 @@ typedef enum gk_op {
   GK_OP_LIST,       /**< Includes the tasks of another list. */
   GK_OP_DO_WHILE,   /**< Runs its block, reads the flag, repeats while it isn't 0. */
   GK_OP_WHILE,      /**< Like DO_WHILE, but reads the flag before each pass. */
+  GK_OP_REPEAT,     /**< Runs its block as many times as its count says, which it reads when it is reached. */
   GK_OP_IF,         /**< Runs its block if the flag isn't 0. */
   GK_OP_ELSE,       /**< In an IF: the other block. */
   GK_OP_SWITCH,     /**< Runs the CASE whose index is the flag's value, or none. */
@@ -185,7 +186,8 @@ typedef struct gk_task {
   gk_slot items[3];           /**< KERNEL: x, y, z; COPY, FILL: elements. GK_ONE, GK_ITEMS, a number's slot, or a PTR to
                                * an int32. 0 or less: the task does nothing. Too many: the launch fails at the task. */
   gk_slot args[GK_MAX_ARGS];  /**< Slots, up to the first 0. COPY: to, from. FILL: to. LIST: GK_ITEMS for numbers. */
-  gk_slot flag;               /**< Loop, IF, SWITCH, CHECKPOINT: a PTR to an int32. gk never writes it. */
+  gk_slot flag;               /**< DO_WHILE, WHILE, IF, SWITCH, CHECKPOINT: a PTR to an int32. gk never writes it.
+                               * REPEAT: its count, a number's slot, a PTR to an int32, or GK_ITEMS(n). */
   uint32_t offset;            /**< Bytes from flag or items[0] to that int32; COPY, FILL: bytes into `to`. */
   uint32_t from_offset;       /**< COPY: bytes into `from`. */
   union {
@@ -240,6 +242,9 @@ typedef struct gk_list {
 /** Arguments: the flag's slot, then any of .offset = , .max_iterations = , .label = , in this order. */
 #define GK_DO_WHILE(...) GKI_BLOCK_TASK(DO_WHILE, __VA_ARGS__)
 #define GK_WHILE(...) GKI_BLOCK_TASK(WHILE, __VA_ARGS__) /**< Arguments as for GK_DO_WHILE. */
+/** Makes n passes. Arguments: n, which is a number's slot, a GK_PTR to an int32 or GK_ITEMS(8), then as GK_DO_WHILE. */
+#define GK_REPEAT(...) {.op = GK_OP_REPEAT, .name = #__VA_ARGS__, .flag = __VA_ARGS__}
+#define GK_ITEMS(n) (-(n)) /**< In place of a count's slot: the count itself, a constant from 1 to 2^31 - 1. */
 #define GK_IF(...) GKI_BLOCK_TASK(IF, __VA_ARGS__) /**< Arguments: the flag's slot, maybe .offset = . */
 #define GK_ELSE {.op = GK_OP_ELSE} /**< The other block of the open IF. */
 #define GK_SWITCH(...) GKI_BLOCK_TASK(SWITCH, __VA_ARGS__) /**< Arguments as for GK_IF; contains CASEs. */

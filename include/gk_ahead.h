@@ -6,7 +6,8 @@
  * The table and the state are arrays of words of 32 bits. common/plan/walk.inc in gk's sources defines these words and
  * the walk, and compiles as C, CUDA, HIP and GLSL. gk_walk_text returns the same text without comments.
  * A YIELD is a point with a flag that is never 0. Its slot is gk_plan.slot_count, one behind the last: there the table
- * of slots needs the address of a word that isn't 0.
+ * of slots needs the address of a word that isn't 0. The slot behind that one needs the address of numbers of 64 bits,
+ * by slot: there the point in front of a REPEAT reads its count if a number's slot holds it.
  * A backend calls gk_plan_points, gk_points_step and gk_walk_text; common calls the other functions.
  * \sa gk_walk_start: the same contract, with a round trip for each decision. */
 #ifndef GK_AHEAD_H
@@ -29,7 +30,8 @@ typedef struct gk_points {
   uint32_t state_count;     /**< Number of words of the state. */
   uint32_t lane_count;      /**< Number of lanes: one for the list, and one per section outside runs. */
   const uint32_t *runs;     /**< By run of the plan: its point. */
-  const uint32_t *targets;  /**< By checkpoint: the first point in its block; YIELD: the point behind it. */
+  const uint32_t *targets;  /**< By checkpoint: the first point in its block; YIELD: the point behind it. In
+                             * front of that, a point for each REPEAT around it. */
   const uint32_t *loops;    /**< By loop: its PASS_END. */
   uint32_t first;           /**< The point at which a launch from the top begins. */
   uint32_t end;             /**< The point at the list's end. */

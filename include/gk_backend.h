@@ -41,18 +41,19 @@ typedef struct gk_node {
   uint32_t parent;         /**< Index of the block around; for the root, its own index. */
   uint32_t otherwise;      /**< IF: index of its ELSE, which is its last child, or 0. ELSE: index of its IF. */
   uint32_t source;         /**< Index in the user's list: of the task, or of the LIST task that includes it. */
-  uint32_t loop;           /**< DO_WHILE, WHILE: its number among the plan's loops. */
+  uint32_t loop;           /**< DO_WHILE, WHILE, REPEAT: its number among the plan's loops. */
   uint32_t checkpoint;     /**< CHECKPOINT, YIELD: its number among the plan's checkpoints. */
   uint32_t run;            /**< The run that contains the whole task or block; GK_NONE: none. */
   uint32_t args;           /**< Index of its first argument's slot in gk_plan.args. */
   uint32_t arg_count;      /**< Number of arguments. */
   uint32_t items[3];       /**< Slots of its extents; 0: the extent is 1. The device reads the extent of a PTR slot from
                             * memory; a KERNEL's x extent is at `offset` there. */
-  uint32_t flag;           /**< Slot of its flag; 0: none. */
+  uint32_t flag;           /**< Slot of its flag, or of a REPEAT's count; 0: none. */
   uint32_t offset;         /**< As in gk_task. */
   uint32_t from_offset;    /**< As in gk_task. */
   uint32_t pattern;        /**< As in gk_task. */
   uint32_t max_iterations; /**< As in gk_task. */
+  uint32_t count;          /**< REPEAT: its count, if that is a constant; else 0, and `flag` is its slot. */
   int32_t label;           /**< The label in the whole plan of a checkpoint, YIELD or loop; 0: none. */
   bool can_yield;          /**< Is or contains a YIELD or a checkpoint with a flag. */
   bool has_target;         /**< Is or contains a checkpoint or YIELD. */
@@ -112,6 +113,8 @@ typedef struct gk_launch_args {
                             * slot's address on; SIZE_MAX: not known. NULL: there is no such slot. Only the sizes of
                             * changed slots change. Valid until the launch ends. */
   const uint32_t *state;   /**< Ahead: the state to begin with, valid until the launch ends; else NULL. */
+  uint64_t *counts;        /**< Per REPEAT, by loop: the count that its entry has read, at least 1; 0: no entry waits.
+                            * Common keeps them, as it keeps `entries`. */
 } gk_launch_args;
 
 /** Checks the count of a KERNEL, COPY or FILL before it runs (docs/contract.md, rule 12). Never allocates. Thread-safe.
@@ -140,9 +143,11 @@ typedef struct gk_launch_result {
 /** Kinds of the walker's steps. */
 typedef enum gk_step_kind {
   GK_STEP_RUN,  /**< Execute runs[at]. */
-  GK_STEP_FLAG, /**< Answer the flag of node `at`. Read it after all steps before. */
+  GK_STEP_FLAG, /**< Answer the flag of node `at`, or the count of a REPEAT, an int32 in the memory of its slot. Read it
+                 * after all steps before. */
   GK_STEP_LOOP, /**< Run up to `passes` passes of the loop at node `at` from its head. A WHILE whose `entries` are 0
-                 * reads its flag first. Add its counts to the result, and to the `entries` of inner loops if the
+                 * reads its flag first. A REPEAT reads nothing, makes `passes` passes unless the launch stops, and
+                 * answers 0. Add its counts to the result, and to the `entries` and `counts` of inner loops if the
                  * launch stops in one. Answer 1 if the loop has ended, else 0, before another section gets such a
                  * step. After an answer of 0 without a pass, the walker gives that pass step by step. */
   GK_STEP_FORK, /**< The PARALLEL at node `at` contains loops or branches. Call gk_walk_fork for each section, walk them
@@ -178,15 +183,18 @@ typedef struct gk_walk {
   uint32_t block;        /**< The current block. */
   uint32_t sections;     /**< Bit n: a section of the PARALLEL inside n others was cancelled. */
   uint64_t before;       /**< LOOP: passes of the loop before that step. */
+  uint64_t *counts;      /**< As in gk_launch_args. */
+  const gk_value *values; /**< As in gk_launch_args. */
   uint32_t reserved[4];  /**< Zero. */
 } gk_walk;
 
 /** Begins a walk.
  * @param walk      Needs no initialization.
  * @param plan      The plan to walk.
- * @param launch    Target, entries and cancel are used, and must live as long as the walk.
+ * @param launch    Target, entries, counts, values and cancel are used, and must live as long as the walk.
  * @param takes     1 << kind for each of GK_STEP_LOOP, GK_STEP_FORK, GK_STEP_CHECKPOINT that the backend takes. The
- *                  walker splits the others into simpler steps.
+ *                  walker splits the others into simpler steps. 1 << GK_STEP_FLAG: such a step also comes behind each
+ *                  pass of a REPEAT, for any answer, so that a cancel or failure in the pass is seen.
  * @param result    Zeroed. Only the walk may write it until the walk ends. */
 void gk_walk_start(gk_walk *walk, const gk_plan *plan, const gk_launch_args *launch, uint32_t takes,
                    gk_launch_result *result);
@@ -294,8 +302,8 @@ typedef struct gk_backend {
    * that is a CALL_HOST. */
   gk_result (*submit)(void *graph, uint32_t run);
   /** Batched only. Waits for the tasks that the node's flag depends on, then reads it. A CALL_HOST has no flag: waits
-   * for all work in front of it, since common calls its function next. node 0: waits for all submits; the launch is
-   * over. */
+   * for all work in front of it, since common calls its function next. A REPEAT whose count isn't in memory
+   * (gk_node.flag is 0 or no GK_PTR): waits. node 0: waits for all submits; the launch is over. */
   gk_result (*read_flag)(void *graph, uint32_t node, int32_t *flag);
   /** Ahead only. Enqueues a tape behind all earlier ones, and a copy of the state behind it. An entry is the number of
    * a run, perhaps with GK_AHEAD_BESIDE (gk_ahead.h). The control kernel follows each run. A run's tasks do nothing

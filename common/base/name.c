@@ -18,8 +18,8 @@ gk_type gki_number_type(const char *element) {
 }
 
 static const char *const op_names[] = {
-    "NONE",  "KERNEL", "COPY", "FILL",   "CALL", "CALL_HOST",  "YIELD",    "LIST",    "DO_WHILE",
-    "WHILE", "IF",     "ELSE", "SWITCH", "CASE", "CHECKPOINT", "PARALLEL", "SECTION", "END",
+    "NONE",  "KERNEL", "COPY", "FILL", "CALL",   "CALL_HOST", "YIELD",      "LIST",     "DO_WHILE", "WHILE",
+    "REPEAT", "IF",    "ELSE", "SWITCH", "CASE", "CHECKPOINT", "PARALLEL", "SECTION", "END",
 };
 
 const char *gki_op_name(gk_op op) {

@@ -3,7 +3,7 @@
 #define GKI_BASE_OP_H
 #include "gk.h"
 
-static inline bool gki_op_is_loop(gk_op op) { return op == GK_OP_DO_WHILE || op == GK_OP_WHILE; }
+static inline bool gki_op_is_loop(gk_op op) { return op >= GK_OP_DO_WHILE && op <= GK_OP_REPEAT; }
 static inline bool gki_op_is_task(gk_op op) { return op >= GK_OP_KERNEL && op <= GK_OP_CALL_HOST; }
 static inline bool gki_op_is_call(gk_op op) { return op == GK_OP_CALL || op == GK_OP_CALL_HOST; }
 

@@ -31,6 +31,7 @@ static const uint32_t used_fields[] = {
     [GK_OP_LIST] = LIST | ARGS | LABEL,
     [GK_OP_DO_WHILE] = FLAG | OFFSET | MAX_ITERATIONS | LABEL,
     [GK_OP_WHILE] = FLAG | OFFSET | MAX_ITERATIONS | LABEL,
+    [GK_OP_REPEAT] = FLAG | OFFSET | MAX_ITERATIONS | LABEL,
     [GK_OP_IF] = FLAG | OFFSET,
     [GK_OP_SWITCH] = FLAG | OFFSET,
     [GK_OP_CHECKPOINT] = FLAG | OFFSET | LABEL,
@@ -192,6 +193,24 @@ static void check_flag(gki_checker *c, const gk_task *task) {
   else if (is_other_number(desc->element))
     gki_report(c, GKI_FLAG_ELEMENT, gki_format_desc(c, desc), gki_format_name(c, desc->element), NULL);
   check_aligned(c, task);
+}
+
+/* A constant is a negative number. */
+static void check_repeat(gki_checker *c, const gk_task *task) {
+  const gk_slot_desc *desc = gki_desc_of(c, task->flag);
+  const bool is_constant = task->flag < 0 && task->flag >= -INT32_MAX;
+  if (!task->flag) gki_report(c, GKI_COUNT_MISSING, NULL);
+  else if (!desc && !is_constant) {
+    const char *number = gki_format_int(c, task->flag);
+    gki_report(c, GKI_COUNT_UNKNOWN, number, number, NULL);
+  } else if (desc && desc->type > GK_I64 && desc->type <= GK_HOST_PTR) {
+    gki_report(c, GKI_COUNT_TYPE, gki_format_desc(c, desc), gki_format_type(c, desc->type), NULL);
+  } else if (desc && desc->type == GK_PTR && is_other_number(desc->element)) {
+    gki_report(c, GKI_COUNT_ELEMENT, gki_format_desc(c, desc), gki_format_name(c, desc->element), NULL);
+  }
+  if (desc && desc->type == GK_PTR) check_aligned(c, task);
+  else if (task->offset && (desc || !task->flag || is_constant))
+    gki_report(c, GKI_FIELD_UNUSED, ".offset", "REPEAT", " unless a GK_PTR has its count", NULL);
 }
 
 /* ---- kernels ----------------------------------------------------------------------------------------------------- */
@@ -414,6 +433,7 @@ void gki_check_task(gki_checker *c, const gk_task *task) {
   case GK_OP_DO_WHILE: case GK_OP_WHILE: case GK_OP_IF: case GK_OP_SWITCH: case GK_OP_CHECKPOINT:
     check_flag(c, task);
     break;
+  case GK_OP_REPEAT: check_repeat(c, task); break;
   default: break;
   }
 }

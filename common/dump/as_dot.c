@@ -9,10 +9,14 @@ static const char again[] = "label=\"again\", style=dashed, constraint=false";
 
 /* It has one node, not an entry and an exit. */
 static bool is_line(const gk_node *node) { return gki_op_is_task(node->op) || node->op == GK_OP_YIELD; }
+/* Its head decides, before each pass. */
+static bool has_head(const gk_node *node) { return node->op == GK_OP_WHILE || node->op == GK_OP_REPEAT; }
 static bool is_choice(const gk_node *node) { return node->op == GK_OP_SWITCH || node->op == GK_OP_PARALLEL; }
 
 static void add_flag(gki_text *text, const gk_plan *plan, const gk_node *node) {
+  if (node->count) gki_text_add(text, "%" PRIu32, node->count);
   if (node->flag) gki_dump_slot(text, plan, node->flag, node->offset, GKI_DOT);
+  if (node->op == GK_OP_REPEAT) gki_text_add(text, " times");
 }
 
 static void add_task(gki_text *text, const gk_plan *plan, uint32_t at) {
@@ -41,7 +45,7 @@ static void open_cluster(gki_text *text, const gk_plan *plan, uint32_t at) {
   if (node->max_iterations) gki_text_add(text, ", at most %" PRIu32 " passes", node->max_iterations);
   if (node->label) gki_text_add(text, ", label %" PRId32, node->label);
   gki_text_add(text, "\";\nstyle=%s;\n", node->op == GK_OP_CHECKPOINT ? "bold" : "rounded");
-  bool decides = node->op == GK_OP_WHILE || node->op == GK_OP_IF || node->op == GK_OP_SWITCH;
+  bool decides = has_head(node) || node->op == GK_OP_IF || node->op == GK_OP_SWITCH;
   gki_text_add(text, "n%" PRIu32 " [shape=%s, label=\"", at, decides ? "diamond" : "point");
   if (decides) add_flag(text, plan, node);
   gki_text_add(text, "\"];\n");
@@ -59,7 +63,7 @@ static void close_cluster(gki_text *text, const gk_plan *plan, uint32_t at) {
     gki_text_add(text, "x%" PRIu32 " -> n%" PRIu32 " [%s];\n", at, at, again);
   if (node->op == GK_OP_CHECKPOINT && node->flag)
     gki_text_add(text, "y%" PRIu32 " [shape=plaintext, label=\"yield\"];\nx%" PRIu32 " -> y%" PRIu32 ";\n", at, at, at);
-  bool can_skip = node->op == GK_OP_WHILE || node->op == GK_OP_SWITCH || (node->op == GK_OP_IF && !node->otherwise);
+  bool can_skip = has_head(node) || node->op == GK_OP_SWITCH || (node->op == GK_OP_IF && !node->otherwise);
   if (can_skip) gki_text_add(text, "n%" PRIu32 " -> x%" PRIu32 " [label=\"else\", style=dashed];\n", at, at);
 }
 
@@ -72,7 +76,7 @@ static void add_edge(gki_text *text, const gk_plan *plan, uint32_t from, uint32_
 
 static void add_way_out(gki_text *text, const gk_plan *plan, uint32_t from, uint32_t block) {
   char side = from == block || is_line(&plan->nodes[from]) ? 'n' : 'x';
-  if (plan->nodes[block].op == GK_OP_WHILE) /* The loop's head decides. */
+  if (has_head(&plan->nodes[block]))
     gki_text_add(text, "%c%" PRIu32 " -> n%" PRIu32 " [%s];\n", side, from, block, again);
   else
     gki_text_add(text, "%c%" PRIu32 " -> x%" PRIu32 ";\n", side, from, block);

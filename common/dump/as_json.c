@@ -36,6 +36,7 @@ static void add_node(gki_text *text, const gk_plan *plan, uint32_t at) {
     add_numbers(text, "items", node->items, 3);
   if (node->arg_count) add_numbers(text, "args", plan->args + node->args, node->arg_count);
   if (node->flag) add_number(text, "flag", node->flag);
+  if (node->count) add_number(text, "count", node->count);
   if (node->offset) add_number(text, "offset", node->offset);
   if (node->from_offset) add_number(text, "from_offset", node->from_offset);
   if (node->op == GK_OP_FILL) add_number(text, "pattern", node->pattern);

@@ -17,8 +17,9 @@ static void add_node(gki_text *text, const gk_plan *plan, uint32_t at, uint32_t 
   }
   gki_dump_work(text, plan, node, GKI_PLAIN);
   if (node->op == GK_OP_FILL) gki_text_add(text, ", pattern 0x%08" PRIx32, node->pattern);
+  if (node->count) gki_text_add(text, ", count %" PRIu32, node->count);
   if (node->flag) {
-    gki_text_add(text, ", flag ");
+    gki_text_add(text, node->op == GK_OP_REPEAT ? ", count " : ", flag ");
     gki_dump_slot(text, plan, node->flag, node->offset, GKI_PLAIN);
   }
   if (node->max_iterations) gki_text_add(text, ", at most %" PRIu32 " passes", node->max_iterations);

@@ -5,7 +5,7 @@
 #include <string.h>
 
 enum { RECORD_ALIGNMENT = 16, /* kernels load 16 bytes at once */
-       TRUE_ENTRIES = 2 };    /* behind the slots: the flag of YIELDs (gki_flag_slot), the address of a 1, and the 1 */
+       MORE_ENTRIES = 3 };    /* behind the slots (gki_flag_slot): the addresses of a 1 and of the table, and the 1 */
 
 /* ---- layout ------------------------------------------------------------------------------------------------------ */
 
@@ -30,7 +30,7 @@ static size_t record_bytes(const gk_plan *plan, const gk_node *node) {
 /* A plan has at most 2^16 slots of less than 2^32 bytes each, so even the size of `depth` tables doesn't overflow. */
 static void lay_out(gki_slot_table *slots) {
   const gk_plan *plan = slots->plan;
-  size_t bytes = (plan->slot_count + TRUE_ENTRIES) * sizeof(uint64_t);
+  size_t bytes = (plan->slot_count + MORE_ENTRIES) * sizeof(uint64_t);
   for (uint32_t k = 1; k < plan->slot_count; ++k) {
     if (plan->slots[k].type != GK_BYTES) continue;
     slots->structs[k] = align(bytes, GKI_STRUCT_ALIGNMENT);
@@ -91,11 +91,7 @@ gk_result gki_slot_table_make(gki_slot_table *slots, const gk_plan *plan, uint32
 /* ---- records ----------------------------------------------------------------------------------------------------- */
 
 int64_t gki_slot_table_number(const gki_slot_table *slots, uint32_t slot, const gk_value *values) {
-  switch (slots->plan->slots[slot].type) {
-  case GK_I32: return values[slot].i32;
-  case GK_U32: return values[slot].u32;
-  default: return values[slot].i64;
-  }
+  return gki_number(slots->plan, slot, values[slot]);
 }
 
 /* The 8 bytes by which a record holds an argument. Those of slot 0 are 0. */
@@ -200,8 +196,8 @@ static range write_all(const gki_slot_table *slots, const gk_launch_args *launch
   for (uint32_t k = 0; k < slots->plan->node_count; ++k)
     if (count_slots(&slots->plan->nodes[k])) write_user(slots, k, launch, &r);
   const size_t behind = slots->plan->slot_count * sizeof(uint64_t);
-  memcpy(slots->image + behind, &(uint64_t[TRUE_ENTRIES]){slots->at + behind + sizeof(uint64_t), 1},
-         TRUE_ENTRIES * sizeof(uint64_t));
+  memcpy(slots->image + behind, &(uint64_t[MORE_ENTRIES]){slots->at + behind + 2 * sizeof(uint64_t), slots->at, 1},
+         MORE_ENTRIES * sizeof(uint64_t));
   return r;
 }
 

@@ -170,7 +170,7 @@ static void write_blocks(writer *w) {
 static gk_gate_point *reenabling_point(const gki_gating *g, uint32_t loop) {
   const uint32_t around = g->loop_around[loop];
   if (around == GK_NONE || g->points[g->end_points[loop]].handle == GK_NONE) return NULL;
-  if (g->plan->nodes[g->plan->loops[loop]].op == GK_OP_WHILE) return NULL; /* its head sets it */
+  if (g->plan->nodes[g->plan->loops[loop]].op != GK_OP_DO_WHILE) return NULL; /* its head sets it */
   return &g->points[g->end_points[around]];
 }
 

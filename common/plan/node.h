@@ -9,6 +9,12 @@ static inline uint32_t gki_argument_alignment(const gk_node *node, uint32_t arg)
   return node->op == GK_OP_FILL ? sizeof(node->pattern) : 1;
 }
 
+/* The value of a number's slot. */
+static inline int64_t gki_number(const gk_plan *plan, uint32_t slot, gk_value value) {
+  const gk_type type = plan->slots[slot].type;
+  return type == GK_I32 ? value.i32 : type == GK_U32 ? (int64_t)value.u32 : value.i64;
+}
+
 /* Whether a task reads its count, or a part of it, from memory. */
 static inline bool gki_reads_count(const gk_plan *plan, const gk_node *node) {
   for (int axis = 0; axis < 3; ++axis)
@@ -16,10 +22,24 @@ static inline bool gki_reads_count(const gk_plan *plan, const gk_node *node) {
   return false;
 }
 
-/* The slot in which a point finds its flag. A YIELD's is always true: one behind the last slot, where tables of slots
- * have the address of a 1 (gk_ahead.h, gk_gates.h). */
+/* Whether its flag or count is in memory. */
+static inline bool gki_reads_memory(const gk_plan *plan, const gk_node *node) {
+  return node->flag && plan->slots[node->flag].type == GK_PTR;
+}
+
+/* Whether it is a REPEAT whose count is a number's slot. */
+static inline bool gki_counts_by_number(const gk_plan *plan, const gk_node *node) {
+  return node->op == GK_OP_REPEAT && node->flag && plan->slots[node->flag].type != GK_PTR;
+}
+
+/* The slot and offset at which a point finds its flag or count. Behind the last slot, tables of slots have the address
+ * of a 1, which is the flag of YIELDs, and their own address, to find numbers (gk_ahead.h, gk_gates.h). */
 static inline uint32_t gki_flag_slot(const gk_plan *plan, const gk_node *node) {
+  if (gki_counts_by_number(plan, node)) return plan->slot_count + 1;
   return node->op == GK_OP_YIELD ? plan->slot_count : node->flag;
+}
+static inline uint32_t gki_flag_offset(const gk_plan *plan, const gk_node *node) {
+  return gki_counts_by_number(plan, node) ? node->flag * (uint32_t)sizeof(uint64_t) : node->offset;
 }
 
 /* Whether a run is a CALL_HOST, which is in no run with other tasks. */
@@ -30,9 +50,9 @@ static inline bool gki_is_host_run(const gk_plan *plan, uint32_t run) {
 /* Whether a device may decide for this plan: it has decisions, and nothing asks for those of the host. */
 static inline bool gki_may_go_ahead(const gk_plan *plan) {
   if (plan->bits & (GK_HOST_GATED | GK_ISOLATE)) return false;
-  for (uint32_t k = 0; k < plan->node_count; ++k)
-    if (gki_flag_slot(plan, &plan->nodes[k])) return true;
-  return false;
+  bool decides = plan->loop_count != 0;
+  for (uint32_t k = 0; k < plan->node_count && !decides; ++k) decides = gki_flag_slot(plan, &plan->nodes[k]) != 0;
+  return decides;
 }
 
 /* The end of the slots that have numbers: constants are behind them. */

@@ -40,7 +40,7 @@ static node_name name_of_node(const gki_blocks *blocks, const gki_line *line) {
   if (!text) return name_of_text("", gki_op_name(task->op));
   node_name name = name_of_text(blocks->inclusions[line->inclusion].name, text);
   switch (task->op) {
-  case GK_OP_DO_WHILE: case GK_OP_WHILE: case GK_OP_IF: case GK_OP_SWITCH:
+  case GK_OP_DO_WHILE: case GK_OP_WHILE: case GK_OP_REPEAT: case GK_OP_IF: case GK_OP_SWITCH:
     name.text = gki_block_name(task, &name.length);
     break;
   default: break;
@@ -133,6 +133,7 @@ static void open_node(maker *make, gk_node *node, uint32_t at) {
   switch (node->op) {
   case GK_OP_DO_WHILE:
   case GK_OP_WHILE:
+  case GK_OP_REPEAT:
     node->loop = plan->loop_count;
     make->loops[plan->loop_count++] = at;
     break;
@@ -170,6 +171,7 @@ static void add_node(maker *make, uint32_t line) {
                     .offset = task->offset, .from_offset = task->from_offset, .pattern = task->pattern,
                     .max_iterations = task->max_iterations, .label = (int32_t)gki_label_of(blocks, line),
                     .always = (task->bits & GK_ALWAYS) != 0, .kernel = task->kernel, .call = task->call};
+  if (node->op == GK_OP_REPEAT && task->flag < 0) node->count = (uint32_t)-task->flag;
   node->handwritten = node->op == GK_OP_KERNEL && node->kernel && gki_backend_code(make->backend, node->kernel);
   node->name = store(make, name_of_node(blocks, from));
   node->arg_count = gki_arg_count(task);

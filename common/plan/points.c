@@ -37,6 +37,15 @@ static uint32_t points_after(const gk_node *node) {
          node->op == GK_OP_PARALLEL;
 }
 
+/* In front of a target, a point for each REPEAT around it reads the count. */
+static uint32_t count_aims(const gk_plan *plan, uint32_t at) {
+  uint32_t count = 0;
+  if (!gki_op_is_target(plan->nodes[at].op)) return 0;
+  for (uint32_t up = plan->nodes[at].parent; up; up = plan->nodes[up].parent)
+    count += plan->nodes[up].op == GK_OP_REPEAT;
+  return count;
+}
+
 typedef struct sizes { uint32_t points, exits, lanes; } sizes;
 
 /* Numbers the points in list order. */
@@ -44,6 +53,7 @@ static void number_points(builder *b, uint32_t at, uint32_t end, sizes *size) {
   const gk_plan *plan = b->plan;
   while (at < end) {
     const gk_node *node = &plan->nodes[at];
+    if (node->op == GK_OP_CHECKPOINT) size->points += count_aims(plan, at);
     b->begin[at] = size->points * GKW_WORDS;
     if (!is_outside_runs(node)) {
       ++size->points;
@@ -54,7 +64,7 @@ static void number_points(builder *b, uint32_t at, uint32_t end, sizes *size) {
     size->exits += node->op == GK_OP_CASE || node->op == GK_OP_SECTION;
     size->lanes += node->op == GK_OP_SECTION;
     number_points(b, at + 1, node->end, size);
-    size->points += points_after(node);
+    size->points += points_after(node) + (node->op == GK_OP_YIELD ? count_aims(plan, at) : 0);
     b->behind[at] = size->points * GKW_WORDS;
     at = node->end;
   }
@@ -68,7 +78,7 @@ static uint32_t *put_point(builder *b, uint32_t at, uint32_t kind, const point_s
   point[GKW_KIND] = kind;
   point[GKW_LANE] = scope->lane;
   point[GKW_SLOT] = gki_flag_slot(b->plan, node);
-  point[GKW_OFFSET] = node->offset;
+  point[GKW_OFFSET] = gki_flag_offset(b->plan, node);
   point[GKW_STOP] = scope->stop;
   point[GKW_AROUND] = scope->around;
   point[GKW_NODE] = index;
@@ -82,15 +92,43 @@ static uint32_t first_of(const builder *b, uint32_t at, uint32_t end, uint32_t n
   return at < end ? b->begin[at] : next;
 }
 
+static uint32_t *put_count(builder *b, uint32_t at, const point_scope *scope, uint32_t loop, uint32_t how) {
+  const gk_node *node = &b->plan->nodes[loop];
+  uint32_t *point = put_point(b, at, GKW_COUNT, scope, loop);
+  point[GKW_RECORD] = b->loops_at + node->loop * GKW_LOOP_WORDS;
+  point[GKW_BOUND] = node->count;
+  point[GKW_HOW] = how | (gki_counts_by_number(b->plan, node) ? GKW_WIDE : 0);
+  return point;
+}
+
+/* The points that read the counts of REPEATs around a target, the outermost first. @return the point at which a launch
+ * from there begins */
+static uint32_t put_aims(builder *b, uint32_t at, const point_scope *scope, uint32_t first, uint32_t target) {
+  const gk_node *nodes = b->plan->nodes;
+  const uint32_t count = count_aims(b->plan, at);
+  uint32_t place = first + count * GKW_WORDS, next = target;
+  for (uint32_t up = nodes[at].parent; up; up = nodes[up].parent) {
+    if (nodes[up].op != GK_OP_REPEAT) continue;
+    place -= GKW_WORDS;
+    uint32_t *point = put_count(b, place, scope, up, GKW_AIMS);
+    point[GKW_NEXT] = point[GKW_PAST] = next;
+    next = place;
+  }
+  return next;
+}
+
 static void put_loop(builder *b, uint32_t at, const point_scope *scope, uint32_t next) {
   const gk_node *node = &b->plan->nodes[at];
   const uint32_t pass_end = b->behind[at] - GKW_WORDS, body = first_of(b, at + 1, node->end, pass_end);
-  uint32_t *head = put_point(b, b->begin[at], node->op == GK_OP_WHILE ? GKW_HEAD : GKW_ENTER, scope, at);
+  const bool repeats = node->op == GK_OP_REPEAT;
+  uint32_t *head = repeats ? put_count(b, b->begin[at], scope, at, 0)
+                           : put_point(b, b->begin[at], node->op == GK_OP_WHILE ? GKW_HEAD : GKW_ENTER, scope, at);
   uint32_t *end = put_point(b, pass_end, GKW_PASS_END, scope, at);
   head[GKW_RECORD] = end[GKW_RECORD] = b->loops_at + node->loop * GKW_LOOP_WORDS;
   head[GKW_NEXT] = end[GKW_NEXT] = body;
   head[GKW_PAST] = end[GKW_PAST] = next;
   end[GKW_BOUND] = node->max_iterations;
+  if (repeats) end[GKW_SLOT] = GKW_NONE;
   b->loops[node->loop] = pass_end;
   put_block(b, at + 1, node->end, *scope, pass_end);
 }
@@ -131,7 +169,8 @@ static void put_checkpoint(builder *b, uint32_t at, point_scope scope, uint32_t 
   uint32_t *point = put_point(b, end, node->flag ? GKW_YIELD : GKW_MARK, &scope, at);
   point[GKW_RECORD] = b->checkpoints_at + node->checkpoint;
   point[GKW_NEXT] = next;
-  b->targets[node->checkpoint] = first_of(b, at + 1, node->end, end);
+  const uint32_t aims = b->begin[at] - count_aims(b->plan, at) * GKW_WORDS;
+  b->targets[node->checkpoint] = put_aims(b, at, &scope, aims, first_of(b, at + 1, node->end, end));
   scope.around = end;
   put_block(b, at + 1, node->end, scope, end);
 }
@@ -141,7 +180,8 @@ static void put_yield(builder *b, uint32_t at, const point_scope *scope, uint32_
   const gk_node *node = &b->plan->nodes[at];
   uint32_t *point = put_point(b, b->begin[at], GKW_YIELD, scope, at);
   point[GKW_RECORD] = b->checkpoints_at + node->checkpoint;
-  point[GKW_NEXT] = b->targets[node->checkpoint] = next;
+  point[GKW_NEXT] = next;
+  b->targets[node->checkpoint] = put_aims(b, at, scope, b->begin[at] + GKW_WORDS, next);
 }
 
 static void put_parallel(builder *b, uint32_t at, const point_scope *scope, uint32_t next) {
@@ -190,7 +230,7 @@ static void put_item(builder *b, uint32_t at, const point_scope *scope, uint32_t
     return;
   }
   switch (node->op) {
-  case GK_OP_DO_WHILE: case GK_OP_WHILE: put_loop(b, at, scope, next); break;
+  case GK_OP_DO_WHILE: case GK_OP_WHILE: case GK_OP_REPEAT: put_loop(b, at, scope, next); break;
   case GK_OP_IF: put_if(b, at, scope, next); break;
   case GK_OP_SWITCH: put_switch(b, at, scope, next); break;
   case GK_OP_CHECKPOINT: put_checkpoint(b, at, *scope, next); break;
@@ -334,9 +374,13 @@ void gk_points_start(const gk_points *points, const gk_launch_args *launch, uint
   const uint32_t first = state[GKW_LANES + GKW_AT] = find_first(points, launch, state);
   if (points->table[first + GKW_KIND] == GKW_RUN) set_run(points, first, state, GKW_OPEN);
   else state[GKW_DUE] = GKW_LANES;
-  for (uint32_t k = 0; k < plan->loop_count && launch->target; ++k)
-    state[points->loops_at + k * GKW_LOOP_WORDS + GKW_ENTRY] =
-        launch->entries[k] < UINT32_MAX ? (uint32_t)launch->entries[k] : UINT32_MAX;
+  for (uint32_t k = 0; k < plan->loop_count && launch->target; ++k) {
+    uint32_t *loop = &state[points->loops_at + k * GKW_LOOP_WORDS];
+    const uint64_t entry = launch->entries[k], left = launch->counts[k] > entry ? launch->counts[k] - entry : 0;
+    loop[GKW_ENTRY] = entry < UINT32_MAX ? (uint32_t)entry : UINT32_MAX;
+    loop[GKW_LEFT] = (uint32_t)left;
+    loop[GKW_LEFT_HIGH] = (uint32_t)(left >> 32);
+  }
 }
 
 bool gk_points_over(const gk_points *points, const uint32_t *state) {
@@ -352,6 +396,8 @@ void gk_points_add(const gk_points *points, const uint32_t *state, uint32_t *bef
     before[k] = loop[GKW_PASSES];
     result->hit_bound[k] = loop[GKW_HIT] != 0;
     launch->entries[k] = loop[GKW_ENTRY];
+    const bool repeats = plan->nodes[plan->loops[k]].op == GK_OP_REPEAT;
+    launch->counts[k] = repeats ? ((uint64_t)loop[GKW_LEFT_HIGH] << 32) + loop[GKW_LEFT] + loop[GKW_ENTRY] : 0;
   }
   for (uint32_t k = 0; k < plan->checkpoint_count; ++k) result->ran[k] = state[points->checkpoints_at + k] != 0;
   result->yielded = state[GKW_YIELDED];

@@ -28,6 +28,7 @@ static const bounds bounds_of_op[] = {
     [GK_OP_YIELD]      = {0,    1,        0,      1,      1,     1,       0},
     [GK_OP_DO_WHILE]   = {1,    3,        1,      2,      4,     2,       1},
     [GK_OP_WHILE]      = {1,    3,        1,      2,      4,     2,       1},
+    [GK_OP_REPEAT]     = {1,    3,        1,      2,      4,     2,       1},
     [GK_OP_IF]         = {1,    3,        1,      1,      2,     1,       1},
     [GK_OP_ELSE]       = {1,    1,        1,      0,      0,     0,       1},
     [GK_OP_SWITCH]     = {1,    3,        0,      1,      1,     1,       1},
@@ -328,6 +329,7 @@ static uint8_t beginning_of_item(gki_gating *g, uint32_t i) {
   case GK_OP_IF:
   case GK_OP_SWITCH:
   case GK_OP_YIELD:
+  case GK_OP_REPEAT:
   case GK_OP_WHILE: return A_DECISION;
   case GK_OP_DO_WHILE:
     if (!g->begins[n->loop]) {
@@ -375,7 +377,7 @@ static entrance enter_plain(gki_gating *g, uint32_t b, uint32_t i, gki_flow flow
 
 static gki_flow loop(gki_gating *g, uint32_t b, uint32_t i, gki_flow flow) {
   const gk_node *n = &g->plan->nodes[i];
-  const bool test_first = n->op == GK_OP_WHILE;
+  const bool test_first = n->op != GK_OP_DO_WHILE;
   const uint32_t end = gki_gating_point(g, GK_POINT_LOOP_END, i, 2);
   const entrance entered = test_first    ? enter_while(g, b, i, flow)
                            : gki_is_plain(g) ? enter_plain(g, b, i, flow)
@@ -424,7 +426,8 @@ static gki_flow parallel(gki_gating *g, uint32_t b, uint32_t i, gki_flow flow) {
 static gki_flow items(gki_gating *g, uint32_t b, uint32_t begin, uint32_t end, gki_flow flow) {
   for (uint32_t i = begin; i < end; i = g->plan->nodes[i].end) switch (g->plan->nodes[i].op) {
     case GK_OP_DO_WHILE:
-    case GK_OP_WHILE: flow = loop(g, b, i, flow); break;
+    case GK_OP_WHILE:
+    case GK_OP_REPEAT: flow = loop(g, b, i, flow); break;
     case GK_OP_IF:
     case GK_OP_SWITCH: flow = branch(g, b, i, flow); break;
     case GK_OP_CHECKPOINT: flow = checkpoint(g, b, i, flow); break;

@@ -2,17 +2,19 @@
  * the tree (`at`, in `block`) and what it waits for there (`phase`). It leaves blocks by parent links, so it needs no
  * stack. */
 #include "gk_backend.h"
+#include "plan/node.h"
 #include <string.h>
 
 enum phase {
   GO,       /* nothing: the next node is `at`, or `at` is the end of `block` */
-  HEAD,     /* the flag of the WHILE at `at`, before its first pass */
-  PASS_END, /* the flag of the loop `block`, after a pass */
+  HEAD,     /* the flag of the WHILE at `at`, or the count of a REPEAT, before the first pass */
+  PASS_END, /* the flag of the loop `block`, or the end of all steps in a REPEAT, after a pass */
   YIELD,    /* the flag of the checkpoint `block`, at its end */
   BRANCH,   /* the flag of the IF or SWITCH at `at` */
   PASSES,   /* passes of the loop `at` that the backend runs in one step */
   FORK,     /* the sections of the PARALLEL `at` */
   PROLOGUE, /* always-tasks before the target */
+  AIM,      /* the count of the REPEAT at `at`, around the target */
   EPILOGUE, /* always-tasks behind a stop */
   OVER
 };
@@ -89,6 +91,7 @@ static void leave_parallel(gk_walk *walk) {
 
 static void end_loop(gk_walk *walk, uint32_t loop) {
   walk->entries[walk->plan->nodes[loop].loop] = 0;
+  walk->counts[walk->plan->nodes[loop].loop] = 0;
   leave(walk, loop);
 }
 
@@ -106,7 +109,9 @@ static bool may_repeat(gk_walk *walk, uint32_t loop) {
 static bool offer(gk_walk *walk, uint32_t loop, gk_step *step) {
   if (!(walk->takes & 1u << GK_STEP_LOOP) || cancelled(walk)) return false;
   const gk_node *node = &walk->plan->nodes[loop];
-  uint64_t left = node->max_iterations ? node->max_iterations - walk->entries[node->loop] : UINT32_MAX;
+  const uint64_t made = walk->entries[node->loop];
+  uint64_t left = node->max_iterations ? node->max_iterations - made : UINT32_MAX;
+  if (node->op == GK_OP_REPEAT && left > walk->counts[node->loop] - made) left = walk->counts[node->loop] - made;
   walk->at = loop;
   walk->block = node->parent;
   walk->before = walk->result->passes[node->loop];
@@ -120,6 +125,14 @@ static bool repeat(gk_walk *walk, uint32_t loop, gk_step *step) {
   if (!may_repeat(walk, loop)) end_loop(walk, loop);
   else if (offer(walk, loop, step)) return true;
   else go(walk, loop + 1, loop);
+  return false;
+}
+
+/* At the end of a pass of a REPEAT, which reads nothing. True: *step is set. */
+static bool count_down(gk_walk *walk, uint32_t loop, gk_step *step) {
+  const uint32_t number = walk->plan->nodes[loop].loop;
+  if (walk->entries[number] < walk->counts[number]) return repeat(walk, loop, step);
+  end_loop(walk, loop);
   return false;
 }
 
@@ -152,10 +165,10 @@ static bool after_passes(gk_walk *walk, int64_t ended, gk_step *step) {
     walk->block = loop;
     stop(walk);
     return false;
-  case SOME: return repeat(walk, loop, step);
+  case SOME: return node->op == GK_OP_REPEAT ? count_down(walk, loop, step) : repeat(walk, loop, step);
   case NONE: break;
   }
-  if (node->op == GK_OP_DO_WHILE || walk->entries[node->loop]) { /* after a pass, the flag has been read */
+  if (node->op != GK_OP_WHILE || walk->entries[node->loop]) { /* after a pass, the flag has been read */
     go(walk, loop + 1, loop);
     return false;
   }
@@ -167,14 +180,39 @@ static bool after_passes(gk_walk *walk, int64_t ended, gk_step *step) {
 static bool after_pass(gk_walk *walk, int64_t flag, gk_step *step) {
   const uint32_t loop = walk->block;
   if (cancelled(walk)) stop(walk);
+  else if (walk->plan->nodes[loop].op == GK_OP_REPEAT) return count_down(walk, loop, step);
   else if (!flag) end_loop(walk, loop);
   else return repeat(walk, loop, step);
   return false;
 }
 
-static void take_head(gk_walk *walk, int64_t flag) {
-  if (flag) go(walk, walk->at + 1, walk->at);
+/* Enters a REPEAT with a count that is new. True: *step is set. */
+static bool take_count(gk_walk *walk, int64_t count, gk_step *step) {
+  const uint32_t loop = walk->at;
+  if (count <= 0) {
+    end_loop(walk, loop);
+    return false;
+  }
+  walk->counts[walk->plan->nodes[loop].loop] = (uint64_t)count;
+  if (offer(walk, loop, step)) return true;
+  go(walk, loop + 1, loop);
+  return false;
+}
+
+static bool take_head(gk_walk *walk, int64_t answer, gk_step *step) {
+  if (walk->plan->nodes[walk->at].op == GK_OP_REPEAT) return take_count(walk, answer, step);
+  if (answer) go(walk, walk->at + 1, walk->at);
   else end_loop(walk, walk->at);
+  return false;
+}
+
+/* Whether a REPEAT's count is known without a device: *count is set. */
+static bool knows_count(const gk_walk *walk, const gk_node *node, int64_t *count) {
+  *count = node->count;
+  if (!node->flag) return true;
+  if (gki_reads_memory(walk->plan, node)) return false;
+  *count = gki_number(walk->plan, node->flag, walk->values[node->flag]);
+  return true;
 }
 
 static void after_checkpoint(gk_walk *walk, int64_t flag) {
@@ -218,12 +256,14 @@ static bool finish_block(gk_walk *walk, gk_step *step) {
   switch (node->op) {
   case GK_OP_DO_WHILE:
   case GK_OP_WHILE:
+  case GK_OP_REPEAT:
     ++walk->result->passes[node->loop];
     ++walk->entries[node->loop];
     if (cancelled(walk)) {
       stop(walk);
       return false;
     }
+    if (node->op == GK_OP_REPEAT && !(walk->takes & 1u << GK_STEP_FLAG)) return count_down(walk, block, step);
     *step = wait_for(walk, PASS_END, GK_STEP_FLAG, block);
     return true;
   case GK_OP_CHECKPOINT:
@@ -253,6 +293,7 @@ static uint32_t run_of_block(const gk_walk *walk, uint32_t checkpoint) {
 /* Enters the block at `at`. True: *step must be done first. */
 static bool visit(gk_walk *walk, gk_step *step) {
   uint32_t at = walk->at, run;
+  int64_t count;
   const gk_node *node = &walk->plan->nodes[at];
   switch (node->op) {
   case GK_OP_WHILE:
@@ -260,6 +301,11 @@ static bool visit(gk_walk *walk, gk_step *step) {
     walk->entries[node->loop] = 0;
     if (offer(walk, at, step)) return true;
     if (node->op == GK_OP_DO_WHILE) break;
+    *step = wait_for(walk, HEAD, GK_STEP_FLAG, at);
+    return true;
+  case GK_OP_REPEAT:
+    walk->entries[node->loop] = 0;
+    if (knows_count(walk, node, &count)) return take_count(walk, count, step);
     *step = wait_for(walk, HEAD, GK_STEP_FLAG, at);
     return true;
   case GK_OP_IF:
@@ -307,6 +353,34 @@ static bool next_always(gk_walk *walk, uint32_t before, gk_step *step) {
   return true;
 }
 
+/* The outermost REPEAT around the target whose entry doesn't wait; 0: none. */
+static uint32_t next_to_count(const gk_walk *walk) {
+  const gk_node *nodes = walk->plan->nodes;
+  uint32_t found = 0;
+  for (uint32_t up = nodes[walk->target].parent; up; up = nodes[up].parent)
+    if (nodes[up].op == GK_OP_REPEAT && !walk->counts[nodes[up].loop]) found = up;
+  return found;
+}
+
+/* Begins the entry of a REPEAT in the middle of a pass, which is made whatever the count is. */
+static void begin_entry(gk_walk *walk, uint32_t loop, int64_t count) {
+  const uint32_t number = walk->plan->nodes[loop].loop;
+  walk->entries[number] = 0;
+  walk->counts[number] = count > 0 ? (uint64_t)count : 1;
+}
+
+/* Reads the counts of REPEATs around the target. True: *step must be done first. */
+static bool aim(gk_walk *walk, gk_step *step) {
+  int64_t count;
+  for (uint32_t loop; (loop = next_to_count(walk)) != 0; begin_entry(walk, loop, count)) {
+    walk->at = loop;
+    if (knows_count(walk, &walk->plan->nodes[loop], &count)) continue;
+    *step = wait_for(walk, AIM, GK_STEP_FLAG, loop);
+    return true;
+  }
+  return false;
+}
+
 /* Goes behind a YIELD, which has done its work. */
 static void go_to_target(gk_walk *walk) {
   const gk_node *node = &walk->plan->nodes[walk->target];
@@ -329,23 +403,28 @@ static gk_step finish_walk(gk_walk *walk) {
 void gk_walk_start(gk_walk *walk, const gk_plan *plan, const gk_launch_args *launch, uint32_t takes,
                    gk_launch_result *result) {
   *walk = (gk_walk){.plan = plan, .result = result, .entries = launch->entries, .cancel = launch->cancel,
-                    .takes = takes, .target = launch->target};
+                    .takes = takes, .target = launch->target, .counts = launch->counts, .values = launch->values};
   if (walk->target) walk->phase = PROLOGUE;
-  else if (plan->loop_count) memset(walk->entries, 0, plan->loop_count * sizeof *walk->entries);
+  for (uint32_t k = 0; k < plan->loop_count && !walk->target; ++k) walk->entries[k] = walk->counts[k] = 0;
   if (!walk->target) go(walk, 1, 0);
 }
 
 /* Handles the answer to the last step. True: *step is set. */
 static bool answered(gk_walk *walk, int64_t answer, gk_step *step) {
   switch ((enum phase)walk->phase) {
-  case HEAD: take_head(walk, answer); return false;
+  case HEAD: return take_head(walk, answer, step);
   case PASS_END: return after_pass(walk, answer, step);
   case YIELD: after_checkpoint(walk, answer); return false;
   case BRANCH: take_branch(walk, answer); return false;
   case PASSES: return after_passes(walk, answer, step);
   case FORK: after_fork(walk); return false;
+  case AIM:
+    begin_entry(walk, walk->at, answer);
+    if (aim(walk, step)) return true;
+    go_to_target(walk);
+    return false;
   case PROLOGUE:
-    if (next_always(walk, walk->target, step)) return true;
+    if (next_always(walk, walk->target, step) || aim(walk, step)) return true;
     go_to_target(walk);
     return false;
   case GO:

@@ -18,21 +18,12 @@ static const gk_node *user_of(const gk_plan *plan, uint32_t slot, uint32_t align
   return &plan->nodes[0];
 }
 
-static int64_t number_in(const gk_graph *graph, uint32_t slot) {
-  gk_value value = graph->slots[slot].value;
-  switch (graph->planned.plan.slots[slot].type) {
-  case GK_I32: return value.i32;
-  case GK_U32: return value.u32;
-  default: return value.i64;
-  }
-}
-
 /* Whether a bound number says that the kernel has no items. */
 static bool has_no_items(const gk_graph *graph, const gk_node *node) {
   for (uint32_t d = 0; d < 3; ++d) {
     uint32_t slot = node->items[d];
     if (slot && graph->planned.plan.slots[slot].type != GK_PTR && graph->slots[slot].bound &&
-        number_in(graph, slot) <= 0)
+        gki_number(&graph->planned.plan, slot, graph->slots[slot].value) <= 0)
       return true;
   }
   return false;

@@ -56,7 +56,7 @@ gk_result gki_host_gated_run(gk_graph *graph, const gk_launch_args *launch, gk_l
   gk_result result = graph->device->backend->launch(graph->state, launch);
   if (result != GK_OK) return result;
   gk_walk walk;
-  gk_walk_start(&walk, &graph->planned.plan, launch, 0, launch_result);
+  gk_walk_start(&walk, &graph->planned.plan, launch, 1u << GK_STEP_FLAG, launch_result);
   int64_t answer = 0;
   gk_step step;
   do {

@@ -52,8 +52,9 @@ gk_result gki_queue_make(gk_graph *graph) {
   graph->depth = plan->can_yield ? 1 : GKI_QUEUE;
   graph->queue = gki_arena_alloc(arena, graph->depth, sizeof *graph->queue);
   graph->entries = gki_arena_alloc(arena, plan->loop_count, sizeof *graph->entries);
+  graph->counts = gki_arena_alloc(arena, plan->loop_count, sizeof *graph->counts);
   graph->first_error_message = gk_host_alloc(sizeof graph->queue->message);
-  if (!graph->queue || !graph->entries || !graph->first_error_message)
+  if (!graph->queue || !graph->entries || !graph->counts || !graph->first_error_message)
     return gki_fail_memory("a graph's queue of launches", graph->depth * sizeof *graph->queue);
   graph->first_error_message[0] = 0;
   for (uint32_t k = 0; k < graph->depth; ++k) {
@@ -153,6 +154,7 @@ static void fill(gk_graph *graph, gki_launch *launch, uint32_t target) {
                                   .values = launch->values,
                                   .changed = launch->changed,
                                   .entries = graph->entries,
+                                  .counts = graph->counts,
                                   .cancel = &launch->cancel,
                                   .applied = &result->applied,
                                   .capacity = launch->capacity};

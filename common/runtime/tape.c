@@ -26,6 +26,18 @@ static bool is_gated(const gk_plan *plan, uint32_t run) {
   return true;
 }
 
+/* Passes to enqueue of a REPEAT with this count, at least 1. */
+static uint32_t passes_of(const gk_plan *plan, uint32_t loop, uint64_t count) {
+  const uint32_t bound = plan->nodes[plan->loops[loop]].max_iterations;
+  if (bound && count > bound) count = bound;
+  return count == 0 ? 1 : count < GKI_TAPE_RUNS ? (uint32_t)count : GKI_TAPE_RUNS;
+}
+
+/* What is left of the entry of a REPEAT; 0: there is none. */
+static uint64_t count_left(const gki_tape *tape, const uint32_t *state, uint32_t loop) {
+  return (uint64_t)loop_word(tape, state, loop, GKW_LEFT_HIGH) << 32 | loop_word(tape, state, loop, GKW_LEFT);
+}
+
 bool gki_tape_make(gki_tape *tape, const gk_points *points, gki_arena *arena) {
   const gk_plan *plan = points->plan;
   *tape = (gki_tape){.points = points};
@@ -83,6 +95,9 @@ static uint32_t next_run(gki_tape *tape, uint32_t lane, uint32_t *steps) {
     case GKW_RUN: return at;
     case GKW_END: tape->cursors[lane] = GK_NONE; break;
     case GKW_ENTER: case GKW_HEAD: enter_loop(tape, at); break;
+    case GKW_COUNT:
+      if (!(word(tape, at, GKW_HOW) & GKW_AIMS)) enter_loop(tape, at);
+      break;
     case GKW_PASS_END:
       ++tape->guessed[loop_of(tape, at)];
       if (--tape->left[loop_of(tape, at)] > 0) tape->cursors[lane] = word(tape, at, GKW_NEXT);
@@ -103,6 +118,8 @@ static uint32_t passes_left(const gki_tape *tape, const uint32_t *state, uint32_
   const gk_plan *plan = tape->points->plan;
   const uint32_t bound = plan->nodes[plan->loops[loop]].max_iterations;
   const uint32_t made = loop_word(tape, state, loop, GKW_ENTRY);
+  const uint64_t left = count_left(tape, state, loop);
+  if (left) return passes_of(plan, loop, left);
   return bound > made && bound - made < tape->passes[loop] ? bound - made : tape->passes[loop];
 }
 
@@ -204,4 +221,8 @@ void gki_tape_learn(gki_tape *tape, const uint32_t *state) {
       tape->passes[k] /= 2;
   for (uint32_t lane = 0; lane < tape->points->lane_count; ++lane)
     if (tape->cursors[lane] == GK_NONE || !lane) learn_lane(tape, state, lane);
+  for (uint32_t k = 0; k < tape->points->plan->loop_count; ++k) {
+    const uint64_t left = count_left(tape, state, k);
+    if (left) tape->passes[k] = passes_of(tape->points->plan, k, left + loop_word(tape, state, k, GKW_ENTRY));
+  }
 }

@@ -1,6 +1,7 @@
 #include "runtime/wait.h"
 #include "base/error.h"
 #include "base/lifetime.h"
+#include "base/op.h"
 #include "base/registry.h"
 #include "base/thread_cancel.h"
 #include "base/trace.h"
@@ -35,7 +36,7 @@ gk_result gki_launch_check_result(gki_launch *launch) {
   if (failure != GK_OK) return failure;
   if ((unsigned)result->state <= GK_CANCELLED && (unsigned)result->applied <= GK_BY_RECORDING &&
       (result->state != GK_YIELDED || is_node(plan, result->yielded, GK_OP_CHECKPOINT, GK_OP_YIELD)) &&
-      (result->limit == 0 || is_node(plan, result->limit, GK_OP_WHILE, GK_OP_DO_WHILE)))
+      (result->limit == 0 || (result->limit < plan->node_count && gki_op_is_loop(plan->nodes[result->limit].op))))
     return GK_OK;
   return gk_fail(GK_ERROR_DEVICE, "backend %s: its result of a launch of graph %s can't be: state %d, yielded at "
                  "node %u, limit at node %u, applied %d", launch->graph->device->backend->name, plan->name,

@@ -1,6 +1,7 @@
 #include "base/error.h"
 #include "base/within.h"
 #include "hip/graph.h"
+#include "plan/node.h"
 #include "plan/plan.h"
 #include "plan/walk.inc"
 #include <stdatomic.h>
@@ -179,7 +180,7 @@ static gk_result read_at(gki_hip_graph *g, const gk_node *node, int32_t *flag) {
   char *from = (char *)g->launch.values[node->flag].ptr + node->offset;
   const volatile int32_t *value = &g->shared->flag;
   gk_result result = GK_OK;
-  if (!node->flag) return wait(g, NULL);
+  if (!gki_reads_memory(g->plan, node)) return wait(g, NULL);
   if (gki_hip_host_address(g->device, from)) {
     value = (const volatile int32_t *)(const volatile void *)from;
   } else {

@@ -225,7 +225,8 @@ static gki_outcome run_passes(gki_runner *runner) {
     advance(runner, 0);
     return GKI_DONE;
   }
-  if (program->plan->nodes[loop].op == GK_OP_WHILE && read_flag(runner, loop) == 0) ended = 1;
+  const gk_op op = program->plan->nodes[loop].op;
+  if (op == GK_OP_WHILE && read_flag(runner, loop) == 0) ended = 1;
   for (uint32_t made = 1; !ended; ++made) {
     runner->at = ops.begin;
     gki_outcome outcome = run_ops(runner, ops.end);
@@ -234,7 +235,7 @@ static gki_outcome run_passes(gki_runner *runner) {
     if (gki_openmp_failed(program)) return GKI_FAILED;
     /* Without reading the flag. The walker sees the cancel, too. */
     if (__atomic_load_n(runner->launch->cancel, __ATOMIC_RELAXED)) break;
-    ended = read_flag(runner, loop) == 0;
+    ended = op != GK_OP_REPEAT && read_flag(runner, loop) == 0;
     if (made == runner->step.passes) break;
   }
   advance(runner, ended);

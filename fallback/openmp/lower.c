@@ -3,6 +3,7 @@
 #include "base/name.h"
 #include "base/op.h"
 #include "openmp/program.h"
+#include "plan/node.h"
 #include <math.h>
 #include <string.h>
 
@@ -243,9 +244,7 @@ static void find_uses(gki_program *program) {
 static int64_t extent_of(const gk_plan *plan, uint32_t slot, uint32_t offset, const gk_value *values) {
   if (slot == 0) return 1;
   switch (plan->slots[slot].type) {
-  case GK_I32: return values[slot].i32;
-  case GK_U32: return values[slot].u32;
-  case GK_I64: return values[slot].i64;
+  case GK_I32: case GK_U32: case GK_I64: return gki_number(plan, slot, values[slot]);
   case GK_PTR: {
     int32_t count;
     memcpy(&count, (const char *)values[slot].ptr + offset, sizeof count);

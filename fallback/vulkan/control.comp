@@ -42,9 +42,9 @@ layout(constant_id = 2) const uint gki_kinds = 0xffffffffu; /* by kind of point;
 #define GKW_STATE(i) gki.state.at[i]
 #define GKW_FLAG(slot, at) gki_flag(slot, at)
 #define GKW_HAS(kind) ((gki_kinds >> kind & 1u) != 0u)
-#define GKW_HAS_ALWAYS GKW_HAS(12)                              /* GKI_VULKAN_ALWAYS */
-#define GKW_HAS_BOUNDS GKW_HAS(13)                              /* GKI_VULKAN_BOUND */
-#define GKW_CANCELLED() (GKW_HAS(14) && gki.cancelled.at != 0) /* GKI_VULKAN_CANCELS */
+#define GKW_HAS_ALWAYS GKW_HAS(13)                              /* GKI_VULKAN_ALWAYS */
+#define GKW_HAS_BOUNDS GKW_HAS(14)                              /* GKI_VULKAN_BOUND */
+#define GKW_CANCELLED() (GKW_HAS(15) && gki.cancelled.at != 0) /* GKI_VULKAN_CANCELS */
 
 uint gkw_end_run(uint run);
 void gkw_ran(uint run);

@@ -20,7 +20,7 @@ enum { GKI_VULKAN_COPY, GKI_VULKAN_FILL, GKI_VULKAN_GRIDS, GKI_VULKAN_BUILTINS }
 
 /* Control shaders: one per kind of point that a step decides at, and one that walks. Each has a form for each set of
  * these bits: the list has always-tasks, the loop a bound; the launch can be cancelled; the list has sections. */
-enum { GKI_VULKAN_WALK = 12, GKI_VULKAN_CONTROLS, GKI_VULKAN_FORMS = 16,
+enum { GKI_VULKAN_WALK = 13, GKI_VULKAN_CONTROLS, GKI_VULKAN_FORMS = 16,
        GKI_VULKAN_ALWAYS = 1, GKI_VULKAN_BOUND = 2, GKI_VULKAN_CANCELS = 4, GKI_VULKAN_SECTIONS = 8 };
 
 enum { GKI_VULKAN_PUSHED = 128 /* bytes of push constants that every device has */ };

@@ -16,7 +16,7 @@ BUILTIN(copy) BUILTIN(fill) BUILTIN(walk) BUILTIN(step) BUILTIN(grids)
 #undef BUILTIN
 _Static_assert(sizeof(gki_vulkan_control) <= GKI_VULKAN_PUSHED && sizeof(gki_task) == 24 &&
                sizeof(gki_task) + sizeof(gki_vulkan_pushed_step) <= GKI_VULKAN_PUSHED, "as control.comp has them");
-_Static_assert(GKW_JOIN < GKI_VULKAN_WALK, "each kind of point has its place in front of the walk");
+_Static_assert(GKW_COUNT < GKI_VULKAN_WALK, "each kind of point has its place in front of the walk");
 
 /* ---- what a shader needs ----------------------------------------------------------------------------------------- */
 
@@ -189,6 +189,7 @@ gk_result gki_vulkan_control_for(gki_vulkan_device *d, uint32_t kind, uint32_t f
   const uint32_t forks = 1u << GKW_FORK | 1u << GKW_SECTION_END | 1u << GKW_JOIN;
   uint32_t kinds = kind == GKI_VULKAN_WALK ? (1u << GKI_VULKAN_WALK) - 1 - forks : 1u << kind;
   if (form & GKI_VULKAN_SECTIONS) kinds |= forks;
+  if (kind == GKW_COUNT) kinds |= 1u << GKW_PASS_END; /* a step at a REPEAT's end */
   const constants values = {1, 0, kinds | form << GKI_VULKAN_WALK};
   VkPipeline *kept = &d->controls[kind][form];
   pthread_mutex_lock(&making);

@@ -1,4 +1,5 @@
 #include "base/sort.h"
+#include "plan/node.h"
 #include "plan/walk.inc"
 #include "vulkan/graph.h"
 #include <stdatomic.h>
@@ -262,7 +263,7 @@ gk_result gki_vulkan_read_flag(void *graph, uint32_t at, int32_t *flag) {
   const gk_node *node = &g->plan->nodes[at];
   gk_result result = wait(g, g->last);
   if (at == 0) return gki_vulkan_end_order(g, result);
-  if (result != GK_OK || !node->flag) return result;
+  if (result != GK_OK || !gki_reads_memory(g->plan, node)) return result;
   const char *from = g->launch.values[node->flag].ptr;
   result = gki_vulkan_copy_memory(g->device, GK_TO_HOST, flag, from + node->offset, sizeof *flag);
   return result == GK_OK ? GK_OK : gki_vulkan_slot_failed(g, node, node->flag, result);

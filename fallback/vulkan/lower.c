@@ -97,7 +97,8 @@ static gk_result find_steps(gki_vulkan_graph *g) {
     if (plan->always_count) form |= GKI_VULKAN_ALWAYS;
     if (words[GKW_KIND] == GKW_PASS_END && words[GKW_BOUND]) form |= GKI_VULKAN_BOUND;
     if (plan->bits & GK_CANCELLABLE) form |= GKI_VULKAN_CANCELS;
-    result = gki_vulkan_control_for(g->device, words[GKW_KIND], form, &g->steps[run]);
+    const uint32_t kind = words[GKW_SLOT] == GKW_NONE ? GKW_COUNT : words[GKW_KIND];
+    result = gki_vulkan_control_for(g->device, kind, form, &g->steps[run]);
   }
   return result;
 }

@@ -72,3 +72,43 @@ TRACED(golden_yield_in_a_branch,
        {0, "F=1 -> A=1 B=0 C=0 D=0, yielded FIRST"},
        {FIRST, "F=0 -> A=1 B=1 C=0 D=1"},
        {0, "A=1 B=1 C=1 D=2"})
+
+TRACED(golden_repeat, TASKS(HIT(A), GK_REPEAT(N), HIT(B), GK_END, HIT(C)),
+       {0, "N=3 -> A=1 B=3 C=1, passes N=3"},
+       {0, "N=0 -> A=2 B=3 C=2, passes N=0"},
+       {0, "N=-2 -> A=3 B=3 C=3, passes N=0"})
+
+TRACED(golden_repeat_reads_once, TASKS(SET(N, 3), GK_REPEAT(N), HIT(B), SET(N, 1), GK_END),
+       {0, "B=3 N=1, passes N=3"})
+
+TRACED(golden_repeat_waits, TASKS(GK_REPEAT(N), HIT(A), GK_YIELD(FIRST), HIT(B), GK_END, HIT(C)),
+       {0, "N=2 -> A=1 B=0 C=0, yielded FIRST, passes N=0"},
+       {FIRST, "N=9 -> A=2 B=1 C=0, yielded FIRST, passes N=1"},
+       {FIRST, "N=1 -> A=2 B=2 C=1, passes N=1"})
+
+TRACED(golden_repeat_first_resumed, TASKS(GK_REPEAT(N), HIT(A), GK_YIELD(FIRST), HIT(B), GK_END),
+       {FIRST, "N=0 -> A=0 B=1, passes N=1"},
+       {FIRST, "N=2 -> A=1 B=2, yielded FIRST, passes N=1"})
+
+TRACED(golden_repeat_before_the_target, TASKS(GK_REPEAT(N), HIT(A), GK_END, HIT(B), GK_YIELD(FIRST), HIT(C)),
+       {0, "N=2 -> A=2 B=1 C=0, yielded FIRST, passes N=2"},
+       {FIRST, "N=5 -> A=2 B=1 C=1, passes N=0"})
+
+CASE(golden_repeat_bound) {
+  enum { WIDE = 60 };
+  static const gk_slot_desc slots[] = {INT(A), GK_SCALAR(WIDE, int64_t), GK_DEFAULT(ONE, int, 1)};
+  GRAPH_OF(s, slots, GK_REPEAT(WIDE, .max_iterations = 3), HIT(A), GK_END);
+  bind_int(s, WIDE, INT64_C(1) << 32);
+  trace(s, 0, "A=3, passes WIDE=3, bound WIDE");
+  bind_int(s, WIDE, 3);
+  trace(s, 0, "A=6, passes WIDE=3");
+}
+
+TRACED(golden_repeat_behind_always,
+       TASKS(GK_RUN_ALWAYS(set, GK_ONE, N, TWO), GK_REPEAT(N), HIT(A), GK_YIELD(FIRST), HIT(B), GK_END),
+       {FIRST, "N=7 -> A=1 B=1 N=2, yielded FIRST, passes N=1"},
+       {FIRST, "N=0 -> A=1 B=2, passes N=1"})
+
+TRACED(golden_repeat_in_a_checkpoint, TASKS(GK_CHECKPOINT(FIRST, F), GK_REPEAT(N), HIT(A), GK_END, GK_END, HIT(B)),
+       {0, "N=2 F=1 -> A=2 B=0, yielded FIRST, passes N=2"},
+       {FIRST, "N=3 F=0 -> A=5 B=1, passes N=3"})

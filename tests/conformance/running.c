@@ -224,6 +224,15 @@ CASE(bound_counts_across_a_cancel) {
   trace(s, 0, "A=13 B=13 C=2, passes N=5, bound N, ran FIRST"); /* a fresh launch starts at zero */
 }
 
+/* Resumed behind its last pass, it makes one more. */
+CASE(repeat_cancelled_at_last_pass) {
+  CANCELLABLE(s, GK_REPEAT(N), GK_TARGET(FIRST), HIT(A), GK_END, PAUSE, GK_END, HIT(B));
+  CANCELLED(s, 0, 2, "N=2 -> A=2 B=0, cancelled, passes N=2, ran FIRST");
+  trace(s, FIRST, "N=9 -> A=3 B=1, passes N=1, ran FIRST");
+  CANCELLED(s, 0, 1, "N=4 -> A=4 B=1, cancelled, passes N=1, ran FIRST");
+  trace(s, FIRST, "N=1 -> A=7 B=2, passes N=3, ran FIRST");
+}
+
 CASE(sections_stop_each_at_their_own_loop_end) {
   CANCELLABLE(s, PAUSE,
               PARALLEL(SECTION(GK_DO_WHILE(L), HIT(A), DOWN(L), GK_END, HIT(U)),

@@ -1,6 +1,7 @@
 /* The device's thread. It takes a batch from the queue some time after the batch was flushed, and reports its commands
  * as done only at its end. */
 #include "parts.h"
+#include "plan/node.h"
 #include "unit/support/chance.h"
 #include <sched.h>
 #include <stdio.h>
@@ -21,11 +22,16 @@ static void fail_late(graph *g, gk_result code) {
   snprintf(g->late_message, sizeof g->late_message, "%s", gk_error());
 }
 
-/* If the address isn't in the device's memory, the launch fails and the flag is 0. */
+/* If the address isn't in the device's memory, the launch fails and the flag is 0. offset: of a number, that of its
+ * 8 bytes in a table of slots, or of the upper 4. */
 static int32_t flag_of(graph *g, uint32_t node, uint32_t slot, uint32_t offset) {
   device_tasks tasks = tasks_of(g);
   int32_t flag = 0;
   if (slot == g->plan->slot_count) return 1; /* of a YIELD */
+  if (slot > g->plan->slot_count) {
+    const uint64_t number = (uint64_t)gki_number(g->plan, offset / 8, g->values[offset / 8]);
+    return (int32_t)(uint32_t)(number >> (offset % 8 * 8));
+  }
   gk_result result = device_read_int(&tasks, node, slot, offset, &flag);
   if (result != GK_OK) fail_late(g, result);
   return flag;
@@ -128,7 +134,10 @@ static void carry_out(device *d, const command *c) {
   gk_fail_again();
   switch (c->kind) {
   case COMMAND_RUN: run(g, c->at); break;
-  case COMMAND_FLAG: g->flag = flag_of(g, c->at, g->plan->nodes[c->at].flag, g->plan->nodes[c->at].offset); break;
+  case COMMAND_FLAG:
+    if (gki_reads_memory(g->plan, &g->plan->nodes[c->at]))
+      g->flag = flag_of(g, c->at, g->plan->nodes[c->at].flag, g->plan->nodes[c->at].offset);
+    break;
   case COMMAND_LEVEL: run_level(d, c); break;
   default: fail_late(g, gk_fail(c->code, "backend test_device: what was submitted failed on request"));
   }

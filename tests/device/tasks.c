@@ -1,4 +1,5 @@
 #include "tasks.h"
+#include "plan/node.h"
 #include "unit/support/chance.h"
 #include <string.h>
 
@@ -21,7 +22,8 @@ gk_result device_read_int(const device_tasks *t, uint32_t node, uint32_t slot, u
 
 gk_result device_read_flag(const device_tasks *t, uint32_t node, int32_t *flag) {
   const gk_node *n = &t->plan->nodes[node];
-  return read_int(t, n, n->flag, n->offset, flag);
+  *flag = 0;
+  return gki_reads_memory(t->plan, n) ? read_int(t, n, n->flag, n->offset, flag) : GK_OK;
 }
 
 static gk_result read_extent(const device_tasks *t, const gk_node *node, uint32_t axis, int64_t *items) {
@@ -154,7 +156,7 @@ const char *device_bad_args(const gk_plan *plan, const gk_launch_args *launch, u
       plan->nodes[launch->target].op != GK_OP_YIELD)
     return "target: no checkpoint";
   if (!launch->cancel) return "cancel: nowhere to read";
-  if (plan->loop_count && !launch->entries) return "entries: nowhere to count";
+  if (plan->loop_count && (!launch->entries || !launch->counts)) return "entries: nowhere to count";
   for (uint32_t k = 0; k < plan->node_count && !launch->capacity; ++k) {
     const gk_node *node = &plan->nodes[k];
     if ((node->op == GK_OP_COPY || node->op == GK_OP_FILL) && node->items[0]) return "capacity: a count has none";

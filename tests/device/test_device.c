@@ -414,7 +414,8 @@ static gk_result read_flag(void *state, uint32_t node, int32_t *flag) {
   device *d = g->device;
   enter(&g->in_call);
   const gk_node *of = &g->plan->nodes[node < g->plan->node_count ? node : 0];
-  broken_if(node && !of->flag && of->op != GK_OP_CALL_HOST, "read_flag: that node has no flag");
+  broken_if(node >= g->plan->node_count || (node && !of->flag && !of->count && of->op != GK_OP_CALL_HOST),
+            "read_flag: that node has no flag");
   broken_if(!g->running, "read_flag: before launch");
   gk_result result = begin(d, "read_flag", NULL);
   if (of->flag) test_device_wait(d, test_device_post(d, &(command){.kind = COMMAND_FLAG, .graph = g, .at = node}));

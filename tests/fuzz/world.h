@@ -190,6 +190,7 @@ static inline gk_op op_of(record r) {
                                 GK_OP_DO_WHILE, GK_OP_WHILE, GK_OP_IF, GK_OP_ELSE, GK_OP_SWITCH, GK_OP_CASE,
                                 GK_OP_CHECKPOINT, GK_OP_PARALLEL, GK_OP_SECTION, GK_OP_END};
   const gk_op op = ops[r.kind & 15];
+  if (op == GK_OP_WHILE && r.kind >> 4 > 5) return GK_OP_REPEAT;
   if (r.kind >> 4 != 6) return op;
   return op == GK_OP_CHECKPOINT ? GK_OP_YIELD : op == GK_OP_CALL ? GK_OP_CALL_HOST : op;
 }
@@ -231,7 +232,8 @@ static inline gk_task task_of(world *w, uint32_t list, record r) {
     task.flag = op == GK_OP_CHECKPOINT && variant == 3 ? 0 : slot_like(w, list, GK_PTR, "int", r.a);
     task.offset = variant == 2 ? 4u * (r.b & 7u) : 0;
     if (op == GK_OP_CHECKPOINT || variant == 4) task.label = 1 + (int32_t)w->lists[list].task_count;
-    if (op == GK_OP_DO_WHILE || op == GK_OP_WHILE) task.max_iterations = r.b & 128 ? 0 : 1 + (r.b & 7u);
+    if (op == GK_OP_REPEAT && r.c & 1) task.flag = GK_ITEMS(1 + (r.a & 7)), task.offset = 0;
+    if (op >= GK_OP_DO_WHILE && op <= GK_OP_REPEAT) task.max_iterations = r.b & 128 ? 0 : 1 + (r.b & 7u);
   }
   if (variant == 5 && op <= GK_OP_CALL_HOST && (!w->depth || w->bits & AS_IT_COMES)) task.bits = GK_ALWAYS;
   return task;
@@ -369,7 +371,7 @@ static inline void world_read(world *w, bytes *in) {
 static inline bool has_loops(const world *w) {
   for (uint32_t k = 0; k < LISTS; ++k)
     for (size_t j = 0; j < MADE; ++j)
-      if (w->tasks[k][j].op == GK_OP_DO_WHILE || w->tasks[k][j].op == GK_OP_WHILE) return true;
+      if (w->tasks[k][j].op >= GK_OP_DO_WHILE && w->tasks[k][j].op <= GK_OP_REPEAT) return true;
   return false;
 }
 

@@ -20,7 +20,7 @@ static inline char *block_name(const char *around, const gk_task *task) {
   const bool yield = task->op == GK_OP_YIELD, checkpoint = yield || task->op == GK_OP_CHECKPOINT;
   const bool named = task->name && *task->name;
   const char *text = named ? task->name : yield ? "YIELD" : checkpoint ? "CHECKPOINT"
-                     : task->op == GK_OP_WHILE ? "WHILE" : "DO_WHILE";
+                     : task->op == GK_OP_WHILE ? "WHILE" : task->op == GK_OP_REPEAT ? "REPEAT" : "DO_WHILE";
   if (checkpoint || !named) return full_name(named ? around : "", text, strlen(text));
   const char *label = task->label ? strstr(text, ".label") : NULL;
   if (label && strchr(label, '=')) text = strchr(label, '=') + 1;

@@ -16,6 +16,8 @@ typedef struct line {
   size_t number;         /* of a loop among loops, of a checkpoint or YIELD among both */
   size_t flag, items[3], args[GK_MAX_ARGS], arg_count; /* places in the array of slots; NONE; NONE - n: GK_ITEMS(n) */
   uint64_t entry;        /* of a loop: passes since it was entered */
+  bool waits;            /* of a REPEAT: its entry has read this count */
+  int64_t count;
   uint64_t runs;
 } line;
 
@@ -97,7 +99,7 @@ static void add_line(reference *r, const scope *in, const gk_task *task) {
   if (r->no_memory) return;
   line *l = &r->lines[r->line_count++];
   *l = (line){.task = task, .end = NONE, .otherwise = NONE, .flag = find_place(in, task->flag)};
-  const bool loop = task->op == GK_OP_DO_WHILE || task->op == GK_OP_WHILE, checkpoint = is_resumed_at(task->op);
+  const bool loop = task->op >= GK_OP_DO_WHILE && task->op <= GK_OP_REPEAT, checkpoint = is_resumed_at(task->op);
   if (loop || checkpoint) {
     l->name = keep(r, block_name(in->name, task));
     l->label = task->label ? task->label + in->labels : 0;
@@ -352,12 +354,18 @@ static bool awaits(const reference *r, size_t from, size_t to) {
   return r->target != NONE && r->target >= from && r->target < to;
 }
 
-static void run_loop(reference *r, size_t at) { /* 4, 5, 10, 11 */
+static void run_loop(reference *r, size_t at) { /* 4, 5, 10, 11, 14 to 16 */
   line *l = &r->lines[at];
   reference_loop *loop = &r->loops[l->number];
-  if (!awaits(r, at, l->end)) {
-    l->entry = 0;
+  const bool resumed = awaits(r, at, l->end), repeats = l->task->op == GK_OP_REPEAT;
+  if (!resumed) {
+    l->entry = l->waits = 0;
     if (l->task->op == GK_OP_WHILE && !flag_of(r, at)) return;
+  }
+  if (repeats && !l->waits) {
+    l->count = l->task->flag < 0 ? -(int64_t)l->task->flag : count_of(r, l->flag, l->task->offset);
+    l->waits = resumed || l->count > 0;
+    if (!l->waits) return;
   }
   for (;;) {
     if (r->before) r->before(r->user, r, at);
@@ -367,13 +375,13 @@ static void run_loop(reference *r, size_t at) { /* 4, 5, 10, 11 */
     ++l->entry;
     r->stopped = r->cancelled;
     if (r->stopped) return;
-    if (!flag_of(r, at)) break;
+    if (repeats ? (int64_t)l->entry >= l->count : !flag_of(r, at)) break;
     loop->hit_bound |= l->task->max_iterations && l->entry >= l->task->max_iterations;
     if (!l->task->max_iterations || l->entry < l->task->max_iterations) continue;
     if (!r->status.limit) r->status.limit = loop;
     break;
   }
-  l->entry = 0;
+  l->entry = l->waits = 0;
 }
 
 static void run_checkpoint(reference *r, size_t at) { /* 3, 11 */
@@ -444,7 +452,7 @@ static void run_lines(reference *r, size_t from, size_t to) { /* 1, 2, 8, 13 */
     size_t end = r->lines[k].end;
     if (live || (!r->stopped && awaits(r, k, end))) {
       switch (task->op) {
-      case GK_OP_DO_WHILE: case GK_OP_WHILE: run_loop(r, k); break;
+      case GK_OP_DO_WHILE: case GK_OP_WHILE: case GK_OP_REPEAT: run_loop(r, k); break;
       case GK_OP_CHECKPOINT: run_checkpoint(r, k); break;
       case GK_OP_IF: run_if(r, k); break;
       case GK_OP_SWITCH: run_switch(r, k); break;
@@ -475,7 +483,7 @@ bool reference_launch(reference *r, int32_t label) {
   r->status.limit = NULL;
   for (size_t k = 0; k < r->status.loop_count; ++k) r->loops[k].passes = r->loops[k].hit_bound = 0;
   for (size_t k = 0; k < r->status.checkpoint_count; ++k) r->checkpoints[k].ran = false;
-  for (size_t k = 0; k < r->line_count && !label; ++k) r->lines[k].entry = 0;
+  for (size_t k = 0; k < r->line_count && !label; ++k) r->lines[k].entry = r->lines[k].waits = 0;
   run_lines(r, 0, r->line_count);
   r->status.state = r->status.yielded ? GK_YIELDED : r->stopped ? GK_CANCELLED : GK_FINISHED;
   r->cancelled = false;

@@ -79,7 +79,8 @@ static void print_kernel(FILE *to, const gk_list *list, const gk_task *task) {
 
 static void print_task(FILE *to, const gk_list *list, const gk_task *task) {
   static const char *const blocks[] = {
-    [GK_OP_DO_WHILE] = "GK_DO_WHILE", [GK_OP_WHILE] = "GK_WHILE", [GK_OP_IF] = "GK_IF", [GK_OP_SWITCH] = "GK_SWITCH",
+    [GK_OP_DO_WHILE] = "GK_DO_WHILE", [GK_OP_WHILE] = "GK_WHILE",
+    [GK_OP_REPEAT] = "GK_REPEAT", [GK_OP_IF] = "GK_IF", [GK_OP_SWITCH] = "GK_SWITCH",
     [GK_OP_ELSE] = "GK_ELSE", [GK_OP_CASE] = "GK_CASE", [GK_OP_PARALLEL] = "GK_PARALLEL",
     [GK_OP_SECTION] = "GK_SECTION", [GK_OP_END] = "GK_END"};
   static const char *const calls[] = {[GK_OP_CALL] = "CALL", [GK_OP_CALL_HOST] = "CALL_HOST"};

@@ -264,8 +264,8 @@ static int tell(const char *what, uint64_t count, bool demanded, int missing) {
 
 static int tell_tally(const tally *t, const char *backend, bool demanded) {
   static const char *const ops[] = {"none", "kernel", "copy", "fill", "call", "call_host", "yield", "include",
-                                    "do_while", "while", "if", "else", "switch", "case", "checkpoint", "parallel",
-                                    "section"};
+                                    "do_while", "while", "repeat", "if", "else", "switch", "case", "checkpoint",
+                                    "parallel", "section"};
   static const char *const deeds[] = {"launches", "pokes", "binds", "resizes", "numbers", "structs"};
   int m = 0;
   printf("# %llu lists on %s, %llu of them left out since they take too long\n", (unsigned long long)t->lists, backend,

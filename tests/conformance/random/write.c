@@ -112,7 +112,8 @@ static const char *block_name(const writer *w, const gk_task *task) {
   if (task->offset) snprintf(offset, sizeof offset, ", .offset = %u", (unsigned)task->offset);
   if (task->max_iterations) snprintf(bound, sizeof bound, ", .max_iterations = %u", (unsigned)task->max_iterations);
   if (task->label) snprintf(label, sizeof label, ", .label = %d", (int)task->label);
-  snprintf(name, 4 * NAME_BYTES, "%s%s%s%s", w->l->slots[task->flag - 1].name, offset, bound, label);
+  if (task->flag < 0) snprintf(name, 4 * NAME_BYTES, "GK_ITEMS(%d)%s%s", -task->flag, bound, label);
+  else snprintf(name, 4 * NAME_BYTES, "%s%s%s%s", w->l->slots[task->flag - 1].name, offset, bound, label);
   return name;
 }
 
@@ -314,17 +315,25 @@ static void add_part(writer *w, gk_op op, spot at) {
   add_end(w);
 }
 
+static void choose_count(writer *w, const group *g, gk_task *task) {
+  const uint32_t what = below(w, 3);
+  task->op = GK_OP_REPEAT;
+  task->offset = what ? 0 : 4 * (FIRST_COUNT + below(w, 4));
+  task->flag = !what ? g->f : what == 1 ? count_slot(w) : GK_ITEMS(1 + (gk_slot)below(w, 4));
+}
+
 static void add_loop(writer *w, spot at) {
   const group *g = own_group(w, &at);
   uint32_t flag = below(w, FIRST_SWITCH);
   uint32_t dice = at.tower || at.depth > 3 ? 1 : at.depth > 1 ? below(w, 2) : below(w, 3);
-  bool is_while = chance(w, 3), bounded = w->s->bounds || chance(w, 3);
+  bool is_while = chance(w, 3), bounded = w->s->bounds || chance(w, 3), repeats = chance(w, 4);
   if (is_while && chance(w, 2)) add_roll(w, g, flag, 2);
   gk_task task = {.op = is_while ? GK_OP_WHILE : GK_OP_DO_WHILE, .flag = g->f, .offset = 4 * flag};
+  if (repeats && !w->s->counts) choose_count(w, g, &task);
   if (bounded) task.max_iterations = 1 + w->s->bounds + below(w, 4);
   if (chance(w, 2)) task.label = (int32_t)++w->l->labels;
   add(w, task);
-  bool rolls = !bounded || at.tower || chance(w, 2);
+  bool rolls = !bounded || at.tower || task.op == GK_OP_REPEAT || chance(w, 2);
   if (w->s->bounds && !at.in_section && !at.in_checkpoint && !is_full(w))
     add_checkpoint(w, (spot){at.first, at.end, at.shared, at.depth + 1, 0, at.in_section, at.in_checkpoint});
   add_block(w, at);

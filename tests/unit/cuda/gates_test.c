@@ -250,7 +250,7 @@ static void run_list(gk_task *tasks, uint32_t count, uint64_t seed, uint64_t ran
 
 static void made_list(uint64_t seed, uint64_t salt, void (*put_all)(generator *g)) {
   static gk_task tasks[MAX_TASKS];
-  generator g = {.random = mix(seed ^ salt), .tasks = tasks, .budget = 24};
+  generator g = {.random = mix(seed ^ salt), .tasks = tasks, .budget = 24, .never_repeats = true};
   put_all(&g);
   run_list(tasks, g.count, seed, g.random);
 }

@@ -23,7 +23,7 @@ static int teardown(void **state) {
 
 /* A list as a word: each letter a line, `)` an END. */
 static size_t spell(const char *word, gk_task *tasks) {
-  static const char letters[] = ".KCFLLYLDWIESAHPB)";
+  static const char letters[] = ".KCFLLYLDWRIESAHPB)";
   size_t count = strlen(word);
   for (size_t k = 0; k < count; ++k) tasks[k] = (gk_task){.op = (gk_op)(strchr(letters, word[k]) - letters)};
   return count;

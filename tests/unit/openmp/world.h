@@ -19,7 +19,7 @@ typedef struct world {
   gk_value *values;
   uint32_t *changed, changed_count, tried; /* tried: worlds of a FOR_EACH_WORLD, with this one */
   gk_launch_result record;
-  uint64_t *entries, launches;
+  uint64_t *entries, *counts, launches;
   int32_t cancel;
   int threads;
   costs costs;
@@ -35,6 +35,7 @@ static inline gk_result world_lower(world *w, const gk_list *list) {
   w->values = calloc(w->plan->slot_count, sizeof *w->values);
   w->changed = calloc(w->plan->slot_count, sizeof *w->changed);
   w->entries = calloc(w->plan->loop_count + 1, sizeof *w->entries);
+  w->counts = calloc(w->plan->loop_count + 1, sizeof *w->counts);
   w->record.passes = calloc(w->plan->loop_count + 1, sizeof *w->record.passes);
   w->record.hit_bound = calloc(w->plan->loop_count + 1, 1);
   w->record.ran = calloc(w->plan->checkpoint_count + 1, 1);
@@ -83,6 +84,7 @@ static inline void world_end(world *w) {
   free(w->values);
   free(w->changed);
   free(w->entries);
+  free(w->counts);
   free(w->record.passes);
   free(w->record.hit_bound);
   free(w->record.ran);
@@ -144,7 +146,8 @@ static inline gk_result world_launch(world *w, uint32_t target) {
     w->device.dispatch_ns = w->device.dispatch_floor_ns = w->device.wake_ns = ns;
   }
   gk_launch_args launch = {.launch = ++w->launches, .target = target, .values = w->values, .changed = w->changed,
-                         .changed_count = w->changed_count, .entries = w->entries, .cancel = &w->cancel};
+                         .changed_count = w->changed_count, .entries = w->entries, .counts = w->counts,
+                         .cancel = &w->cancel};
   w->changed_count = 0;
   gki_begin();
   return gki_openmp.run(&w->program, &launch, r);

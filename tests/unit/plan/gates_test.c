@@ -207,7 +207,7 @@ static void run_list(const gk_task *given, uint32_t count, uint64_t seed, uint64
 
 static void run_generated(uint64_t seed, uint64_t mixed, uint32_t budget, void (*put_all)(generator *)) {
   static gk_task tasks[MAX_TASKS];
-  generator g = {.random = mix(mixed), .tasks = tasks, .budget = budget};
+  generator g = {.random = mix(mixed), .tasks = tasks, .budget = budget, .never_repeats = true};
   put_all(&g);
   run_list(tasks, g.count, seed, g.random);
 }

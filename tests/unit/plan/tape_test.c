@@ -118,7 +118,7 @@ TEST(test_sections_side_by_side) {
   begin(TASKS(GK_PARALLEL, GK_SECTION, DO(tick, X), GK_IF(P), DO(tick, A), GK_END, GK_END, GK_SECTION, DO(tick, Y),
               GK_IF(Q), DO(tick, B), GK_END, DO(tick, C), GK_END, GK_END, DO(tick, D)), BY_TAPES);
   static const uint32_t runs[] = {0, 2 | GK_AHEAD_BESIDE, 1, 3 | GK_AHEAD_BESIDE, 4, 5};
-  gk_points_start(t.w.points, &(gk_launch_args){.entries = t.w.entries}, t.w.state);
+  gk_points_start(t.w.points, &(gk_launch_args){.entries = t.w.entries, .counts = t.w.counts}, t.w.state);
   gki_tape_fill(&t.w.tape, t.w.state, GKI_TAPE_RUNS);
   assert_int_equal(t.w.tape.count, 1 + GK_COUNT(runs));
   assert_int_equal(t.w.tape.runs[0], GK_NONE); /* the walk from the launch's first point on */
@@ -131,7 +131,7 @@ TEST(test_a_cut_tape_goes_on) {
   begin(TASKS(GK_CHECKPOINT(1, F), DO(tick, A), GK_END, GK_CHECKPOINT(2, F), DO(tick, A), GK_END, DO(tick, B)),
         BY_TAPES);
   gki_tape *tape = &t.w.tape;
-  gk_points_start(t.w.points, &(gk_launch_args){.entries = t.w.entries}, t.w.state);
+  gk_points_start(t.w.points, &(gk_launch_args){.entries = t.w.entries, .counts = t.w.counts}, t.w.state);
   gki_tape_fill(tape, t.w.state, 2);
   assert_true(tape->cut && tape->count == 2 && tape->runs[0] == 0 && tape->runs[1] == 1);
   gki_tape_go_on(tape, 9);

@@ -61,6 +61,7 @@ static const char *run_list(const gk_task *tasks, uint32_t count, uint64_t seed,
   world w = {.execute = trace_execute, .flag = trace_flag, .user = &t, .random = random};
   w.takes = (pick(&random, 2) ? TAKES_LOOP : 0) | (pick(&random, 2) ? TAKES_FORK : 0);
   if (pick(&random, 2)) w.takes |= TAKES_CHECKPOINT;
+  if (pick(&random, 2)) w.takes |= TAKES_FLAG;
   if (by_tapes) w.takes = TAKES_TAPES;
   w.interleave = !cancelling && (by_tapes || pick(&random, 2)); /* what a cancel meets in sections depends on their
                                                                   * order */

@@ -229,7 +229,7 @@ TEST(test_cancel_while_a_flag_is_awaited) {
   for (int64_t answer = 0; answer < 2; ++answer) {
     t.w.record.passes[0] = 0;
     t.w.cancel = 0;
-    gk_launch_args args = {.entries = t.w.entries, .cancel = &t.w.cancel};
+    gk_launch_args args = {.entries = t.w.entries, .counts = t.w.counts, .cancel = &t.w.cancel};
     gk_walk walk;
     gk_walk_start(&walk, t.w.plan, &args, 0, &t.w.record);
     assert_int_equal(gk_walk_next(&walk, 0).kind, GK_STEP_RUN);
@@ -268,7 +268,7 @@ TEST(test_cancel_in_sections_forked_one_by_one) {
       GK_WHILE(F), GK_END, GK_END, GK_SECTION, DO(tick, D), GK_END, GK_END, DO(tick, B), GK_END, GK_END, DO(tick, C)};
   begin(tasks, GK_COUNT(tasks), 4);
   t.w.cancel = 1;
-  gk_launch_args args = {.entries = t.w.entries, .cancel = &t.w.cancel};
+  gk_launch_args args = {.entries = t.w.entries, .counts = t.w.counts, .cancel = &t.w.cancel};
   gk_walk walk;
   gk_walk_start(&walk, t.w.plan, &args, TAKES_FORK, &t.w.record);
   drive(&walk);

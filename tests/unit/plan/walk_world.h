@@ -10,7 +10,7 @@
 #include "unit/support/test.h"
 
 enum { TAKES_LOOP = 1 << GK_STEP_LOOP, TAKES_FORK = 1 << GK_STEP_FORK,
-       TAKES_CHECKPOINT = 1 << GK_STEP_CHECKPOINT,
+       TAKES_CHECKPOINT = 1 << GK_STEP_CHECKPOINT, TAKES_FLAG = 1 << GK_STEP_FLAG,
        TAKES_TAPES = 1 << 16 }; /* not the walker, but walk.inc, with tapes of runs */
 
 typedef struct world {
@@ -18,7 +18,7 @@ typedef struct world {
   gki_planned planned;
   const gk_plan *plan;
   gk_launch_result record; /* of the last launch */
-  uint64_t *entries;
+  uint64_t *entries, *counts;
   int32_t cancel;
   uint32_t takes;
   bool interleave;                                 /* sections step by step */
@@ -46,6 +46,7 @@ static void world_begin(world *w, const gk_list *list, uint32_t bits) {
   w->record.hit_bound = calloc(plan->loop_count + 1, 1);
   w->record.ran = calloc(plan->checkpoint_count + 1, 1);
   w->entries = calloc(plan->loop_count + 1, sizeof *w->entries);
+  w->counts = calloc(plan->loop_count + 1, sizeof *w->counts);
   w->step_limit = 1000000;
   if (!(w->takes & TAKES_TAPES)) return;
   assert_ok(gk_points_make(plan, &w->points));
@@ -62,6 +63,7 @@ static void world_end(world *w) {
   free(w->record.hit_bound);
   free(w->record.ran);
   free(w->entries);
+  free(w->counts);
   gk_points_free(w->points);
   gki_arena_free(&w->arena);
   free(w->state);
@@ -77,26 +79,42 @@ static bool device_cancelled(world *w) {
   return true;
 }
 
+/* Whether the loop makes its first pass. A REPEAT keeps the count that it reads. */
+static bool device_begins(world *w, uint32_t at) {
+  const gk_node *node = &w->plan->nodes[at];
+  if (node->op == GK_OP_DO_WHILE) return true;
+  const int64_t value = node->count ? node->count : w->flag(w, at);
+  if (node->op == GK_OP_WHILE) return value != 0;
+  w->counts[node->loop] = value > 0 ? (uint64_t)value : 0;
+  return value > 0;
+}
+
+static bool device_goes_on(world *w, uint32_t at, bool outermost) {
+  const gk_node *node = &w->plan->nodes[at];
+  if (node->op != GK_OP_REPEAT) return w->flag(w, at) != 0;
+  return outermost || w->entries[node->loop] < w->counts[node->loop];
+}
+
 /* True: it stopped. An inner loop has its count in `entries`; that of the outermost is the walker's. */
 static bool device_loop(world *w, uint32_t at, uint64_t most, bool outermost, bool *ended) {
   const gk_node *node = &w->plan->nodes[at];
   uint64_t *entry = &w->entries[node->loop];
   *ended = false;
   if (!outermost) *entry = 0;
-  bool again = node->op == GK_OP_DO_WHILE || (outermost && *entry) || w->flag(w, at) != 0;
+  bool again = (outermost && (*entry || node->op == GK_OP_REPEAT)) || device_begins(w, at);
   for (uint64_t made = 0; again && made < most; ++made) {
     if (device_blocks(w, at + 1, node->end)) return true;
     ++w->record.passes[node->loop];
     if (!outermost) ++*entry;
     if (device_cancelled(w)) return true;
-    again = w->flag(w, at) != 0;
+    again = device_goes_on(w, at, outermost);
     if (outermost || !again || !node->max_iterations || *entry < node->max_iterations) continue;
     w->record.hit_bound[node->loop] = 1;
     if (!w->record.limit) w->record.limit = at;
     again = false;
   }
   *ended = !again;
-  if (!outermost) *entry = 0;
+  if (!outermost) *entry = w->counts[node->loop] = 0;
   return false;
 }
 
@@ -124,7 +142,7 @@ static bool device_block(world *w, uint32_t at) {
   const gk_node *node = &w->plan->nodes[at];
   bool ended, stopped = false;
   switch (node->op) {
-  case GK_OP_DO_WHILE: case GK_OP_WHILE: return device_loop(w, at, UINT64_MAX, false, &ended);
+  case GK_OP_DO_WHILE: case GK_OP_WHILE: case GK_OP_REPEAT: return device_loop(w, at, UINT64_MAX, false, &ended);
   case GK_OP_CHECKPOINT: return device_checkpoint(w, at);
   case GK_OP_YIELD:
     w->record.ran[node->checkpoint] = 1;
@@ -202,7 +220,8 @@ static int64_t do_step(world *w, gk_walk *walk, gk_step step) {
     ++w->checkpoint_steps;
     do_run(w, step.at);
     return w->flag(w, step.node);
-  case GK_STEP_FLAG: return w->flag(w, step.at);
+  case GK_STEP_FLAG: /* behind a pass of a REPEAT, any answer will do */
+    return nodes[step.at].op == GK_OP_REPEAT && walk->block == step.at ? -7 : w->flag(w, step.at);
   case GK_STEP_LOOP: {
     assert_true(step.passes > 0);
     uint32_t passes = pick(&w->random, 4); /* now and then none: the walker has to go by steps */
@@ -306,7 +325,7 @@ static gk_state world_launch(world *w, uint32_t target) {
   w->record.state = GK_FINISHED;
   w->record.yielded = w->record.limit = 0;
   w->steps = 0;
-  gk_launch_args launch = {.target = target, .entries = w->entries, .cancel = &w->cancel};
+  gk_launch_args launch = {.target = target, .entries = w->entries, .counts = w->counts, .cancel = &w->cancel};
   if (w->takes & TAKES_TAPES) return launch_tapes(w, &launch);
   gk_walk walk;
   gk_walk_start(&walk, plan, &launch, w->takes, &w->record);

@@ -18,6 +18,7 @@ typedef struct generator {
   bool has_cancel;
   bool never_yields; /* no YIELD */
   bool has_hosts;    /* CALL_HOSTs among the tasks */
+  bool never_repeats; /* no REPEAT */
 } generator;
 
 static gk_kernel kernel = {.name = "task"};
@@ -37,10 +38,13 @@ static void put_block(generator *g, uint32_t depth, bool in_section, bool in_che
 static void put_item(generator *g, uint32_t depth, bool in_section, bool in_checkpoint) {
   uint32_t what = pick(&g->random, depth < 6 ? 14 : 3), count = pick(&g->random, 4);
   uint32_t bound = pick(&g->random, 3) ? 0 : 1 + pick(&g->random, 4);
+  const gk_slot constant = (gk_slot)pick(&g->random, 4);
   if (g->budget) --g->budget;
   switch (what) {
   case 3: case 4: case 5: case 6:
-    put(g, (gk_task){.op = what < 5 ? GK_OP_DO_WHILE : GK_OP_WHILE, .flag = FLAG, .max_iterations = bound});
+    put(g, (gk_task){.op = what < 5 ? GK_OP_DO_WHILE : what == 5 || g->never_repeats ? GK_OP_WHILE : GK_OP_REPEAT,
+                     .flag = FLAG, .max_iterations = bound});
+    if (g->tasks[g->count - 1].op == GK_OP_REPEAT && constant) g->tasks[g->count - 1].flag = GK_ITEMS(constant);
     put_block(g, depth + 1, in_section, in_checkpoint);
     break;
   case 7:
@@ -107,6 +111,7 @@ static int64_t trace_read(trace *t, uint32_t task) {
   t->log[t->log_count++] = READ + task;
   uint64_t value = mix(t->seed ^ mix(task * UINT64_C(1000003) + n));
   if (t->tasks[task].op == GK_OP_SWITCH) return (int64_t)(value % 5) - 1;
+  if (t->tasks[task].op == GK_OP_REPEAT) return n < TRUE_READS ? (int64_t)(value % 6) - 2 : 0;
   uint32_t odds = t->tasks[task].op == GK_OP_CHECKPOINT ? 5 : 2;
   return n < TRUE_READS && value % odds == 0 ? (value & 64 ? -3 : 1) : 0;
 }
@@ -126,6 +131,8 @@ typedef struct oracle {
   uint32_t count;
   uint32_t mate[MAX_TASKS], otherwise[MAX_TASKS]; /* END of a block; ELSE of an IF or 0 */
   uint64_t entries[MAX_TASKS];
+  int64_t counts[MAX_TASKS]; /* of REPEATs */
+  bool waits[MAX_TASKS];     /* whether an entry has that count */
   int32_t cancel;
   /* this launch */
   bool stopped;
@@ -136,8 +143,8 @@ typedef struct oracle {
 } oracle;
 
 static bool opens(gk_op op) {
-  return op == GK_OP_DO_WHILE || op == GK_OP_WHILE || op == GK_OP_IF || op == GK_OP_SWITCH || op == GK_OP_CASE ||
-         op == GK_OP_CHECKPOINT || op == GK_OP_PARALLEL || op == GK_OP_SECTION;
+  return (op >= GK_OP_DO_WHILE && op <= GK_OP_IF) || op == GK_OP_SWITCH || op == GK_OP_CASE || op == GK_OP_CHECKPOINT ||
+         op == GK_OP_PARALLEL || op == GK_OP_SECTION;
 }
 
 static void oracle_begin(oracle *o, const gk_task *tasks, uint32_t count, uint64_t seed) {
@@ -165,13 +172,21 @@ static bool holds_target(const oracle *o, uint32_t from, uint32_t to) {
 
 static void oracle_block(oracle *o, uint32_t from, uint32_t to);
 
-static void oracle_loop(oracle *o, uint32_t k) { /* rules 4, 5, 10, 11 */
+static bool oracle_repeats(oracle *o, uint32_t k, bool resumed) { /* rules 14, 15 */
+  if (!o->waits[k]) o->counts[k] = o->tasks[k].flag < 0 ? -o->tasks[k].flag : trace_read(&o->t, k);
+  return o->waits[k] = resumed || o->counts[k] > 0;
+}
+
+static void oracle_loop(oracle *o, uint32_t k) { /* rules 4, 5, 10, 11, 14 to 16 */
   const gk_task *task = &o->tasks[k];
   bool resumed = holds_target(o, k, o->mate[k]), again = true;
   if (!resumed) {
     o->entries[k] = 0;
+    o->waits[k] = false;
     if (task->op == GK_OP_WHILE) again = trace_read(&o->t, k) != 0;
   }
+  const bool repeats = task->op == GK_OP_REPEAT;
+  if (repeats) again = oracle_repeats(o, k, resumed);
   while (again) {
     oracle_block(o, k + 1, o->mate[k]);
     if (o->stopped) return;
@@ -181,7 +196,7 @@ static void oracle_loop(oracle *o, uint32_t k) { /* rules 4, 5, 10, 11 */
       o->stopped = true;
       return;
     }
-    again = trace_read(&o->t, k) != 0;
+    again = repeats ? (int64_t)o->entries[k] < o->counts[k] : trace_read(&o->t, k) != 0;
     if (again && task->max_iterations && o->entries[k] >= task->max_iterations) {
       again = false;
       o->hit_bound[k] = true;
@@ -189,6 +204,7 @@ static void oracle_loop(oracle *o, uint32_t k) { /* rules 4, 5, 10, 11 */
     }
   }
   o->entries[k] = 0;
+  o->waits[k] = false;
 }
 
 static void oracle_checkpoint(oracle *o, uint32_t k) { /* rules 3, 11 */
@@ -251,7 +267,7 @@ static void oracle_block(oracle *o, uint32_t from, uint32_t to) {
     if (runs || (task->bits & GK_ALWAYS)) { /* rule 8 */
       switch (task->op) {
       case GK_OP_KERNEL: case GK_OP_CALL_HOST: trace_run(&o->t, k); break;
-      case GK_OP_DO_WHILE: case GK_OP_WHILE: oracle_loop(o, k); break;
+      case GK_OP_DO_WHILE: case GK_OP_WHILE: case GK_OP_REPEAT: oracle_loop(o, k); break;
       case GK_OP_CHECKPOINT: oracle_checkpoint(o, k); break;
       case GK_OP_PARALLEL: oracle_parallel(o, k); break;
       default: oracle_choice(o, k); break;
@@ -270,7 +286,10 @@ static void oracle_launch(oracle *o, int32_t target) {
   memset(o->passes, 0, sizeof o->passes);
   memset(o->ran, 0, sizeof o->ran);
   memset(o->hit_bound, 0, sizeof o->hit_bound);
-  if (!target) memset(o->entries, 0, sizeof o->entries);
+  if (!target) {
+    memset(o->entries, 0, sizeof o->entries);
+    memset(o->waits, 0, sizeof o->waits);
+  }
   oracle_block(o, 0, o->count);
 }
 
