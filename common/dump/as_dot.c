@@ -25,6 +25,7 @@ static void add_task(gki_text *text, const gk_plan *plan, uint32_t at) {
   gki_text_quote(text, node->name, GKI_DOT);
   gki_text_add(text, "\\n");
   gki_dump_work(text, plan, node, GKI_DOT);
+  if (node->op == GK_OP_CALL_HOST) gki_text_add(text, "\\non the host");
   if (node->always) gki_text_add(text, "\\nalways");
   gki_text_add(text, "\"];\n");
 }

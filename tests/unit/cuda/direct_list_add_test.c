@@ -5,6 +5,7 @@
 
 TEST_ON_HAND(test_refused) {
   LIST(calling, GK_RUN(add, N, X, A), GK_CALL(do_nothing, 0));
+  LIST(hosting, GK_RUN(add, N, X, A), GK_CALL_HOST(do_nothing, 0));
   world w = world_of(device);
   gk_graph *graph = NULL;
   gk_device *const d = device;
@@ -20,6 +21,8 @@ TEST_ON_HAND(test_refused) {
   INVALID("bits 0x1 can't be asked for here", gk_cuda_add(d, &loop, GK_HOST_GATED, w.whole, NULL, 0, &graph, &last));
   assert_fails(GK_ERROR_UNSUPPORTED, "task 1 (do_nothing) is a library call",
                gk_cuda_add(d, &calling, 0, w.whole, NULL, 0, &graph, &last));
+  assert_fails(GK_ERROR_UNSUPPORTED, "task 1 (do_nothing): it is work of the host",
+               gk_cuda_add(d, &hosting, 0, w.whole, NULL, 0, &graph, &last));
   assert_null(graph);
   const CUgraph other = new_cu_graph();
   CUgraphNode there = hand_add(other, NULL, "hand_put", w.x, 0);

@@ -136,6 +136,20 @@ TEST(test_valid) {
   expect_valid_dumps(&blocks);
 }
 
+TEST(test_host) {
+  static const gk_slot_desc slot[] = {{.slot = ONLY, .type = GK_PTR, .name = "X"}};
+  static const gk_task calls[] = {{.op = GK_OP_CALL_HOST, .name = "f", .args = {ONLY}}};
+  static const gk_list list = {GK_ABI, "list", calls, GK_COUNT(calls), slot, 1};
+  static const char *const formats[] = {"text", "dot", "json"},
+                           *const says[] = {"CALL_HOST f (X), run 0", "\\n (X)\\non the host", "\"op\": \"CALL_HOST\""};
+  expect_valid_dumps(&list);
+  for (int k = 0; k < 3; ++k) {
+    char *text = dump_of(&list, 0, formats[k]);
+    assert_non_null(strstr(text, says[k]));
+    gk_host_free(text);
+  }
+}
+
 TEST(test_long_names) {
   char name[5000];
   memset(name, 'x', sizeof name - 1);
