@@ -244,7 +244,6 @@ typedef struct gk_list {
 #define GK_WHILE(...) GKI_BLOCK_TASK(WHILE, __VA_ARGS__) /**< Arguments as for GK_DO_WHILE. */
 /** Makes n passes. Arguments: n, which is a number's slot, a GK_PTR to an int32 or GK_ITEMS(8), then as GK_DO_WHILE. */
 #define GK_REPEAT(...) {.op = GK_OP_REPEAT, .name = #__VA_ARGS__, .flag = __VA_ARGS__}
-#define GK_ITEMS(n) (-(n)) /**< In place of a count's slot: the count itself, a constant from 1 to 2^31 - 1. */
 #define GK_IF(...) GKI_BLOCK_TASK(IF, __VA_ARGS__) /**< Arguments: the flag's slot, maybe .offset = . */
 #define GK_ELSE {.op = GK_OP_ELSE} /**< The other block of the open IF. */
 #define GK_SWITCH(...) GKI_BLOCK_TASK(SWITCH, __VA_ARGS__) /**< Arguments as for GK_IF; contains CASEs. */

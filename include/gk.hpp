@@ -52,7 +52,9 @@ public:
   gk_device *get() const noexcept { return device_.get(); }          /**< For the calls of gk.h; NULL: moved away. */
 
 private:
+  /** @cond */
   struct closer { void operator()(gk_device *device) const noexcept { gk_device_close(device); } };
+  /** @endcond */
   static gk_device_desc named(const char *backend) {
     gk_device_desc desc = gk_device_desc();
     desc.backend = backend;
@@ -141,6 +143,7 @@ public:
   void cancel() { require(gk_cancel(get())); } /**< gk_cancel; any thread may call it. */
 
 private:
+  /** @cond */
   struct destroyer { void operator()(gk_graph *graph) const noexcept { gk_graph_destroy(graph); } };
   /* Exceptions don't pass through gk's own frames. */
   template <class F> struct yields {
@@ -158,6 +161,7 @@ private:
       }
     }
   };
+  /** @endcond */
   std::unique_ptr<gk_graph, destroyer> graph_;
 };
 

@@ -172,7 +172,7 @@ static bool holds_target(const oracle *o, uint32_t from, uint32_t to) {
 
 static void oracle_block(oracle *o, uint32_t from, uint32_t to);
 
-static bool oracle_repeats(oracle *o, uint32_t k, bool resumed) { /* rules 14, 15 */
+static bool oracle_repeats(oracle *o, uint32_t k, bool resumed) { /* rules 15, 16 */
   if (!o->waits[k]) o->counts[k] = o->tasks[k].flag < 0 ? -o->tasks[k].flag : trace_read(&o->t, k);
   return o->waits[k] = resumed || o->counts[k] > 0;
 }
