@@ -26,7 +26,7 @@ static bool find_body(const gk_kernel *kernel, const char **s, const char **end)
     if (!gki_token_is(token, "{")) return false;
     *end = gki_group_end(token.at, *end) - 1;
     *s = token.end;
-    return true;
+    return *s <= *end; /* the text may end behind the brace */
   }
 }
 

@@ -15,6 +15,7 @@ static void hear(void *user, const gk_problem *problem) {
   problems *all = user;
   REQUIRE(*problem->code && *problem->message);
   REQUIRE(problem->task == SIZE_MAX || problem->task < all->task_count);
+  if (problem->is_warning) return;
   if (all->count && all->last != SIZE_MAX) REQUIRE(problem->task >= all->last); /* in the order of the tasks */
   all->last = problem->task;
   ++all->count;

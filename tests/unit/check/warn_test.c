@@ -201,6 +201,32 @@ TEST(a_warning_is_printed_as_one) {
   free(printed);
 }
 
+static found check_text(const char *text) {
+  static const gk_param params[] = {{"x", "int", sizeof(int), _Alignof(int), GK_PTR, GK_ACCESS_INOUT}};
+  char *own = strdup(text); /* so that no byte behind it is read */
+  const gk_source source = {.file = "text", .text = own};
+  const gk_kernel kernel = {.name = "k", .params = params, .param_count = 1, .source = &source};
+  const gk_task tasks[] = {CP({.op = GK_OP_KERNEL, .name = "k", .kernel = &kernel, .items = {N}, .args = {X}})};
+  const gk_list list = GK_LIST(list, tasks, table);
+  found f = {0};
+  assert_ok(gk_check(&list, NULL, note, &f));
+  free(own);
+  return f;
+}
+
+TEST(any_text_is_read) {
+  static const char whole[] = "GK_KERNEL(k, (inout(int, x))) { ++x[i].a[0]; }";
+  char cut[sizeof whole];
+  for (size_t k = 0; k < sizeof whole; ++k) {
+    snprintf(cut, k + 1, "%s", whole);
+    check_text(cut);
+  }
+  assert_int_equal(check_text(whole).count, 1);
+  assert_int_equal(check_text("GK_KERNEL(j, (inout(int, x))) { ++x[i]; }").count, 0);
+  assert_int_equal(check_text("GK_KERNEL(k, (inout(int, x))) WRAPPED({ ++x[i]; })").count, 0);
+  assert_int_equal(check_text("").count, 0);
+}
+
 static void keep(void *user, gk_log_level level, const char *line) {
   char *kept = user;
   assert_int_equal(level, GK_LOG_WARN);

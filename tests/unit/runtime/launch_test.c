@@ -123,6 +123,23 @@ TEST_ON(ALL_BACKENDS, a_cancel_ends_the_launch_that_waits_for_a_place) {
   assert_int_equal(run_to_end(graph, 0)->state, GK_FINISHED); /* a later launch isn't affected */
 }
 
+static gk_result launch_other(void *other, gk_graph *graph, const gk_status *status) {
+  (void)status;
+  for (int k = 0; k < 40; ++k)
+    if (gk_launch(other, 0) != GK_OK) return GK_ERROR_BUSY;
+  return gk_write(graph, FLAG, &(int){0}, 1);
+}
+
+/* The graph that gk_run has left holds up nothing. */
+TEST_ON(ALL_BACKENDS, on_yield_may_wait_for_a_place) {
+  int *x = int_on(device, 0), *y = int_on(device, 0), *flag = int_on(device, 1);
+  gk_graph *graph = GRAPH_ON(device, &pausing, 0, {X, x}, {FLAG, flag});
+  gk_graph *other = GRAPH_ON(device, &straight, 0, {X, y});
+  assert_ok(gk_run(graph, launch_other, other, NULL));
+  assert_ok(gk_launch_wait(other, 0, NULL));
+  assert_int_equal(int_at(device, y), 41);
+}
+
 typedef struct sender { gk_graph *graph; int launches; gk_result result; } sender;
 static void *send(void *at) {
   sender *s = at;
