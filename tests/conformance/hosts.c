@@ -94,6 +94,21 @@ CASE(host_in_loop_and_branch) {
   called(t, 9);
 }
 
+/* Not called: first in a launch behind a decision, in front of a target, behind a yield. */
+CASE(host_skipped) {
+  HOSTED(s, 0, GK_IF(F), TRIPLE(W, P), GK_END, GK_WHILE(N), TRIPLE(W, P), DOWN(N), GK_END, GK_SWITCH(M), GK_CASE,
+         GK_END, GK_CASE, TRIPLE(W, P), GK_END, GK_END, GK_YIELD(FIRST), TRIPLE(X, Q), GK_CHECKPOINT(SECOND, G), GK_END,
+         TRIPLE(W, P));
+  trace(s, 0, "P=0 Q=0, yielded FIRST, passes N=0");
+  called(t, 0);
+  trace(s, FIRST, "G=1 -> P=0 Q=1, yielded SECOND");
+  called(t, 0);
+  trace(s, SECOND, "G=0 -> P=1 Q=1");
+  called(t, 1);
+  trace(s, 0, "F=1 N=1 M=1 -> P=40 Q=1, yielded FIRST, passes N=1");
+  called(t, 4);
+}
+
 CASE(host_again_with_its_block) {
   HOSTED(s, 0, TRIPLE(X, Q), GK_CHECKPOINT(FIRST, F), HIT(P), TRIPLE(W, P), GK_END, HIT(A), GK_YIELD(SECOND),
          TRIPLE(X, Q), GK_DO_WHILE(N), GK_CHECKPOINT(THIRD, G), TRIPLE(W, P), DOWN(N), GK_END, GK_END);
