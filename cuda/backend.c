@@ -211,18 +211,11 @@ static bool decides(const gk_plan *plan) {
   return any;
 }
 
-static bool repeats(const gk_plan *plan) {
-  bool any = false;
-  for (uint32_t k = 0; k < plan->loop_count && !any; ++k) any = plan->nodes[plan->loops[k]].op == GK_OP_REPEAT;
-  return any;
-}
-
 /* `why` becomes "" if the device decides, or if there is nothing to decide. */
 static void describe_why_gated(const gki_cuda_device *device, const gk_plan *plan, char *why, size_t bytes) {
   why[0] = 0;
   if (plan->bits & GK_ISOLATE) snprintf(why, bytes, "GK_ISOLATE runs each task by itself");
   else if (plan->bits & GK_HOST_GATED) snprintf(why, bytes, "GK_HOST_GATED asks for it");
-  else if (repeats(plan)) snprintf(why, bytes, "GK_REPEAT has no nodes of its own yet");
   else if (!device->caps.conditional && decides(plan)) snprintf(why, bytes, "%s", device->caps.why);
   else if (device->caps.quirks & GKI_CUDA_TARGET_BY_COPY && has_handwritten_code(plan))
     snprintf(why, bytes, "it has kernels with code by hand, whose parameters are in their nodes, and this driver "

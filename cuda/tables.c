@@ -13,6 +13,7 @@ SAME(GKI_CUDA_HEAD, GK_POINT_HEAD);
 SAME(GKI_CUDA_BRANCH, GK_POINT_BRANCH);
 SAME(GKI_CUDA_MARK, GK_POINT_MARK);
 SAME(GKI_CUDA_ENTER, GK_POINT_ENTER);
+SAME(GKI_CUDA_AIM, GK_POINT_AIM);
 SAME(GKI_CUDA_CLOSES_GATE, GK_CLOSE_GATE);
 SAME(GKI_CUDA_CLOSES_NODE, GK_CLOSE_NODE);
 SAME(GKI_CUDA_CLOSES_GUARD, GK_CLOSE_GUARD);
@@ -30,7 +31,7 @@ SAME(sizeof(gki_cuda_exit), 12);
 SAME(sizeof(gki_cuda_gate_close), 12);
 SAME(sizeof(gki_cuda_block), 40);
 SAME(sizeof(gki_cuda_target), 8);
-SAME(sizeof(gki_cuda_loop), 32);
+SAME(sizeof(gki_cuda_loop), 40);
 SAME(sizeof(gki_cuda_control), 104 + 8 * GK_MAX_DEPTH);
 SAME(sizeof(gki_bad_count), 40);
 SAME(offsetof(gki_cuda_control, number), offsetof(gki_task_control, number));
@@ -93,12 +94,15 @@ gk_result gki_cuda_shared_lay_out(const gk_plan *plan, gki_cuda_shared *shared) 
 
 static gki_cuda_point point_of(const gk_plan *plan, const gk_gate_point *p) {
   const gk_node *node = &plan->nodes[p->node];
-  const bool loops = p->kind == GK_POINT_LOOP_END || p->kind == GK_POINT_HEAD;
+  const bool loops = p->kind == GK_POINT_LOOP_END || p->kind == GK_POINT_HEAD, repeats = node->op == GK_OP_REPEAT;
+  const bool reads = p->kind < GK_POINT_ENTER && !(repeats && p->kind == GK_POINT_LOOP_END);
   return (gki_cuda_point){
-    .kind = p->kind, .flag = p->kind == GK_POINT_ENTER ? 0 : gki_flag_slot(plan, node), .offset = node->offset,
-    .node = p->node, .by_value = node->op == GK_OP_SWITCH, .bound = loops ? node->max_iterations : 0,
-    .loop = loops ? node->loop : GKI_CUDA_NONE, .checkpoint = p->checkpoint, .exits = p->exits,
-    .exit_count = p->exit_count, .handle = p->handle, .reenable = p->reenable, .reenable_count = p->reenable_count,
+    .kind = p->kind, .flag = reads ? gki_flag_slot(plan, node) : 0, .offset = gki_flag_offset(plan, node),
+    .node = p->node, .count = node->count,
+    .by_value = node->op == GK_OP_SWITCH ? 1 : !repeats ? 0 : gki_counts_by_number(plan, node) ? 2 : 1,
+    .bound = loops ? node->max_iterations : 0, .loop = loops ? node->loop : GKI_CUDA_NONE,
+    .checkpoint = p->checkpoint, .exits = p->exits, .exit_count = p->exit_count, .handle = p->handle,
+    .reenable = p->reenable, .reenable_count = p->reenable_count,
     .block = p->block, .close = p->close};
 }
 
@@ -124,7 +128,7 @@ static void write_blocks(const gk_gates *gates, const gki_cuda_layout *layout, c
     const gk_gate_block *b = &gates->blocks[k];
     blocks[k] = (gki_cuda_block){.begin = b->begin, .end = b->end, .around = b->around, .before = b->before,
                                  .after = b->after, .loop = b->loop, .handle = b->handle, .value = b->value,
-                                 .in_loop = b->in_loop};
+                                 .in_loop = b->in_loop, .head = b->head};
   }
   for (uint32_t k = 0; k < gates->target_count; ++k)
     targets[k] = (gki_cuda_target){gates->targets[k].block, gates->targets[k].close};

@@ -68,13 +68,18 @@ typedef enum gk_point_kind {
   GK_POINT_YIELD,    /**< End of a checkpoint with a flag, or a YIELD, as if it had a flag that is never 0. Notes that
                       * the checkpoint ran. Stops with its label if the flag isn't 0, without a label if the launch is
                       * cancelled. Exits: on. */
-  GK_POINT_LOOP_END, /**< Counts the pass. Stops if the launch is cancelled (GK_WITH_CANCEL). Else reads the flag,
-                      * checks the bound, sets its handle to 0 or 1 and those in `reenable` to 1. Exits: again, out. */
-  GK_POINT_HEAD,     /**< Start of a WHILE: reads the flag, sets its handle to 0 or 1. Exits: in, past. */
+  GK_POINT_LOOP_END, /**< Counts the pass. Stops if the launch is cancelled (GK_WITH_CANCEL). Else reads the flag
+                      * (REPEAT: compares the passes of the entry with its count), checks the bound, sets its handle to
+                      * 0 or 1 and those in `reenable` to 1. Exits: again, out. */
+  GK_POINT_HEAD,     /**< Start of a WHILE: reads the flag, sets its handle to 0 or 1. Start of a REPEAT: reads the
+                      * count, keeps it with the entry, sets its handle to 1 if it is positive. Exits: in, past. */
   GK_POINT_BRANCH,   /**< Reads the flag once and sets handles by its exits. Exits: one per case, in order; then one for
                       * no case, except in an IF with an ELSE. An IF takes its first exit if the flag isn't 0. */
   GK_POINT_MARK,     /**< Notes that a checkpoint without a flag ran. Exits: on. */
   GK_POINT_ENTER,    /**< GK_WITH_PLAIN, in front of a SEGMENT or a DO_WHILE: sets its handle to 1. Exits: on. */
+  GK_POINT_AIM,      /**< GK_WITH_RESUME, in front of an item of the list that holds targets in REPEATs: if the launch
+                      * begins at one of them, reads the counts of the REPEATs around it whose entry doesn't wait, the
+                      * outermost first; such a count is at least 1. Exits: on. */
 } gk_point_kind;
 
 /** One decision. `node` has its flag, bound and label. The `node` of a SEGMENT's ENTER is the first task in it. */
@@ -88,8 +93,8 @@ typedef struct gk_gate_point {
                         * whose exits have handles. */
   uint32_t reenable;   /**< LOOP_END: index in gk_gates.reenables of the first handle that it sets to 1 in each pass. */
   uint32_t reenable_count; /**< Number of these handles. */
-  uint32_t block;      /**< YIELD, LOOP_END: the block in which a stop begins to close, */
-  uint32_t close;      /**< and the first close item there. */
+  uint32_t block;      /**< YIELD, LOOP_END: the block in which a stop begins to close; AIM: its first target */
+  uint32_t close;      /**< and the first close item there; AIM: one past its last target. */
 } gk_gate_point;
 
 /** Where a chain goes on. */
@@ -135,6 +140,7 @@ typedef struct gk_gate_block {
   uint32_t handle; /**< Handle of the node whose body this is, or GK_NONE. */
   uint32_t value;  /**< Value of the handle with which the node runs this body. */
   bool in_loop;    /**< Whether this is the body of a loop, or lies in one. */
+  uint32_t head;   /**< Body of a REPEAT: its HEAD point, which tells where its count is; else GK_NONE. */
 } gk_gate_block;
 
 /** A checkpoint or YIELD at which a launch may start. */

@@ -22,6 +22,74 @@ typedef struct writer {
   uint32_t *reenables;
 } writer;
 
+/* ---- scratch memory --------------------------------------------------------------------------------------------- */
+
+/* Upper bounds for the records of each kind. They are allocated at once, so making a record can't fail. */
+typedef struct bounds { size_t parts, segments, blocks, points, exits, kernels, handles; } bounds;
+
+/* For one node. An always-task needs two more segments. */
+static const bounds bounds_of_op[] = {
+    /*                   parts, segments, blocks, points, exits, kernels, handles */
+    [GK_OP_KERNEL]     = {1,    0,        0,      0,      0,     0,       0},
+    [GK_OP_COPY]       = {1,    0,        0,      0,      0,     0,       0},
+    [GK_OP_FILL]       = {1,    0,        0,      0,      0,     0,       0},
+    [GK_OP_CALL]       = {1,    0,        0,      0,      0,     0,       0},
+    [GK_OP_CALL_HOST]  = {1,    0,        0,      0,      0,     0,       0},
+    [GK_OP_YIELD]      = {0,    1,        0,      1,      1,     1,       0},
+    [GK_OP_DO_WHILE]   = {1,    3,        1,      2,      4,     2,       1},
+    [GK_OP_WHILE]      = {1,    3,        1,      2,      4,     2,       1},
+    [GK_OP_REPEAT]     = {1,    5,        1,      3,      5,     3,       1},
+    [GK_OP_IF]         = {1,    3,        1,      1,      2,     1,       1},
+    [GK_OP_ELSE]       = {1,    1,        1,      0,      0,     0,       1},
+    [GK_OP_SWITCH]     = {1,    3,        0,      1,      1,     1,       1},
+    [GK_OP_CASE]       = {1,    1,        1,      0,      1,     0,       1},
+    [GK_OP_CHECKPOINT] = {0,    2,        0,      1,      1,     1,       0},
+    [GK_OP_PARALLEL]   = {1,    1,        0,      0,      0,     0,       0},
+    [GK_OP_SECTION]    = {0,    1,        1,      0,      0,     0,       0},
+};
+
+static bounds bounds_of(const gk_plan *plan, bool plain) {
+  bounds n = {.segments = 1 + 2 * (size_t)plan->always_count, .blocks = 1, .kernels = 1};
+  for (uint32_t i = 1; i < plan->node_count; ++i) {
+    const bounds *own = &bounds_of_op[plan->nodes[i].op];
+    n.parts += own->parts;
+    n.segments += own->segments;
+    n.blocks += own->blocks;
+    n.points += own->points;
+    n.exits += own->exits;
+    n.kernels += own->kernels;
+    n.handles += own->handles;
+  }
+  if (plain) n.segments += plan->loop_count; /* one more for each loop end */
+  n.parts += n.kernels;
+  n.handles += n.segments;
+  if (plain) { /* each gate has a point */
+    n.points += n.segments;
+    n.exits += n.segments;
+  }
+  return n;
+}
+
+static bool alloc_scratch(gki_gating *g) {
+  const gk_plan *plan = g->plan;
+  const bounds n = bounds_of(plan, gki_is_plain(g));
+  g->exit_limit = (uint32_t)n.exits;
+  gki_arena *a = &g->scratch;
+  return (g->parts = gki_arena_alloc(a, n.parts, sizeof *g->parts)) &&
+         (g->segments = gki_arena_alloc(a, n.segments, sizeof *g->segments)) &&
+         (g->blocks = gki_arena_alloc(a, n.blocks, sizeof *g->blocks)) &&
+         (g->points = gki_arena_alloc(a, n.points, sizeof *g->points)) &&
+         (g->exits = gki_arena_alloc(a, n.exits + n.kernels, sizeof *g->exits)) &&
+         (g->links = gki_arena_alloc(a, n.exits + n.kernels, sizeof *g->links)) &&
+         (g->handles = gki_arena_alloc(a, n.handles, sizeof *g->handles)) &&
+         (g->targets = gki_arena_alloc(a, plan->checkpoint_count, sizeof *g->targets)) &&
+         (g->mark_links = gki_arena_alloc(a, plan->checkpoint_count, sizeof *g->mark_links)) &&
+         (g->holds_loop = gki_arena_alloc(a, plan->node_count, sizeof *g->holds_loop)) &&
+         (g->begins = gki_arena_alloc(a, plan->loop_count, sizeof *g->begins)) &&
+         (g->loop_around = gki_arena_alloc(a, plan->loop_count, sizeof *g->loop_around)) &&
+         (g->end_points = gki_arena_alloc(a, plan->loop_count, sizeof *g->end_points));
+}
+
 /* ---- which segments are closed, and by what ---------------------------------------------------------------------- */
 
 /* A stop closes the end of its block and of each block around, a target the beginnings. So two numbers say all about a
@@ -159,7 +227,7 @@ static void write_blocks(writer *w) {
     gk_gate_block *to = &w->blocks[b];
     *to = (gk_gate_block){.begin = g->segments[from->first].close, .end = last->close + count_closes(g, last),
                           .around = from->around, .loop = from->loop, .handle = from->handle, .value = from->value,
-                          .in_loop = from->in_loop};
+                          .in_loop = from->in_loop, .head = from->head};
     if (from->around == GK_NONE) continue;
     to->before = g->segments[from->before].close;
     to->after = from->after == GK_NONE ? w->blocks[from->around].end : g->segments[from->after].close;
@@ -298,8 +366,9 @@ gk_result gk_gates_make(const gk_plan *plan, uint32_t bits, const gk_gates **gat
                    "GK_WITH_SWITCH, GK_WITH_GUARDS and GK_WITH_PLAIN", (unsigned)bits);
   gki_gating g = {.plan = plan, .bits = bits};
   gki_gates *made = gk_host_alloc(sizeof *made);
-  bool done = made && gki_segments_make(&g);
+  bool done = made && alloc_scratch(&g);
   if (done) {
+    gki_segments_make(&g);
     find_closable(&g);
     made->gates = (gk_gates){.plan = plan, .bits = bits, .close_count = number_closes(&g),
                              .target_count = bits & GK_WITH_RESUME ? plan->checkpoint_count : 0};

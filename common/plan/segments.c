@@ -14,72 +14,6 @@ static bool resumes(const gki_gating *g) { return (g->bits & GK_WITH_RESUME) != 
 
 /* ---- records ----------------------------------------------------------------------------------------------------- */
 
-/* Upper bounds for the records of each kind. They are allocated at once, so making a record can't fail. */
-typedef struct bounds { size_t parts, segments, blocks, points, exits, kernels, handles; } bounds;
-
-/* For one node. An always-task needs two more segments. */
-static const bounds bounds_of_op[] = {
-    /*                   parts, segments, blocks, points, exits, kernels, handles */
-    [GK_OP_KERNEL]     = {1,    0,        0,      0,      0,     0,       0},
-    [GK_OP_COPY]       = {1,    0,        0,      0,      0,     0,       0},
-    [GK_OP_FILL]       = {1,    0,        0,      0,      0,     0,       0},
-    [GK_OP_CALL]       = {1,    0,        0,      0,      0,     0,       0},
-    [GK_OP_CALL_HOST]  = {1,    0,        0,      0,      0,     0,       0},
-    [GK_OP_YIELD]      = {0,    1,        0,      1,      1,     1,       0},
-    [GK_OP_DO_WHILE]   = {1,    3,        1,      2,      4,     2,       1},
-    [GK_OP_WHILE]      = {1,    3,        1,      2,      4,     2,       1},
-    [GK_OP_REPEAT]     = {1,    3,        1,      2,      4,     2,       1},
-    [GK_OP_IF]         = {1,    3,        1,      1,      2,     1,       1},
-    [GK_OP_ELSE]       = {1,    1,        1,      0,      0,     0,       1},
-    [GK_OP_SWITCH]     = {1,    3,        0,      1,      1,     1,       1},
-    [GK_OP_CASE]       = {1,    1,        1,      0,      1,     0,       1},
-    [GK_OP_CHECKPOINT] = {0,    2,        0,      1,      1,     1,       0},
-    [GK_OP_PARALLEL]   = {1,    1,        0,      0,      0,     0,       0},
-    [GK_OP_SECTION]    = {0,    1,        1,      0,      0,     0,       0},
-};
-
-static bounds bounds_of(const gk_plan *plan, bool plain) {
-  bounds n = {.segments = 1 + 2 * (size_t)plan->always_count, .blocks = 1, .kernels = 1};
-  for (uint32_t i = 1; i < plan->node_count; ++i) {
-    const bounds *own = &bounds_of_op[plan->nodes[i].op];
-    n.parts += own->parts;
-    n.segments += own->segments;
-    n.blocks += own->blocks;
-    n.points += own->points;
-    n.exits += own->exits;
-    n.kernels += own->kernels;
-    n.handles += own->handles;
-  }
-  if (plain) n.segments += plan->loop_count; /* one more for each loop end */
-  n.parts += n.kernels;
-  n.handles += n.segments;
-  if (plain) { /* each gate has a point */
-    n.points += n.segments;
-    n.exits += n.segments;
-  }
-  return n;
-}
-
-static bool alloc_scratch(gki_gating *g) {
-  const gk_plan *plan = g->plan;
-  const bounds n = bounds_of(plan, gki_is_plain(g));
-  g->exit_limit = (uint32_t)n.exits;
-  gki_arena *a = &g->scratch;
-  return (g->parts = gki_arena_alloc(a, n.parts, sizeof *g->parts)) &&
-         (g->segments = gki_arena_alloc(a, n.segments, sizeof *g->segments)) &&
-         (g->blocks = gki_arena_alloc(a, n.blocks, sizeof *g->blocks)) &&
-         (g->points = gki_arena_alloc(a, n.points, sizeof *g->points)) &&
-         (g->exits = gki_arena_alloc(a, n.exits + n.kernels, sizeof *g->exits)) &&
-         (g->links = gki_arena_alloc(a, n.exits + n.kernels, sizeof *g->links)) &&
-         (g->handles = gki_arena_alloc(a, n.handles, sizeof *g->handles)) &&
-         (g->targets = gki_arena_alloc(a, plan->checkpoint_count, sizeof *g->targets)) &&
-         (g->mark_links = gki_arena_alloc(a, plan->checkpoint_count, sizeof *g->mark_links)) &&
-         (g->holds_loop = gki_arena_alloc(a, plan->node_count, sizeof *g->holds_loop)) &&
-         (g->begins = gki_arena_alloc(a, plan->loop_count, sizeof *g->begins)) &&
-         (g->loop_around = gki_arena_alloc(a, plan->loop_count, sizeof *g->loop_around)) &&
-         (g->end_points = gki_arena_alloc(a, plan->loop_count, sizeof *g->end_points));
-}
-
 uint32_t gki_gating_handle(gki_gating *g, uint32_t initial, uint32_t off) {
   g->handles[g->handle_count] = (gk_gate_handle){initial, off, GK_NONE};
   return g->handle_count++;
@@ -87,7 +21,7 @@ uint32_t gki_gating_handle(gki_gating *g, uint32_t initial, uint32_t off) {
 
 uint32_t gki_gating_point(gki_gating *g, gk_point_kind kind, uint32_t node, uint32_t exit_count) {
   const uint32_t p = g->point_count++;
-  const bool silent = kind == GK_POINT_HEAD || kind == GK_POINT_BRANCH || kind == GK_POINT_ENTER;
+  const bool silent = kind == GK_POINT_HEAD || kind == GK_POINT_BRANCH || kind >= GK_POINT_ENTER;
   g->points[p] = (gk_gate_point){.kind = kind, .node = node, .checkpoint = silent ? GK_NONE : g->checkpoint,
                                  .exits = g->exit_count, .exit_count = exit_count, .handle = GK_NONE,
                                  .block = GK_NONE, .close = GK_NONE};
@@ -99,7 +33,7 @@ static uint32_t new_block(gki_gating *g, uint32_t around) {
   const uint32_t b = g->block_count++;
   g->blocks[b] = (gki_block){.around = around, .sibling = GK_NONE, .first = GK_NONE, .last = GK_NONE, .before = GK_NONE,
                              .after = GK_NONE, .stopped_from = GK_NONE, .passed_to = 0, .loop = GK_NONE,
-                             .handle = GK_NONE, .in_loop = g->loop != GK_NONE};
+                             .handle = GK_NONE, .head = GK_NONE, .in_loop = g->loop != GK_NONE};
   if (around != GK_NONE) g->blocks[b].before = g->blocks[around].last;
   return b;
 }
@@ -388,6 +322,7 @@ static gki_flow loop(gki_gating *g, uint32_t b, uint32_t i, gki_flow flow) {
   g->loop = n->loop;
   const uint32_t inner = new_block(g, b);
   g->blocks[inner].loop = n->loop;
+  if (n->op == GK_OP_REPEAT) g->blocks[inner].head = entered.point;
   block(g, inner, i + 1, n->end, join(g, exit_of(g, end, 0, false), entered.in), end);
   g->loop = around;
   g->points[end].block = inner;
@@ -423,18 +358,53 @@ static gki_flow parallel(gki_gating *g, uint32_t b, uint32_t i, gki_flow flow) {
   return flow;
 }
 
+/* Whether an item holds a target in a REPEAT. *first, *last: its targets, by number. */
+static bool has_count_to_read(const gki_gating *g, uint32_t i, uint32_t *first, uint32_t *last) {
+  bool found = false;
+  *first = GK_NONE;
+  for (uint32_t k = i; k < g->plan->nodes[i].end; ++k) {
+    const gk_node *n = &g->plan->nodes[k];
+    found |= n->op == GK_OP_REPEAT && n->has_target;
+    if (!gki_op_is_target(n->op)) continue;
+    if (*first == GK_NONE) *first = n->checkpoint;
+    *last = n->checkpoint + 1;
+  }
+  return found;
+}
+
+/* A kernel in front of a top-level item, behind the always-tasks there, that nothing closes. */
+static gki_flow aim(gki_gating *g, uint32_t b, uint32_t i, gki_flow flow) {
+  uint32_t first, last = 0;
+  if (b || !resumes(g) || !g->plan->nodes[i].has_target || !has_count_to_read(g, i, &first, &last)) return flow;
+  cut(g, b, from_task);
+  const uint32_t point = gki_gating_point(g, GK_POINT_AIM, i, 1);
+  g->points[point].block = first;
+  g->points[point].close = last;
+  connect_flow(g, new_kernel(g, b, g->blocks[b].last), point);
+  g->segments[g->blocks[b].last].always = true;
+  cut(g, b, from_task);
+  return from_task;
+}
+
+static gki_flow item(gki_gating *g, uint32_t b, uint32_t i, gki_flow flow) {
+  switch (g->plan->nodes[i].op) {
+  case GK_OP_DO_WHILE:
+  case GK_OP_WHILE:
+  case GK_OP_REPEAT: return loop(g, b, i, flow);
+  case GK_OP_IF:
+  case GK_OP_SWITCH: return branch(g, b, i, flow);
+  case GK_OP_CHECKPOINT: return checkpoint(g, b, i, flow);
+  case GK_OP_YIELD: return yield(g, b, i, flow);
+  case GK_OP_PARALLEL: return parallel(g, b, i, flow);
+  default: return task(g, b, i);
+  }
+}
+
 static gki_flow items(gki_gating *g, uint32_t b, uint32_t begin, uint32_t end, gki_flow flow) {
-  for (uint32_t i = begin; i < end; i = g->plan->nodes[i].end) switch (g->plan->nodes[i].op) {
-    case GK_OP_DO_WHILE:
-    case GK_OP_WHILE:
-    case GK_OP_REPEAT: flow = loop(g, b, i, flow); break;
-    case GK_OP_IF:
-    case GK_OP_SWITCH: flow = branch(g, b, i, flow); break;
-    case GK_OP_CHECKPOINT: flow = checkpoint(g, b, i, flow); break;
-    case GK_OP_YIELD: flow = yield(g, b, i, flow); break;
-    case GK_OP_PARALLEL: flow = parallel(g, b, i, flow); break;
-    default: flow = task(g, b, i); break;
-    }
+  for (uint32_t i = begin; i < end; i = g->plan->nodes[i].end) {
+    flow = aim(g, b, i, flow);
+    flow = item(g, b, i, flow);
+  }
   return flow;
 }
 
@@ -474,8 +444,7 @@ static gki_flow block(gki_gating *g, uint32_t b, uint32_t begin, uint32_t end, g
   return flow;
 }
 
-bool gki_segments_make(gki_gating *g) {
-  if (!alloc_scratch(g)) return false;
+void gki_segments_make(gki_gating *g) {
   const gk_plan *plan = g->plan;
   for (uint32_t i = plan->node_count - 1; i > 0; --i) {
     if (gki_op_is_loop(plan->nodes[i].op)) g->holds_loop[i] = 1;
@@ -485,5 +454,4 @@ bool gki_segments_make(gki_gating *g) {
   const uint32_t root = new_block(g, GK_NONE);
   const gki_flow prologue = new_kernel(g, GK_NONE, GK_NONE);
   block(g, root, 1, plan->nodes[0].end, gki_is_plain(g) ? from_task : prologue, GK_NONE);
-  return true;
 }

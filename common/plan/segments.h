@@ -44,6 +44,7 @@ typedef struct gki_block {
   uint32_t stopped_from;    /* the first segment that some stop closes */
   uint32_t passed_to;       /* one past the last segment that some target closes */
   uint32_t loop, handle, value;
+  uint32_t head;            /* as in gk_gate_block */
   bool in_loop, has_target, full; /* full: it has nodes */
 } gki_block;
 
@@ -68,8 +69,8 @@ typedef struct gki_gating {
   uint32_t checkpoint, loop;                   /* around the current item */
 } gki_gating;
 
-/* Allocates the scratch memory and makes parts, segments, blocks and points. False: out of memory. */
-bool gki_segments_make(gki_gating *g);
+/* Makes parts, segments, blocks and points, for which gates.c has allocated memory. */
+void gki_segments_make(gki_gating *g);
 
 static inline bool gki_is_plain(const gki_gating *g) { return (g->bits & GK_WITH_PLAIN) != 0; }
 

@@ -78,6 +78,14 @@ TRACED(repeat_after_an_always_task,
        {FIRST, "N=0 -> A=1 B=2, passes N=1"},
        {0, "N=0 -> A=2 B=2, yielded FIRST, passes N=0"})
 
+/* The always-task in front of the second REPEAT stands behind the first. */
+TRACED(repeat_between_always_tasks,
+       TASKS(GK_RUN_ALWAYS(set, GK_ONE, N, ONE), GK_REPEAT(N), GK_YIELD(FIRST), HIT(A), GK_END,
+             GK_RUN_ALWAYS(set, GK_ONE, N, THREE), GK_REPEAT(N), GK_YIELD(SECOND), HIT(B), GK_END),
+       {SECOND, "A=0 B=1, yielded SECOND, passes N=0 N=1"},
+       {FIRST, "A=1 B=1, yielded SECOND, passes N=1 N=0"},
+       {SECOND, "A=1 B=2, yielded SECOND, passes N=0 N=1"})
+
 TRACED(repeat_bound, TASKS(GK_REPEAT(N, .max_iterations = 3), HIT(A), GK_YIELD(FIRST), GK_END),
        {0, "N=3 -> A=1, yielded FIRST"}, {FIRST, "A=2, yielded FIRST"}, {FIRST, "A=3, yielded FIRST"},
        {FIRST, "A=3, passes N=1"},

@@ -118,7 +118,8 @@ static void rig_begin(rig *r, const gk_plan *plan, uint32_t bits) {
   gk_value *values = (gk_value *)(r->control + r->shared.slots);
   values[FLAG].ptr = flags;
   values[plan->slot_count].ptr = &flag_of_yields;
-  assert_true(r->shared.slots + (plan->slot_count + 1) * sizeof *values <= r->shared.bytes);
+  values[plan->slot_count + 1].ptr = values;
+  assert_true(r->shared.slots + (plan->slot_count + 2) * sizeof *values <= r->shared.bytes);
   for (uint32_t k = 0; k < 2; ++k) {
     const gk_gates *gates;
     assert_int_equal(gk_gates_make(plan, bits | (k ? GK_WITH_RESUME : 0u), &gates), GK_OK);
@@ -250,7 +251,7 @@ static void run_list(gk_task *tasks, uint32_t count, uint64_t seed, uint64_t ran
 
 static void made_list(uint64_t seed, uint64_t salt, void (*put_all)(generator *g)) {
   static gk_task tasks[MAX_TASKS];
-  generator g = {.random = mix(seed ^ salt), .tasks = tasks, .budget = 24, .never_repeats = true};
+  generator g = {.random = mix(seed ^ salt), .tasks = tasks, .budget = 24};
   put_all(&g);
   run_list(tasks, g.count, seed, g.random);
 }

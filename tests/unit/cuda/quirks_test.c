@@ -105,7 +105,7 @@ static void check_list(const gk_plan *plan, watched *w, uint64_t seed, uint64_t 
 static void random_list(uint64_t seed) {
   static gk_task tasks[MAX_TASKS];
   static watched w;
-  generator g = {.random = mix(seed ^ 0x3a75), .tasks = tasks, .budget = 24, .never_repeats = true};
+  generator g = {.random = mix(seed ^ 0x3a75), .tasks = tasks, .budget = 24};
   put_some(&g);
   planned_list p;
   const gk_plan *plan = plan_tasks(&p, tasks, g.count, slots, GK_COUNT(slots));

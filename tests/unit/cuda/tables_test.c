@@ -36,12 +36,14 @@ static void check_points(const gk_gates *g, const gki_cuda_point *points) {
     const gk_gate_point *p = &g->points[k];
     const gk_node *node = &g->plan->nodes[p->node];
     const bool loops = p->kind == GK_POINT_LOOP_END || p->kind == GK_POINT_HEAD;
-    const uint32_t flag = p->kind == GK_POINT_ENTER ? 0 /* no kernel reads it there */
+    const bool repeats = node->op == GK_OP_REPEAT;
+    const bool reads = p->kind < GK_POINT_ENTER && !(repeats && p->kind == GK_POINT_LOOP_END);
+    const uint32_t flag = !reads ? 0 /* no kernel reads it there */
                           : node->op == GK_OP_YIELD ? g->plan->slot_count : node->flag;
-    const gki_cuda_point wanted = {p->kind, flag, node->offset, p->node, node->op == GK_OP_SWITCH,
+    const gki_cuda_point wanted = {p->kind, flag, node->offset, p->node, repeats || node->op == GK_OP_SWITCH,
                                    loops ? node->max_iterations : 0, loops ? node->loop : GK_NONE, p->checkpoint,
                                    p->exits, p->exit_count, p->handle, p->reenable, p->reenable_count,
-                                   p->block, p->close, 0};
+                                   p->block, p->close, node->count};
     assert_memory_equal(&points[k], &wanted, sizeof wanted);
   }
 }
@@ -64,7 +66,7 @@ static void check_rest(const gk_gates *g, const gki_cuda_layout *l, const char *
   for (uint32_t k = 0; k < g->block_count; ++k) {
     const gk_gate_block *b = &g->blocks[k];
     const gki_cuda_block wanted = {b->begin, b->end, b->around, b->before, b->after, b->loop, b->handle, b->value,
-                                   b->in_loop, 0};
+                                   b->in_loop, b->head};
     assert_memory_equal(&blocks[k], &wanted, sizeof wanted);
   }
   for (uint32_t k = 0; k < g->target_count; ++k) {
@@ -113,7 +115,7 @@ static void check_tables(const gk_gates *g) {
 TEST(test_tables) {
   static gk_task tasks[MAX_TASKS];
   for (uint64_t seed = 0; seed < 500; ++seed) {
-    generator g = {.random = mix(seed ^ 0x7ab1e), .tasks = tasks, .budget = 40, .never_repeats = true};
+    generator g = {.random = mix(seed ^ 0x7ab1e), .tasks = tasks, .budget = 40};
     if (seed) put_some(&g);
     else put_deep(&g);
     for (uint32_t k = 0; k < g.count; ++k)

@@ -96,7 +96,7 @@ static bool goes_round(const gk_plan *plan) {
     const gk_node *loop = &plan->nodes[plan->loops[k]];
     bool has_task = false;
     for (uint32_t i = plan->loops[k] + 1; i < loop->end; ++i) has_task = has_task || gki_op_is_task(plan->nodes[i].op);
-    if (loop->op == GK_OP_WHILE || !has_task) return true;
+    if (loop->op != GK_OP_DO_WHILE || !has_task) return true;
   }
   return false;
 }
@@ -198,8 +198,7 @@ static struct { uint64_t lists, loops, exact, ours[2], usual[2]; } sum;
 /* Branches take one case of those that are counted: such lists are left out. */
 static void random_list(uint64_t seed) {
   static gk_task tasks[MAX_TASKS];
-  generator g = {.random = mix(seed ^ 0xd0b9), .tasks = tasks, .budget = 24, .never_yields = true,
-                 .never_repeats = true};
+  generator g = {.random = mix(seed ^ 0xd0b9), .tasks = tasks, .budget = 24, .never_yields = true};
   for (uint32_t items = 1 + pick(&g.random, 5); items; --items) put_item(&g, 0, false, false);
   for (uint32_t k = 0; k < g.count; ++k) {
     if (tasks[k].op == GK_OP_IF || tasks[k].op == GK_OP_SWITCH) return;

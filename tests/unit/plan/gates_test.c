@@ -207,7 +207,7 @@ static void run_list(const gk_task *given, uint32_t count, uint64_t seed, uint64
 
 static void run_generated(uint64_t seed, uint64_t mixed, uint32_t budget, void (*put_all)(generator *)) {
   static gk_task tasks[MAX_TASKS];
-  generator g = {.random = mix(mixed), .tasks = tasks, .budget = budget, .never_repeats = true};
+  generator g = {.random = mix(mixed), .tasks = tasks, .budget = budget};
   put_all(&g);
   run_list(tasks, g.count, seed, g.random);
 }
@@ -289,6 +289,12 @@ static void add_straight(sheet *l) {
   for (int32_t k = 1; k <= 20; ++k) add_checkpoint(l, k, 1);
 }
 
+static void add_repeat(sheet *l) {
+  add(l, (gk_task)GK_REPEAT(GK_ITEMS(10)));
+  add_tasks(l, 2);
+  add(l, (gk_task)GK_END);
+}
+
 static void no_task(void *user, uint32_t node) { (void)user, (void)node; }
 static int64_t loops_only(void *user, uint32_t node) {
   const gk_plan *plan = user;
@@ -337,6 +343,7 @@ TEST(test_costs) {
   check_cost(0, add_soft_body, (cost){{28, 28}, {9, 10}});
   check_cost(0, add_decision_first, (cost){{11, 20}, {11, 12}});
   check_cost(0, add_straight, (cost){{20, 20}, {19, 20}});
+  check_cost(0, add_repeat, (cost){{10, 10}, {1, 1}}); /* a kernel per pass, and nothing sets the handle elsewhere */
 }
 
 /* A list that can't stop costs nothing. */

@@ -9,7 +9,7 @@
 #include "chance.h"
 #include "unit/support/test.h"
 
-typedef struct loop_record { uint64_t launch, entry, passes; } loop_record;
+typedef struct loop_record { uint64_t launch, entry, passes, count; } loop_record;
 
 /* The state of one graph. */
 typedef struct device_graph {
@@ -161,7 +161,7 @@ static loop_record *touch(device *d, uint32_t loop) {
   loop_record *r = &d->loops[loop];
   if (r->launch == d->number) return r;
   const bool waits = r->launch >= d->fresh && leads_to_target(d, loop);
-  *r = (loop_record){d->number, waits ? r->entry : 0, 0};
+  *r = (loop_record){d->number, waits ? r->entry : 0, 0, waits ? r->count : 0};
   return r;
 }
 
@@ -223,7 +223,7 @@ static uint32_t walk_loop_end(device *d, const gk_gate_point *p) {
   }
   if (d->reopen) open_again(d);
   d->reopen = false;
-  bool again = d->read(d->user, p->node) != 0;
+  bool again = node->op == GK_OP_REPEAT ? r->entry < r->count : d->read(d->user, p->node) != 0;
   if (again && node->max_iterations && r->entry >= node->max_iterations) {
     again = false;
     if (d->limited != d->number) {
@@ -231,7 +231,7 @@ static uint32_t walk_loop_end(device *d, const gk_gate_point *p) {
       d->limit = p->node;
     }
   }
-  if (!again) r->entry = 0;
+  if (!again) r->entry = r->count = 0;
   set(d, p->handle, again);
   for (uint32_t k = 0; k < p->reenable_count; ++k) set(d, g->reenables[p->reenable + k], 1);
   return g->exits[p->exits + !again].next;
@@ -268,6 +268,27 @@ static void turn_off(device *d, uint32_t point) {
   }
 }
 
+static uint64_t count_of(device *d, uint32_t node, uint64_t least) {
+  const int64_t count = d->plan->nodes[node].count ? d->plan->nodes[node].count : d->read(d->user, node);
+  return count > (int64_t)least ? (uint64_t)count : least;
+}
+
+static void aim(device *d, const gk_gate_point *p) {
+  const gk_gates *g = d->graph->gates;
+  uint32_t found;
+  do {
+    found = GK_NONE;
+    for (uint32_t b = g->targets[d->target].block; b != GK_NONE; b = g->blocks[b].around)
+      if (g->blocks[b].head != GK_NONE && !touch(d, g->blocks[b].loop)->count) found = b;
+    if (found == GK_NONE) break;
+    const uint32_t node = g->points[g->blocks[found].head].node;
+    assert_true(node >= p->node && node < d->plan->nodes[p->node].end);
+    loop_record *r = touch(d, g->blocks[found].loop);
+    r->entry = 0;
+    r->count = count_of(d, node, 1);
+  } while (true);
+}
+
 static uint32_t walk_point(device *d, const gk_gate_point *p) {
   const gk_gates *g = d->graph->gates;
   const gk_node *node = &d->plan->nodes[p->node];
@@ -284,13 +305,17 @@ static uint32_t walk_point(device *d, const gk_gate_point *p) {
     if (d->cancelled(d->user)) return stop(d, p, GK_NONE);
     return g->exits[p->exits].next;
   case GK_POINT_HEAD:
-    touch(d, node->loop);
-    again = d->read(d->user, p->node) != 0;
+    if (node->op == GK_OP_REPEAT) touch(d, node->loop)->entry = 0;
+    if (node->op == GK_OP_REPEAT) again = (touch(d, node->loop)->count = count_of(d, p->node, 0)) != 0;
+    else touch(d, node->loop), again = d->read(d->user, p->node) != 0;
     set(d, p->handle, again);
     return g->exits[p->exits + !again].next;
   case GK_POINT_MARK: d->ran[p->checkpoint] = d->number; return g->exits[p->exits].next;
   case GK_POINT_BRANCH: return walk_branch(d, p);
   case GK_POINT_ENTER: set(d, p->handle, 1); return g->exits[p->exits].next;
+  case GK_POINT_AIM:
+    if (d->target >= p->block && d->target < p->close) aim(d, p);
+    return g->exits[p->exits].next;
   default: return walk_loop_end(d, p);
   }
 }

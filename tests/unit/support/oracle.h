@@ -18,7 +18,6 @@ typedef struct generator {
   bool has_cancel;
   bool never_yields; /* no YIELD */
   bool has_hosts;    /* CALL_HOSTs among the tasks */
-  bool never_repeats; /* no REPEAT */
 } generator;
 
 static gk_kernel kernel = {.name = "task"};
@@ -42,7 +41,7 @@ static void put_item(generator *g, uint32_t depth, bool in_section, bool in_chec
   if (g->budget) --g->budget;
   switch (what) {
   case 3: case 4: case 5: case 6:
-    put(g, (gk_task){.op = what < 5 ? GK_OP_DO_WHILE : what == 5 || g->never_repeats ? GK_OP_WHILE : GK_OP_REPEAT,
+    put(g, (gk_task){.op = what < 5 ? GK_OP_DO_WHILE : what == 5 ? GK_OP_WHILE : GK_OP_REPEAT,
                      .flag = FLAG, .max_iterations = bound});
     if (g->tasks[g->count - 1].op == GK_OP_REPEAT && constant) g->tasks[g->count - 1].flag = GK_ITEMS(constant);
     put_block(g, depth + 1, in_section, in_checkpoint);
