@@ -334,8 +334,11 @@ gk_result gki_vulkan_piece_of(gki_vulkan_graph *g, const uint32_t *entries, uint
 }
 
 gk_result gki_vulkan_record_upload(gki_vulkan_graph *g, const VkBufferCopy *ranges, uint32_t count) {
-  const gk_result result = begin(g, &g->upload);
-  if (result != GK_OK) return result;
-  g->device->driver.CmdCopyBuffer(g->upload, g->staging->buffer, g->block->buffer, count, ranges);
-  return end(&(recorder){.graph = g, .commands = g->upload});
+  gk_result result = begin(g, &g->upload);
+  if (result == GK_OK) {
+    g->device->driver.CmdCopyBuffer(g->upload, g->staging->buffer, g->block->buffer, count, ranges);
+    result = end(&(recorder){.graph = g, .commands = g->upload});
+  }
+  if (result != GK_OK) free_commands(g, &g->upload);
+  return result;
 }

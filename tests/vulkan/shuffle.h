@@ -20,7 +20,6 @@
 /* The same, of which the shuffler must know. */
 #define STANDIN_SHUFFLED(X) \
   X(BeginCommandBuffer, false, (VkCommandBuffer a, const VkCommandBufferBeginInfo *b), (a, b)) \
-  X(EndCommandBuffer, false, (VkCommandBuffer a), (a)) \
   X(QueueSubmit, true, (VkQueue a, uint32_t b, const VkSubmitInfo *c, VkFence d), (a, b, c, d))
 /* Waits: what was submitted is handed on before. */
 #define STANDIN_WAITS(X) \
@@ -58,6 +57,8 @@ typedef struct standin_real {
   PFN_vkAllocateMemory AllocateMemory;
   PFN_vkFreeMemory FreeMemory;
   PFN_vkFreeCommandBuffers FreeCommandBuffers;
+  PFN_vkEndCommandBuffer EndCommandBuffer;
+  PFN_vkResetCommandBuffer ResetCommandBuffer;
   PFN_vkGetBufferMemoryRequirements GetBufferMemoryRequirements;
   PFN_vkResetCommandPool ResetCommandPool;
   PFN_vkQueueWaitIdle QueueWaitIdle;
@@ -83,6 +84,7 @@ STANDIN_COMMANDS(STANDIN_ENTRY)
 #undef STANDIN_ENTRY
 void shuffle_add_queue(VkDevice device, uint32_t family, VkQueue queue);
 void shuffle_end_device(VkDevice device);
+VkResult shuffle_EndCommandBuffer(VkCommandBuffer commands);
 void shuffle_forget(VkCommandBuffer commands);
 void shuffle_flush(VkDevice device); /* the host waits for its work */
 #endif

@@ -64,6 +64,15 @@ STANDIN_CALLS(DEFINE)
 STANDIN_SHUFFLED(DEFINE)
 #undef DEFINE
 
+/* A driver that fails has recorded nothing: the command buffer is neither being recorded nor fit to be submitted. */
+static VKAPI_ATTR VkResult VKAPI_CALL my_EndCommandBuffer(VkCommandBuffer commands) {
+  const VkResult failure = failure_of_call(false, false);
+  if (failure == VK_SUCCESS) return shuffle_EndCommandBuffer(commands);
+  shuffle_forget(commands);
+  (void)standin.ResetCommandBuffer(commands, 0);
+  return failure;
+}
+
 /* A wait that fails has waited, so that nothing is under way in memory that is freed next. */
 #define DEFINE(name, may_lose, params, args) \
   static VKAPI_ATTR VkResult VKAPI_CALL my_##name params { \
@@ -160,8 +169,10 @@ static const struct { const char *name; PFN_vkVoidFunction mine; void *real; } e
   STANDIN_CALLS(CALL) STANDIN_SHUFFLED(CALL) STANDIN_WAITS(CALL) STANDIN_COMMANDS(COMMAND) STANDIN_OBJECTS(OBJECT)
   ONE(CreateInstance) ONE(CreateDevice) ONE(DestroyDevice) ONE(GetDeviceQueue) ONE(CreateComputePipelines)
   ONE(DestroyPipeline) ONE(AllocateMemory) ONE(FreeMemory) ONE(FreeCommandBuffers) ONE(GetDeviceProcAddr)
+  ONE(EndCommandBuffer)
   {"vkGetBufferMemoryRequirements", NULL, &standin.GetBufferMemoryRequirements},
-  {"vkResetCommandPool", NULL, &standin.ResetCommandPool}, {"vkQueueWaitIdle", NULL, &standin.QueueWaitIdle},
+  {"vkResetCommandPool", NULL, &standin.ResetCommandPool},
+  {"vkResetCommandBuffer", NULL, &standin.ResetCommandBuffer}, {"vkQueueWaitIdle", NULL, &standin.QueueWaitIdle},
 };
 enum { ENTRIES = sizeof entries / sizeof entries[0] };
 
