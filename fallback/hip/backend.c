@@ -34,8 +34,8 @@ _Static_assert(GK_COUNT(capabilities) == GKI_HIP_CAPABILITIES, "the device has a
 static const gki_extension_kind sharing_kind = {GK_HIP_SHARING, sizeof(gk_hip_sharing), "hip", "gk_hip_sharing",
                                                 "GK_HIP_SHARE"};
 
-static const char of_graphs[] = "Branches of their run's graph. Sections with library calls or handwritten code go one "
-                                "after the other.";
+static const char of_graphs[] = "Branches of their run's graph, if it is long enough for one. Sections with library "
+                                "calls or handwritten code go one after the other.";
 
 static gk_result open_device(void *at, const gk_device_desc *desc) {
   gki_hip_device *d = at;
@@ -45,7 +45,7 @@ static gk_result open_device(void *at, const gk_device_desc *desc) {
   if (result == GK_OK) result = gki_hip_open(d, desc->ordinal, sharing);
   if (result == GK_OK) result = gki_hip_load_builtin(d);
   memcpy(d->capabilities, capabilities, sizeof capabilities);
-  for (size_t k = 0; d->uses_graphs && k < GK_COUNT(capabilities); ++k)
+  for (size_t k = 0; d->graphs_from && k < GK_COUNT(capabilities); ++k)
     if (capabilities[k].how == GK_IN_SERIES)
       d->capabilities[k] = (gk_capability){capabilities[k].construct, GK_NATIVE, of_graphs};
   return result == GK_ERROR_UNSUPPORTED ? GK_ERROR_NO_DEVICE : result; /* no compiler for it, or no arguments */
@@ -86,13 +86,14 @@ static void of_backend(gk_fact_visit visit, void *user) {
 
 static void of_device(void *at, gk_fact_visit visit, void *user) {
   const gki_hip_device *d = at;
-  char wave[16];
+  char wave[16], graphs[32] = "no";
   snprintf(wave, sizeof wave, "%d", d->wave);
+  if (d->graphs_from) snprintf(graphs, sizeof graphs, "from %u kernels on", (unsigned)d->graphs_from);
   visit(user, &(gk_fact){"device", "architecture", d->architecture, "what kernels are compiled for"});
   visit(user, &(gk_fact){"device", "wave", wave, "lanes of a wave"});
   visit(user, &(gk_fact){"device", "arguments", d->packs ? "extra" : "kernelParams",
                          "the form of a kernel's arguments that works here; tried when the device was opened"});
-  visit(user, &(gk_fact){"device", "graphs", d->uses_graphs ? "yes" : "no", d->graphs_why});
+  visit(user, &(gk_fact){"device", "graphs", graphs, d->graphs_why});
 }
 
 static void of_environment(gk_fact_visit visit, void *user) {

@@ -31,7 +31,7 @@ typedef struct gki_hip_device {
   gki_hip_kernel copy, fill;
   hipFunction_t ahead, echo;
   bool packs;            /* arguments go in one buffer (`extra`), else by pointers (`kernelParams`) */
-  bool uses_graphs;      /* runs are launched as graphs */
+  uint32_t graphs_from;  /* runs of so many kernels or more are launched as graphs; 0: none are */
   char graphs_why[160];  /* why, or why not */
   gk_capability capabilities[GKI_HIP_CAPABILITIES];
 } gki_hip_device;

@@ -78,10 +78,14 @@ static hipError_t add_nodes(made *m, const gki_hip_graph *g, uint32_t run, uint3
 
 /* ---- runs -------------------------------------------------------------------------------------------------------- */
 
-static bool can_be_graph(const gk_plan *plan, uint32_t run) {
-  for (uint32_t k = plan->runs[run].begin; k < plan->runs[run].end; ++k)
-    if (gki_op_is_call(plan->nodes[k].op) || plan->nodes[k].handwritten) return false;
-  return true;
+/* Whether it is long enough, and its arguments don't change. */
+static bool should_be_graph(const gki_hip_graph *g, uint32_t run) {
+  uint32_t kernels = g->points != NULL;
+  for (uint32_t k = g->plan->runs[run].begin; k < g->plan->runs[run].end; ++k) {
+    if (gki_op_is_call(g->plan->nodes[k].op) || g->plan->nodes[k].handwritten) return false;
+    kernels += g->kernels[k] != NULL;
+  }
+  return kernels >= g->device->graphs_from;
 }
 
 /* Ends the making of a graph, which went as `answer` says. */
@@ -110,11 +114,11 @@ static hipError_t make_run(const gki_hip_graph *g, uint32_t run, hipGraphExec_t 
 gk_result gki_hip_make_execs(gki_hip_graph *g) {
   const uint32_t count = g->plan->run_count;
   char why[300];
-  if (!g->device->uses_graphs || !count) return GK_OK;
+  if (!g->device->graphs_from || !count) return GK_OK;
   g->execs = gki_arena_alloc(&g->arena, count, sizeof *g->execs);
   if (!g->execs) return gki_fail_memory("a graph's runs", count * sizeof *g->execs);
   for (uint32_t run = 0; run < count; ++run) {
-    if (!can_be_graph(g->plan, run)) continue;
+    if (!should_be_graph(g, run)) continue;
     const hipError_t answer = make_run(g, run, &g->execs[run]);
     if (answer == hipErrorOutOfMemory)
       return gki_hip_result(g->device->driver, answer, "making graph %s", g->plan->name);
@@ -131,109 +135,188 @@ void gki_hip_drop_execs(gki_hip_graph *g) {
     if (g->execs[run]) (void)g->device->driver->hipGraphExecDestroy(g->execs[run]);
 }
 
-/* ---- whether graphs are used ------------------------------------------------------------------------------------- */
+/* ---- trials ------------------------------------------------------------------------------------------------------ */
 
-enum { NODES = 256, GRAPHS = 2, TIMES = 3 };
+/* Two long graphs, and a short one that is launched as often as it takes for as many kernels. */
+enum { LONG = 256, GRAPHS = 2, KERNELS = GRAPHS * LONG, SHORT = 8, SHORTS = KERNELS / SHORT,
+       SEEN = KERNELS + SHORT /* kernels with arguments of their own */, TIMES = 3 };
 
-/* Graphs of a kernel that writes its arguments, each time elsewhere. */
+/* Each kernel writes the arguments that it got, which depend on its number. */
 typedef struct trial {
   gki_hip_device *device;
-  uint64_t *seen; /* by graph, node and word */
-  hipGraphExec_t execs[GRAPHS];
+  uint64_t *seen; /* by number and word */
+  hipGraphExec_t execs[GRAPHS + 1]; /* the short graph is the last */
 } trial;
 
-static void shape_trial(const trial *t, uint32_t place, gki_hip_shape *shape) {
-  gki_hip_shape_echo(t->device, t->seen + (size_t)place * GKI_HIP_ECHO, place, shape);
+static void shape_trial(const trial *t, uint32_t number, gki_hip_shape *shape) {
+  gki_hip_shape_echo(t->device, t->seen + (size_t)number * GKI_HIP_ECHO, number, shape);
 }
 
-static hipError_t make_trial(trial *t, uint32_t number) {
+static bool is_right(const trial *t, uint32_t count) {
+  for (uint32_t number = 0; number < count; ++number)
+    if (!gki_hip_has_echo(t->seen + (size_t)number * GKI_HIP_ECHO, number)) return false;
+  return true;
+}
+
+static hipError_t launch_plain(const trial *t, uint32_t count) {
+  hipError_t answer = hipSuccess;
+  for (uint32_t number = 0; number < count && answer == hipSuccess; ++number) {
+    gki_hip_shape shape;
+    shape_trial(t, number, &shape);
+    answer = gki_hip_launch_shape(t->device, &shape, t->device->stream);
+  }
+  return answer;
+}
+
+static hipError_t launch_long(const trial *t, uint32_t count) {
+  hipError_t answer = hipSuccess;
+  for (uint32_t k = 0; k < count && answer == hipSuccess; ++k)
+    answer = t->device->driver->hipGraphLaunch(t->execs[k], t->device->stream);
+  return answer;
+}
+
+static hipError_t launch_short(const trial *t, uint32_t count) {
+  hipError_t answer = hipSuccess;
+  for (uint32_t k = 0; k < count && answer == hipSuccess; ++k)
+    answer = t->device->driver->hipGraphLaunch(t->execs[GRAPHS], t->device->stream);
+  return answer;
+}
+
+static hipError_t finish(const trial *t, hipError_t answer) {
+  return answer == hipSuccess ? t->device->driver->hipStreamSynchronize(t->device->stream) : answer;
+}
+
+/* One kernel by plain launch, in the form of arguments that is set. */
+static gk_result try_plain(const trial *t, bool *works) {
+  const gki_hip_driver *driver = t->device->driver;
+  memset(t->seen, 0, GKI_HIP_ECHO * sizeof *t->seen);
+  *works = false;
+  const hipError_t answer = launch_plain(t, 1);
+  if (answer == hipErrorOutOfMemory) return gki_hip_result(driver, answer, "hipModuleLaunchKernel");
+  if (answer != hipSuccess) return GK_OK;
+  const gk_result result = gki_hip_result(driver, finish(t, answer), "hipStreamSynchronize");
+  *works = result == GK_OK && is_right(t, 1);
+  return result;
+}
+
+/* Some runtimes corrupt one form of arguments, some the other. */
+static gk_result choose_form(const trial *t) {
+  gki_hip_device *d = t->device;
+  bool works;
+  gk_result result = try_plain(t, &works);
+  if (result == GK_OK && !works) {
+    d->packs = true;
+    result = try_plain(t, &works);
+  }
+  if (result != GK_OK || works) return result;
+  return gk_fail(GK_ERROR_UNSUPPORTED, "backend hip: kernels on %s get wrong arguments, by kernelParams and by extra; "
+                 "use another version of HIP than %d.%d", d->name, d->driver->version / 100, d->driver->version % 100);
+}
+
+static hipError_t make_graph(trial *t, uint32_t number) {
   made m = {.device = t->device};
   hipError_t answer = t->device->driver->hipGraphCreate(&m.graph, 0);
   if (answer != hipSuccess) m.graph = NULL;
-  for (uint32_t k = 0; k < NODES && answer == hipSuccess; ++k) {
+  for (uint32_t k = 0; k < (number < GRAPHS ? LONG : SHORT) && answer == hipSuccess; ++k) {
     gki_hip_shape shape;
-    shape_trial(t, number * NODES + k, &shape);
+    shape_trial(t, number * LONG + k, &shape);
     answer = add_kernel(&m, &shape);
   }
   return make_exec(&m, answer, &t->execs[number]);
 }
 
-static bool is_right(const trial *t) {
-  for (uint32_t place = 0; place < GRAPHS * NODES; ++place)
-    if (!gki_hip_has_echo(t->seen + (size_t)place * GKI_HIP_ECHO, place)) return false;
-  return true;
-}
-
-/* Once all graphs are made, or by plain launches. */
-static hipError_t run_trial(trial *t, bool by_graphs) {
-  const gki_hip_device *d = t->device;
-  hipError_t answer = hipSuccess;
-  for (uint32_t k = 0; by_graphs && k < GRAPHS && answer == hipSuccess; ++k)
-    answer = d->driver->hipGraphLaunch(t->execs[k], d->stream);
-  for (uint32_t place = 0; !by_graphs && place < GRAPHS * NODES && answer == hipSuccess; ++place) {
-    gki_hip_shape shape;
-    shape_trial(t, place, &shape);
-    answer = gki_hip_launch_shape(d, &shape, d->stream);
-  }
-  return answer == hipSuccess ? d->driver->hipStreamSynchronize(d->stream) : answer;
-}
-
 /* The shortest of a few times, in nanoseconds. */
-static hipError_t measure(trial *t, bool by_graphs, uint64_t *shortest) {
-  *shortest = UINT64_MAX;
-  for (int k = 0; k < TIMES; ++k) {
+static hipError_t measure(const trial *t, hipError_t launch(const trial *, uint32_t), uint32_t count, uint64_t *best) {
+  hipError_t answer = hipSuccess;
+  *best = UINT64_MAX;
+  for (int k = 0; k < TIMES && answer == hipSuccess; ++k) {
     const uint64_t begin = gki_now_ns();
-    const hipError_t answer = run_trial(t, by_graphs);
-    if (answer != hipSuccess) return answer;
+    answer = finish(t, launch(t, count));
     const uint64_t taken = gki_now_ns() - begin;
-    if (taken < *shortest) *shortest = taken;
+    if (taken < *best) *best = taken;
   }
-  return hipSuccess;
+  return answer;
+}
+
+/* By the times of as many kernels in plain launches, in long graphs and in short ones. A graph is worth it if its
+ * launch takes less than its kernels save. */
+static void choose_length(gki_hip_device *d, uint64_t plain_ns, uint64_t long_ns, uint64_t short_ns) {
+  const uint64_t launch_ns = short_ns > long_ns ? (short_ns - long_ns) / (SHORTS - GRAPHS) : 0;
+  const uint64_t kernels_ns = long_ns > GRAPHS * launch_ns ? long_ns - GRAPHS * launch_ns : 0;
+  const uint64_t from = plain_ns > kernels_ns ? launch_ns * KERNELS / (plain_ns - kernels_ns) + 1 : 0;
+  d->graphs_from = from < UINT32_MAX ? (uint32_t)from : 0;
+  snprintf(d->graphs_why, sizeof d->graphs_why,
+           "a launch of a graph takes %llu ns and each kernel in it %llu, a kernel by itself %llu",
+           (unsigned long long)launch_ns, (unsigned long long)(kernels_ns / KERNELS),
+           (unsigned long long)(plain_ns / KERNELS));
 }
 
 static hipError_t judge(trial *t, bool is_wanted) {
   gki_hip_device *d = t->device;
   hipError_t answer = hipSuccess;
-  uint64_t graphs = 0, plain = 0;
-  for (uint32_t k = 0; k < GRAPHS && answer == hipSuccess; ++k) answer = make_trial(t, k);
-  if (answer == hipSuccess) answer = run_trial(t, true);
+  uint64_t plain_ns = 0, long_ns = 0, short_ns = 0;
+  for (uint32_t k = 0; k < GK_COUNT(t->execs) && answer == hipSuccess; ++k) answer = make_graph(t, k);
+  memset(t->seen, 0, SEEN * GKI_HIP_ECHO * sizeof *t->seen);
+  if (answer == hipSuccess) answer = finish(t, launch_long(t, GRAPHS + 1));
   if (answer != hipSuccess) return answer;
-  if (!is_right(t)) {
-    snprintf(d->graphs_why, sizeof d->graphs_why, "graphs of %d nodes go wrong here", NODES);
+  if (!is_right(t, SEEN)) {
+    snprintf(d->graphs_why, sizeof d->graphs_why, "graphs of %d nodes go wrong here", LONG);
     return hipSuccess;
   }
-  if (!is_wanted) answer = measure(t, true, &graphs);
-  if (!is_wanted && answer == hipSuccess) answer = measure(t, false, &plain);
-  if (answer != hipSuccess) return answer;
-  d->uses_graphs = is_wanted || graphs < plain;
-  if (is_wanted) snprintf(d->graphs_why, sizeof d->graphs_why, "GK_HIP_GRAPHS=1 wants it");
-  else snprintf(d->graphs_why, sizeof d->graphs_why, "a task takes %llu ns in a graph, else %llu",
-                (unsigned long long)(graphs / (GRAPHS * NODES)), (unsigned long long)(plain / (GRAPHS * NODES)));
+  if (is_wanted) {
+    d->graphs_from = 1;
+    snprintf(d->graphs_why, sizeof d->graphs_why, "GK_HIP_GRAPHS=1 wants it");
+    return hipSuccess;
+  }
+  answer = measure(t, launch_plain, KERNELS, &plain_ns);
+  if (answer == hipSuccess) answer = measure(t, launch_long, GRAPHS, &long_ns);
+  if (answer == hipSuccess) answer = measure(t, launch_short, SHORTS, &short_ns);
+  if (answer == hipSuccess) choose_length(d, plain_ns, long_ns, short_ns);
   return answer;
 }
 
-gk_result gki_hip_try_graphs(gki_hip_device *d) {
-  const char *wanted = secure_getenv("GK_HIP_GRAPHS");
-  void *seen = NULL;
-  const size_t bytes = (size_t)GRAPHS * NODES * GKI_HIP_ECHO * sizeof(uint64_t);
-  if (d->driver->no_graphs || (wanted && strcmp(wanted, "0") == 0)) {
-    if (d->driver->no_graphs)
-      snprintf(d->graphs_why, sizeof d->graphs_why, "the runtime has no %s", d->driver->no_graphs);
-    else snprintf(d->graphs_why, sizeof d->graphs_why, "GK_HIP_GRAPHS=0 wants it");
+/* Plain launches serve if the device has survived the failure of a graph. */
+static gk_result go_without(const trial *t, hipError_t answer) {
+  gki_hip_device *d = t->device;
+  char why[300];
+  bool works = false;
+  gki_hip_describe(d->driver, answer, why, sizeof why);
+  snprintf(d->graphs_why, sizeof d->graphs_why, "the runtime refuses them: %.100s", why);
+  gki_attempt_begin();
+  (void)d->driver->hipStreamSynchronize(d->stream); /* what was launched writes to `seen` */
+  const gk_result result = try_plain(t, &works);
+  gki_attempt_end();
+  if (works) return GK_OK;
+  if (result == GK_ERROR_MEMORY) return result;
+  gki_begin();
+  return gk_fail(GK_ERROR_NO_DEVICE, "backend hip: device %d (%s) doesn't work any more since gk tried a graph there: "
+                 "%s; set GK_HIP_GRAPHS=0, so that gk tries none, and start the program again", d->ordinal, d->name,
+                 why);
+}
+
+static gk_result try_graphs(trial *t) {
+  gki_hip_device *d = t->device;
+  const char *wanted = secure_getenv("GK_HIP_GRAPHS"), *missing = d->driver->no_graphs;
+  if (missing || (wanted && strcmp(wanted, "0") == 0)) {
+    snprintf(d->graphs_why, sizeof d->graphs_why, "%s%s", missing ? "the runtime has no " : "GK_HIP_GRAPHS=0 wants it",
+             missing ? missing : "");
     return GK_OK;
   }
-  const gk_result result = gki_hip_alloc_raw(d, bytes, GK_HOST_MEMORY, &seen);
-  if (result != GK_OK) return result;
-  memset(seen, 0, bytes);
+  const hipError_t answer = judge(t, wanted && strcmp(wanted, "1") == 0);
+  if (answer == hipSuccess) return GK_OK;
+  if (answer != hipErrorOutOfMemory) return go_without(t, answer);
+  (void)d->driver->hipStreamSynchronize(d->stream); /* what was launched writes to `seen` */
+  return gki_hip_result(d->driver, answer, "trying graphs");
+}
+
+gk_result gki_hip_try(gki_hip_device *d) {
+  void *seen = NULL;
+  gk_result result = gki_hip_alloc_raw(d, SEEN * GKI_HIP_ECHO * sizeof(uint64_t), GK_HOST_MEMORY, &seen);
   trial t = {.device = d, .seen = seen};
-  const hipError_t answer = judge(&t, wanted && strcmp(wanted, "1") == 0);
-  if (answer != hipSuccess) (void)d->driver->hipStreamSynchronize(d->stream); /* what was launched writes there */
-  for (uint32_t k = 0; k < GRAPHS; ++k)
+  if (result == GK_OK) result = choose_form(&t);
+  if (result == GK_OK) result = try_graphs(&t);
+  for (size_t k = 0; k < GK_COUNT(t.execs); ++k)
     if (t.execs[k]) (void)d->driver->hipGraphExecDestroy(t.execs[k]);
   gki_hip_free_raw(d, GK_HOST_MEMORY, seen);
-  if (answer == hipErrorOutOfMemory) return gki_hip_result(d->driver, answer, "trying graphs");
-  if (answer != hipSuccess)
-    snprintf(d->graphs_why, sizeof d->graphs_why, "the runtime refuses them: %.100s",
-             d->driver->hipGetErrorName(answer));
-  return GK_OK;
+  return result;
 }

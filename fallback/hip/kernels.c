@@ -140,37 +140,6 @@ void gki_hip_unload(void *device, void *code) {
 
 /* ---- gk's own ---------------------------------------------------------------------------------------------------- */
 
-/* Whether the present form of arguments brings them all. */
-static gk_result try_form(gki_hip_device *d, uint64_t *seen, bool *works) {
-  gki_hip_shape shape;
-  gki_hip_shape_echo(d, seen, 1, &shape);
-  memset(seen, 0, GKI_HIP_ECHO * sizeof *seen);
-  *works = false;
-  const hipError_t answer = gki_hip_launch_shape(d, &shape, d->stream);
-  if (answer == hipErrorOutOfMemory) return gki_hip_result(d->driver, answer, "hipModuleLaunchKernel");
-  if (answer != hipSuccess) return GK_OK;
-  const gk_result result =
-      gki_hip_result(d->driver, d->driver->hipStreamSynchronize(d->stream), "hipStreamSynchronize");
-  *works = gki_hip_has_echo(seen, 1);
-  return result;
-}
-
-/* Some runtimes corrupt one form, some the other. */
-static gk_result choose_form(gki_hip_device *d) {
-  void *seen = NULL;
-  bool works = false;
-  gk_result result = gki_hip_alloc_raw(d, GKI_HIP_ECHO * sizeof(uint64_t), GK_HOST_MEMORY, &seen);
-  if (result == GK_OK) result = try_form(d, seen, &works);
-  if (result == GK_OK && !works) {
-    d->packs = true;
-    result = try_form(d, seen, &works);
-  }
-  gki_hip_free_raw(d, GK_HOST_MEMORY, seen);
-  if (result != GK_OK || works) return result;
-  return gk_fail(GK_ERROR_UNSUPPORTED, "backend hip: kernels on %s get wrong arguments, by kernelParams and by extra; "
-                 "use another version of HIP than %d.%d", d->name, d->driver->version / 100, d->driver->version % 100);
-}
-
 static gk_result find_builtin(gki_hip_device *d) {
   const struct { const char *name; hipFunction_t *function; } all[] = {
     {"gki_copy", &d->copy.function}, {"gki_fill", &d->fill.function}, {"gki_ahead", &d->ahead}, {"gki_echo", &d->echo}};
@@ -199,8 +168,7 @@ gk_result gki_hip_load_builtin(gki_hip_device *d) {
   gk_result result = gki_hip_enter(d, &before);
   if (result == GK_OK) result = load_own(d);
   if (result == GK_OK) result = find_builtin(d);
-  if (result == GK_OK) result = choose_form(d);
-  if (result == GK_OK) result = gki_hip_try_graphs(d);
+  if (result == GK_OK) result = gki_hip_try(d);
   return gki_hip_leave(d, before, result);
 }
 

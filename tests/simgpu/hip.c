@@ -455,6 +455,7 @@ static void take_arguments(hipFunction_t f, const struct ihipGraph *graph, unsig
   SIM_HOLD(lock);
   const bool is_stale = f->graph && graph->nodes >= STALE_FROM && has_fault("stale-pointers");
   const bool is_kept = f->graph && f->graph != graph->number && has_fault("exec-keeps-arguments");
+  if (has_fault("graph-pointers") && f->all_bytes >= sizeof(void *)) memcpy(bytes, &(uintptr_t){16}, sizeof(void *));
   if (is_stale || is_kept) memcpy(bytes, f->last, f->all_bytes);
   else {
     memcpy(f->last, bytes, f->all_bytes);

@@ -1,117 +1,11 @@
 /* The HIP backend on simulated runtimes (tests/simgpu/hip.c), each case in a process of its own: why it doesn't start,
- * architectures, forms of arguments, graphs, the program's stream, library calls, forks. */
-#include "unit/support/elsewhere.h"
-#include "unit/support/set_clock.h"
+ * architectures, the program's stream, library calls, forks. */
+#include "unit/hip/world.h"
 #include "gk_hip.h"
-#include "gk_kernel.h"
-#include "gk_info.h"
 #include "base/error.h"
 #include "hip/compile.h"
-#include "simgpu/simgpu.h"
-#include <dlfcn.h>
-
-GK_SOURCE(hip_test)
-GK_KERNEL(step, (inout(int, x), inout(int, left))) {
-  x[i] += 1;
-  left[0] -= 1;
-}
-GK_SOURCE_END
-
-static const gk_param mixed_params[] = {
-  {"to", "int", 4, 4, GK_PTR, GK_ACCESS_OUT}, {"a", NULL, 4, 4, GK_I32, GK_ACCESS_VALUE},
-  {"b", NULL, 8, 8, GK_I64, GK_ACCESS_VALUE}, {"c", NULL, 4, 4, GK_F32, GK_ACCESS_VALUE}};
-static const gk_code mixed_code = {
-  .text = "extern \"C\" __global__ void mixed(int *to, int a, long long b, float c) {\n"
-          "  if (threadIdx.x == 0) { to[0] = a; to[1] = (int)(b >> 32); to[2] = (int)c; }\n}\n", .block = {64}};
-static const gk_kernel mixed = {.name = "mixed", .params = mixed_params, .param_count = 4, .hip = &mixed_code};
-
-enum { X = 1, LEFT, TO, A, B, C, N };
-static const gk_slot_desc slots[] = {GK_OWN(X, int, 1), GK_BUFFER(LEFT, int), GK_BUFFER(TO, int),
-                                     {.slot = A, .type = GK_I32, .name = "A"}, {.slot = B, .type = GK_I64, .name = "B"},
-                                     {.slot = C, .type = GK_F32, .name = "C"},
-                                     {.slot = N, .type = GK_I32, .name = "N"}};
-static const gk_task tasks[] = {GK_FILL(X, GK_ONE, 0), GK_RUN(mixed, N, TO, A, B, C), GK_DO_WHILE(LEFT),
-                                GK_RUN(step, GK_ONE, X, LEFT), GK_END};
-static const gk_list list = GK_LIST(list, tasks, slots);
 
 /* ---- in the process of a case ------------------------------------------------------------------------------------ */
-
-static gk_device *device;
-
-static bool fails(gk_result result) {
-  if (result != GK_OK) printf("%s: %s", gk_result_name(result), gk_error());
-  return result != GK_OK;
-}
-
-static int opens(void) { return fails(gk_device_open(&(gk_device_desc){.backend = "hip"}, &device)); }
-
-/* The reason, and the backend that is opened instead. */
-static int say(void) {
-  if (!opens()) printf("%s", gk_device_describe(device)->driver);
-  gk_device_close(device);
-  unsetenv("GK_BACKEND");
-  if (!fails(gk_device_open(NULL, &device))) printf(" | %s", gk_device_describe(device)->backend);
-  gk_device_close(device);
-  return 0;
-}
-
-static void print_fact(void *user, const gk_fact *fact) {
-  if (strcmp(fact->name, user) == 0) printf("%s %s", fact->name, fact->value);
-}
-
-static const simgpu *sim(void) {
-  void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
-  return library ? dlsym(library, "simgpu_control") : NULL;
-}
-
-/* Runs the list, and says what came of it. */
-static bool run(int passes) {
-  int left = passes, got[3] = {0}, x = 0;
-  gk_graph *graph = NULL;
-  int *at = gk_alloc(device, sizeof left, GK_DEVICE_MEMORY), *to = gk_alloc(device, sizeof got, GK_DEVICE_MEMORY);
-  if (!at || !to || fails(gk_graph_create(device, &list, 0, &graph))) return false;
-  if (fails(gk_upload(device, at, &left, sizeof left))) return false;
-  if (gk_bind(graph, LEFT, &left) == GK_OK) printf(" bound memory of the host");
-  gk_bind(graph, LEFT, at);
-  gk_bind(graph, TO, to);
-  gk_bind_int(graph, A, 7);
-  gk_bind_int(graph, B, (int64_t)8 << 32);
-  gk_bind_float(graph, C, 9);
-  gk_bind_int(graph, N, 1);
-  sim()->mark();
-  if (fails(gk_launch(graph, 0)) || fails(gk_wait(graph, NULL))) return false;
-  const simgpu_counts counts = sim()->counts();
-  if (fails(gk_download(device, got, to, sizeof got))) return false;
-  if (fails(gk_download(device, &x, gk_bound(graph, X), sizeof x))) return false;
-  printf(" %d %d %d %d by %s", x, got[0], got[1], got[2], counts.launches ? "graphs" : "kernels");
-  gk_graph_destroy(graph);
-  gk_free(device, at);
-  gk_free(device, to);
-  return true;
-}
-
-static int runs(void) {
-  if (opens()) return 0;
-  gk_device_facts(device, print_fact, (void *)(uintptr_t)"arguments");
-  if (run(20)) gk_device_close(device);
-  printf("%s", sim()->first_broken());
-  return 0;
-}
-
-/* The trial measures three times each, by two readings. */
-static int measured(uint64_t graph_ns, uint64_t plain_ns) {
-  const uint64_t passing[] = {graph_ns, 1, graph_ns + 1, 1, graph_ns + 2, 1, plain_ns, 1, plain_ns + 1, 1, plain_ns + 2,
-                              1, 0};
-  atomic_store(&clock_runs, false);
-  set_clock();
-  readings_ns = passing;
-  const int code = runs();
-  printf(" %d", *readings_ns == 0);
-  return code;
-}
-
-static int graphs_are_faster(void) { return measured(1000000, 1000001); }
-static int graphs_are_slower(void) { return measured(1000001, 1000000); }
 
 /* A runtime that the program has loaded is gk's, too, and the program sees none of the errors that gk expects. */
 static int shares_runtime(void) {
@@ -361,34 +255,10 @@ static int compiles(void) {
 
 /* ---- the cases --------------------------------------------------------------------------------------------------- */
 
-#define HIP5 "../../../simgpu/hip5:build/simgpu"
-#define HIP6 "../../../simgpu/hip6:build/simgpu"
-#define HIP7 "../../../simgpu/hip7:build/simgpu"
-#define HOME "CUDA_HOME=build/simgpu"
-#define NO_CACHE "GK_CACHE=off"
 static const elsewhere_case versions[] = {
     {HIP5, {HOME}, "run", {"arguments kernelParams 20 7 8 9 by "}},
     {HIP6, {HOME, "SIMHIP_ARCH=gfx1201"}, "run", {"arguments kernelParams 20 7 8 9 by "}},
     {HIP7, {HOME}, "run", {"arguments kernelParams 20 7 8 9 by "}},
-};
-static const elsewhere_case forms[] = {
-    {HIP7, {HOME, "SIMHIP_FAULT=kernelparams"}, "run", {"arguments extra 20 7 8 9 by "}},
-    {HIP7, {HOME, "SIMHIP_FAULT=extra"}, "run", {"arguments kernelParams 20 7 8 9 by "}},
-    {HIP7, {HOME, "SIMHIP_FAULT=extra,kernelparams"}, "run",
-     {"GK_ERROR_NO_DEVICE: backend hip: kernels on ", " get wrong arguments, by kernelParams and by extra"}},
-};
-static const elsewhere_case graphs[] = {
-    {HIP7, {HOME, "GK_HIP_GRAPHS=1"}, "run", {"arguments kernelParams 20 7 8 9 by graphs", "$"}},
-    {HIP7, {HOME, "GK_HIP_GRAPHS=1", "SIMHIP_FAULT=several-roots"}, "run", {"arguments", " 20 7 8 9 by graphs", "$"}},
-    {HIP7, {HOME, "GK_HIP_GRAPHS=0"}, "run", {"arguments kernelParams 20 7 8 9 by kernels", "$"}},
-    {HIP7, {HOME, "GK_HIP_GRAPHS=1", "SIMHIP_FAULT=stale-pointers"}, "run", {"arguments", " 20 7 8 9 by kernels", "$"}},
-    {HIP7, {HOME, "GK_HIP_GRAPHS=1", "SIMHIP_FAULT=exec-keeps-arguments"}, "run",
-     {"arguments", " 20 7 8 9 by kernels", "$"}},
-    {HIP5, {HOME, "GK_HIP_GRAPHS=1"}, "run", {"arguments kernelParams 20 7 8 9 by kernels", "$"}},
-};
-static const elsewhere_case times[] = {
-    {HIP7, {HOME}, "faster", {"arguments kernelParams 20 7 8 9 by graphs 1", "$"}},
-    {HIP7, {HOME}, "slower", {"arguments kernelParams 20 7 8 9 by kernels 1", "$"}},
 };
 static const elsewhere_case architectures[] = {
     {HIP5, {HOME, "SIMHIP_ARCH=gfx1100", NO_CACHE}, "say",
@@ -440,9 +310,6 @@ TEST(bundles_that_are_cut_off_are_refused) { ELSEWHERE(bundles); }
 TEST(only_the_runtimes_own_compiler_is_used) { ELSEWHERE(alone); }
 TEST(grids_beyond_2_32_threads_are_refused) { ELSEWHERE(large); }
 TEST(every_version_runs_a_list) { ELSEWHERE(versions); }
-TEST(the_form_of_arguments_that_works_is_taken) { ELSEWHERE(forms); }
-TEST(graphs_are_used_where_they_are_right) { ELSEWHERE(graphs); }
-TEST(graphs_are_used_where_they_are_faster) { ELSEWHERE(times); }
 TEST(unknown_architectures_are_not_handed_to_the_compiler) { ELSEWHERE(architectures); }
 TEST(the_programs_stream_gets_all_work) { ELSEWHERE(streams); }
 TEST(a_call_that_waits_for_its_device_is_named) { ELSEWHERE(calls_inside); }
@@ -465,12 +332,9 @@ TEST(a_runtime_without_a_device_says_so) {
 }
 
 int main(int count, char **words) {
-  atomic_store(&clock_runs, true);
   static const elsewhere_word known[] = {{"say", say}, {"run", runs}, {"fork", forked}, {"share", shares},
                                          {"call", calls_its_device}, {"beside capture", works_beside_capture},
-                                         {"compile", compiles}, {"faster", graphs_are_faster},
-                                         {"slower", graphs_are_slower},
-                                         {"beside", shares_runtime}, {"alone", lacks_compiler},
+                                         {"compile", compiles}, {"beside", shares_runtime}, {"alone", lacks_compiler},
                                          {"bundle", has_bad_bundle}, {"many", has_many}, {"lose", loses}};
   int code;
   if (elsewhere_is_here(count, words, known, GK_COUNT(known), &code)) return code;
