@@ -158,27 +158,18 @@ static bool is_right(const trial *t, uint32_t count) {
   return true;
 }
 
-static hipError_t launch_plain(const trial *t, uint32_t count) {
+enum { PLAIN, IN_LONG, IN_SHORT, WAYS };
+
+/* @param count  Of kernels or graphs. */
+static hipError_t launch(const trial *t, int way, uint32_t count) {
+  const gki_hip_device *d = t->device;
   hipError_t answer = hipSuccess;
-  for (uint32_t number = 0; number < count && answer == hipSuccess; ++number) {
+  for (uint32_t k = 0; k < count && answer == hipSuccess; ++k) {
     gki_hip_shape shape;
-    shape_trial(t, number, &shape);
-    answer = gki_hip_launch_shape(t->device, &shape, t->device->stream);
+    shape_trial(t, k, &shape);
+    answer = way == PLAIN ? gki_hip_launch_shape(d, &shape, d->stream)
+                          : d->driver->hipGraphLaunch(t->execs[way == IN_LONG ? k : GRAPHS], d->stream);
   }
-  return answer;
-}
-
-static hipError_t launch_long(const trial *t, uint32_t count) {
-  hipError_t answer = hipSuccess;
-  for (uint32_t k = 0; k < count && answer == hipSuccess; ++k)
-    answer = t->device->driver->hipGraphLaunch(t->execs[k], t->device->stream);
-  return answer;
-}
-
-static hipError_t launch_short(const trial *t, uint32_t count) {
-  hipError_t answer = hipSuccess;
-  for (uint32_t k = 0; k < count && answer == hipSuccess; ++k)
-    answer = t->device->driver->hipGraphLaunch(t->execs[GRAPHS], t->device->stream);
   return answer;
 }
 
@@ -191,7 +182,7 @@ static gk_result try_plain(const trial *t, bool *works) {
   const gki_hip_driver *driver = t->device->driver;
   memset(t->seen, 0, GKI_HIP_ECHO * sizeof *t->seen);
   *works = false;
-  const hipError_t answer = launch_plain(t, 1);
+  const hipError_t answer = launch(t, PLAIN, 1);
   if (answer == hipErrorOutOfMemory) return gki_hip_result(driver, answer, "hipModuleLaunchKernel");
   if (answer != hipSuccess) return GK_OK;
   const gk_result result = gki_hip_result(driver, finish(t, answer), "hipStreamSynchronize");
@@ -225,22 +216,24 @@ static hipError_t make_graph(trial *t, uint32_t number) {
   return make_exec(&m, answer, &t->execs[number]);
 }
 
-/* The shortest of a few times, in nanoseconds. */
-static hipError_t measure(const trial *t, hipError_t launch(const trial *, uint32_t), uint32_t count, uint64_t *best) {
+/* The shortest of a few times of each way, in nanoseconds. */
+static hipError_t measure(const trial *t, uint64_t best[WAYS]) {
+  static const uint32_t counts[WAYS] = {[PLAIN] = KERNELS, [IN_LONG] = GRAPHS, [IN_SHORT] = SHORTS};
   hipError_t answer = hipSuccess;
-  *best = UINT64_MAX;
-  for (int k = 0; k < TIMES && answer == hipSuccess; ++k) {
+  for (int k = 0; k < WAYS * TIMES && answer == hipSuccess; ++k) {
+    const int way = k / TIMES;
     const uint64_t begin = gki_now_ns();
-    answer = finish(t, launch(t, count));
+    answer = finish(t, launch(t, way, counts[way]));
     const uint64_t taken = gki_now_ns() - begin;
-    if (taken < *best) *best = taken;
+    if (k % TIMES == 0 || taken < best[way]) best[way] = taken;
   }
   return answer;
 }
 
 /* By the times of as many kernels in plain launches, in long graphs and in short ones. A graph is worth it if its
  * launch takes less than its kernels save. */
-static void choose_length(gki_hip_device *d, uint64_t plain_ns, uint64_t long_ns, uint64_t short_ns) {
+static void choose_length(gki_hip_device *d, const uint64_t ns[WAYS]) {
+  const uint64_t plain_ns = ns[PLAIN], long_ns = ns[IN_LONG], short_ns = ns[IN_SHORT];
   const uint64_t launch_ns = short_ns > long_ns ? (short_ns - long_ns) / (SHORTS - GRAPHS) : 0;
   const uint64_t kernels_ns = long_ns > GRAPHS * launch_ns ? long_ns - GRAPHS * launch_ns : 0;
   const uint64_t from = plain_ns > kernels_ns ? launch_ns * KERNELS / (plain_ns - kernels_ns) + 1 : 0;
@@ -254,10 +247,10 @@ static void choose_length(gki_hip_device *d, uint64_t plain_ns, uint64_t long_ns
 static hipError_t judge(trial *t, bool is_wanted) {
   gki_hip_device *d = t->device;
   hipError_t answer = hipSuccess;
-  uint64_t plain_ns = 0, long_ns = 0, short_ns = 0;
+  uint64_t ns[WAYS];
   for (uint32_t k = 0; k < GK_COUNT(t->execs) && answer == hipSuccess; ++k) answer = make_graph(t, k);
   memset(t->seen, 0, SEEN * GKI_HIP_ECHO * sizeof *t->seen);
-  if (answer == hipSuccess) answer = finish(t, launch_long(t, GRAPHS + 1));
+  if (answer == hipSuccess) answer = finish(t, launch(t, IN_LONG, GRAPHS + 1));
   if (answer != hipSuccess) return answer;
   if (!is_right(t, SEEN)) {
     snprintf(d->graphs_why, sizeof d->graphs_why, "graphs of %d nodes go wrong here", LONG);
@@ -268,10 +261,8 @@ static hipError_t judge(trial *t, bool is_wanted) {
     snprintf(d->graphs_why, sizeof d->graphs_why, "GK_HIP_GRAPHS=1 wants it");
     return hipSuccess;
   }
-  answer = measure(t, launch_plain, KERNELS, &plain_ns);
-  if (answer == hipSuccess) answer = measure(t, launch_long, GRAPHS, &long_ns);
-  if (answer == hipSuccess) answer = measure(t, launch_short, SHORTS, &short_ns);
-  if (answer == hipSuccess) choose_length(d, plain_ns, long_ns, short_ns);
+  answer = measure(t, ns);
+  if (answer == hipSuccess) choose_length(d, ns);
   return answer;
 }
 

@@ -1,5 +1,5 @@
 /* What is tried when a HIP device is opened, on simulated runtimes, each case in a process of its own: the form of a
- * kernel's arguments; whether graphs are right, from which length on they are faster, and whether the device survives. */
+ * kernel's arguments; whether graphs are right, from which length on they are faster, whether the device survives. */
 #include "unit/hip/world.h"
 #include "unit/support/set_clock.h"
 
