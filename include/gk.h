@@ -104,7 +104,10 @@ typedef struct gk_kernel gk_kernel;
 /* ---- slots: values that may change between launches ------------------------------------------------------------- */
 /** The number of a slot, from 1 on, usually from an enum. */
 typedef int32_t gk_slot;
-enum { GK_HAS_VALUE = 1 /**< gk_slot_desc.bits: the slot begins with `value`. */ };
+enum {
+  GK_HAS_VALUE = 1, /**< gk_slot_desc.bits: the slot begins with `value`. */
+  GK_IS_ROOM = 2,   /**< gk_slot_desc.bits: see GK_ROOM; value.i32 is the buffer's slot. */
+};
 /** A slot: a named argument of a graph. A slot without an initial value or memory must be bound before a launch of
  * tasks that use it. Tasks without items don't need memory. */
 typedef struct gk_slot_desc {
@@ -113,8 +116,8 @@ typedef struct gk_slot_desc {
   const char *name;       /**< Name for messages and gk_find_slot. */
   const char *element;    /**< PTR, BYTES: type of the elements, as in kernels' parameters; NULL: unchecked. */
   uint32_t element_bytes; /**< Size of an element, for COPY, FILL and gk_resize; 0: 1. */
-  uint32_t bits;          /**< GK_HAS_VALUE or 0. */
-  gk_value value;         /**< Initial value, with GK_HAS_VALUE. */
+  uint32_t bits;          /**< GK_HAS_VALUE, GK_IS_ROOM or 0. */
+  gk_value value;         /**< Initial value, with GK_HAS_VALUE. With GK_IS_ROOM, value.i32: a slot. */
   size_t count;           /**< PTR: number of zeroed elements that the graph allocates for it at first. */
   uintptr_t reserved[2];  /**< Zero. */
 } gk_slot_desc;
@@ -129,6 +132,9 @@ typedef struct gk_slot_desc {
 /** A number with initial value v. */
 #define GK_DEFAULT(s, T, v) \
   {.slot = (s), .type = GKI_TYPE_##T, .name = #s, .bits = GK_HAS_VALUE, .value = {.GKI_GET_##T = (v)}}
+/** Slot s is an int: the number of elements that the memory of slot b has, a PTR of the same table. gk keeps it, and
+ * gk_bind and gk_resize change it. A launch that uses it is refused if the memory's size isn't known. */
+#define GK_ROOM(s, b) {.slot = (s), .type = GK_I32, .name = #s, .bits = GK_IS_ROOM, .value = {.i32 = (b)}}
 /** Slot s is a struct T, copied into the graph by gk_bind_bytes. */
 #define GK_STRUCT_VALUE(s, T) {.slot = (s), .type = GK_BYTES, .name = #s, .element = #T, .element_bytes = sizeof(T)}
 
@@ -260,7 +266,7 @@ typedef struct gk_list {
 #define GK_END {.op = GK_OP_END} /**< Ends the innermost open block. */
 
 /* ---- checking a list --------------------------------------------------------------------------------------------- */
-/** A problem of a list, or a warning: such a list works, but hardly as it is meant. */
+/** A problem of a list, or a warning: such a list works, but probably not as intended. */
 typedef struct gk_problem {
   const char *code;    /**< Stable name, such as "label-reused"; docs/errors.md has all. */
   const char *message; /**< Names the task, the problem and the fix. Valid until the report returns. */

@@ -87,7 +87,8 @@ typedef struct gk_plan {
   const gk_plan_run *runs;     /**< In list order. */
   const uint32_t *args;        /**< Slots of the arguments of all tasks, one task after the other. */
   const gk_slot_desc *slots;   /**< [0] is unused. The list's own slots by number, then those of included lists, then
-                                * the constants of GK_ITEMS: numbers, never bound, whose .slot is negative. */
+                                * the constants of GK_ITEMS: numbers, never bound, whose .slot is negative. A GK_ROOM
+                                * is a number that common binds. */
   const uint32_t *loops;       /**< Nodes of the loops. */
   const uint32_t *checkpoints; /**< Nodes of the checkpoints and YIELDs. */
   const uint32_t *by_label;    /**< Nodes of the checkpoints and YIELDs, in ascending order of labels. */

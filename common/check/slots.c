@@ -31,6 +31,16 @@ static void check_type(gki_checker *c, const gk_slot_desc *desc) {
   }
 }
 
+static void check_room(gki_checker *c, const gk_slot_desc *desc) {
+  const gk_slot_desc *buffer = gki_desc_of(c, desc->value.i32);
+  if (desc->type != GK_I32 && desc->type != GK_U32 && desc->type != GK_I64)
+    gki_report(c, GKI_ROOM_TYPE, gki_format_desc(c, desc), gki_format_type(c, desc->type), NULL);
+  if (!buffer) gki_report(c, GKI_ROOM_UNKNOWN, gki_format_desc(c, desc), gki_format_int(c, desc->value.i32), NULL);
+  else if (buffer->type != GK_PTR)
+    gki_report(c, GKI_ROOM_BUFFER, gki_format_desc(c, desc), gki_format_desc(c, buffer),
+               gki_format_type(c, buffer->type), NULL);
+}
+
 static void check_slot(gki_checker *c, const gki_inclusion *in, size_t place) {
   const gk_slot_desc *desc = &in->list->slots[place];
   if (desc->slot < 1 || desc->slot > (gk_slot)UINT16_MAX) {
@@ -41,7 +51,8 @@ static void check_slot(gki_checker *c, const gki_inclusion *in, size_t place) {
   }
   if (!desc->name || !*desc->name) gki_report(c, GKI_SLOT_NAMELESS, gki_format_desc(c, desc), NULL);
   check_type(c, desc);
-  if (desc->bits & ~(uint32_t)GK_HAS_VALUE)
+  if (desc->bits == GK_IS_ROOM) check_room(c, desc);
+  else if (desc->bits & ~(uint32_t)GK_HAS_VALUE)
     gki_report(c, GKI_SLOT_BITS, gki_format_desc(c, desc), gki_format_bits(c, desc->bits), NULL);
   if (!is_zero(desc->reserved, GK_COUNT(desc->reserved)))
     gki_report(c, GKI_SLOT_RESERVED, gki_format_desc(c, desc), NULL);

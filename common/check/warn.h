@@ -1,4 +1,4 @@
-/* Warnings: lists that work, but hardly as they are meant. */
+/* Warnings: lists that work, but probably not as intended. */
 #ifndef GKI_CHECK_WARN_H
 #define GKI_CHECK_WARN_H
 #include "check/report.h"

@@ -99,7 +99,12 @@ void gki_dump_text(gki_text *text, const gk_plan *plan, const gki_gate_counts *g
       gki_text_add(text, ", ");
       gki_text_quote(text, slot->element, GKI_PLAIN);
     }
-    if (slot->element_bytes > 1) gki_text_add(text, " of %" PRIu32 " bytes", slot->element_bytes);
+    if (slot->bits & GK_IS_ROOM) {
+      gki_text_add(text, ", the room of ");
+      gki_dump_slot(text, plan, (uint32_t)slot->value.i32, 0, GKI_PLAIN);
+    } else if (slot->element_bytes > 1) {
+      gki_text_add(text, " of %" PRIu32 " bytes", slot->element_bytes);
+    }
     if (slot->count) gki_text_add(text, ", %zu in the graph's own memory", slot->count);
     gki_text_add(text, "\n");
   }

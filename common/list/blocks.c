@@ -48,6 +48,18 @@ static gk_result add_constants(gki_blocks *blocks) {
   return GK_OK;
 }
 
+/* Rooms name their buffer as composed, and have the size of its elements in this table. */
+static void find_buffers(gki_blocks *blocks, uint32_t inclusion) {
+  const gki_inclusion *in = &blocks->inclusions[inclusion];
+  for (size_t k = in->at ? in->arg_count : 0; k < in->list->slot_count; ++k) {
+    const gk_slot_desc *desc = &in->list->slots[k];
+    const uint32_t composed = blocks->slot_map[in->slot_base + k];
+    if (!composed || !(desc->bits & GK_IS_ROOM) || !gki_slot_is_known(blocks, inclusion, desc->value.i32)) continue;
+    blocks->slots[composed].element_bytes = in->list->slots[in->ranks[desc->value.i32] - 1].element_bytes;
+    blocks->slots[composed].value.i32 = (int32_t)gki_slot_of(blocks, inclusion, desc->value.i32);
+  }
+}
+
 /* The task's slots replace the first slots of the table; the other slots are new. */
 static gk_result add_slots(reader *read, uint32_t inclusion) {
   gki_blocks *blocks = read->blocks;
@@ -72,6 +84,7 @@ static gk_result add_slots(reader *read, uint32_t inclusion) {
       blocks->slots[*composed].name = name;
     }
   }
+  find_buffers(blocks, inclusion);
   return GK_OK;
 }
 

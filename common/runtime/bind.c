@@ -50,6 +50,11 @@ const gk_slot_desc *gki_slot_find(const gk_graph *graph, gk_slot slot, const cha
     return NULL;
   }
   const gk_slot_desc *desc = &plan->slots[slot];
+  if (desc->bits & GK_IS_ROOM && types != 1u << GK_PTR) {
+    gk_fail(GK_ERROR_INVALID, "%s: slot %d (%s) is the room of slot %d (%s), and gk keeps it; bind or resize that slot",
+            call, (int)slot, desc->name, (int)desc->value.i32, plan->slots[desc->value.i32].name);
+    return NULL;
+  }
   if (types >> desc->type & 1) return desc;
   const char *use = right_call(desc->type, types);
   gk_fail(GK_ERROR_INVALID, "%s: slot %d (%s) is of type %s; %s%s", call, (int)slot, desc->name,
@@ -61,6 +66,26 @@ static void bind_value(gk_graph *graph, uint32_t slot, gk_value value, bool boun
   graph->slots[slot].value = value;
   graph->slots[slot].bound = bound;
   gki_slot_mark_changed(graph, slot);
+}
+
+bool gki_slot_room(const gk_graph *graph, uint32_t slot, size_t *room) {
+  const gk_slot_desc *desc = &graph->planned.plan.slots[slot];
+  const size_t capacity = graph->slots[desc->value.i32].capacity;
+  const size_t most = desc->type == GK_I64 ? INT64_MAX : desc->type == GK_U32 ? UINT32_MAX : INT32_MAX;
+  *room = capacity / (desc->element_bytes ? desc->element_bytes : 1);
+  return capacity != SIZE_MAX && *room <= most;
+}
+
+/* Gives the rooms of a buffer, whose memory has changed, their numbers. */
+static void update_rooms(gk_graph *graph, uint32_t buffer) {
+  for (uint32_t slot = graph->slots[buffer].room; slot; slot = graph->slots[slot].room) {
+    size_t room;
+    const bool known = gki_slot_room(graph, slot, &room);
+    gk_value value = {.i64 = 0};
+    if (known && graph->planned.plan.slots[slot].type == GK_I64) value.i64 = (int64_t)room;
+    else if (known) value.u32 = (uint32_t)room;
+    bind_value(graph, slot, value, known);
+  }
 }
 
 static gk_result refuse_unreachable(const gk_graph *graph, uint32_t slot, const void *memory) {
@@ -86,6 +111,7 @@ gk_result gki_slot_bind_memory(gk_graph *graph, uint32_t slot, void *memory) {
   at->capacity = capacity;
   at->block = block;
   bind_value(graph, slot, (gk_value){.ptr = memory}, memory != NULL);
+  update_rooms(graph, slot);
   return GK_OK;
 }
 

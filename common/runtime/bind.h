@@ -8,7 +8,10 @@ enum { GKI_FAILED_BYTES = 1024 }; /* of gk_graph.failed_message */
 /* The slot's description if it has one of the types (1 << gk_type); otherwise NULL and the message. */
 const gk_slot_desc *gki_slot_find(const gk_graph *graph, gk_slot slot, const char *call, uint32_t types);
 
-/* Binds memory to a slot of type GK_PTR. */
+/* The elements that a room's buffer has. False: its memory's size isn't known, or they are more than the room holds. */
+bool gki_slot_room(const gk_graph *graph, uint32_t slot, size_t *room);
+
+/* Binds memory to a slot of type GK_PTR, and numbers to its rooms. */
 gk_result gki_slot_bind_memory(gk_graph *graph, uint32_t slot, void *memory);
 void gki_slot_mark_changed(gk_graph *graph, uint32_t slot); /* the next launch sends its value */
 

@@ -3,10 +3,12 @@
 #include "base/sort.h"
 #include "check/overlap.h"
 #include "plan/node.h"
+#include "runtime/bind.h"
 #include "runtime/memory.h"
 
-/* The first task that needs this alignment of the slot, for a message. */
-static const gk_node *user_of(const gk_plan *plan, uint32_t slot, uint32_t alignment) {
+/* The first task that needs this alignment of the slot, or its room, for a message. */
+static const gk_node *user_of(const gk_graph *graph, uint32_t slot, uint32_t alignment) {
+  const gk_plan *plan = &graph->planned.plan;
   for (uint32_t k = 0; k < plan->node_count; ++k) {
     const gk_node *node = &plan->nodes[k];
     bool flag = node->flag == slot || node->items[0] == slot || node->items[1] == slot || node->items[2] == slot;
@@ -15,6 +17,9 @@ static const gk_node *user_of(const gk_plan *plan, uint32_t slot, uint32_t align
       uses = uses || (plan->args[node->args + a] == slot && alignment <= gki_argument_alignment(node, a));
     if (uses) return node;
   }
+  for (uint32_t k = 1; k < plan->slot_count; ++k)
+    if (plan->slots[k].bits & GK_IS_ROOM && (uint32_t)plan->slots[k].value.i32 == slot && graph->slots[k].used)
+      return user_of(graph, k, 0);
   return &plan->nodes[0];
 }
 
@@ -43,13 +48,30 @@ static const gk_node *first_need(const gk_graph *graph, uint32_t slot) {
   return NULL;
 }
 
+static gk_result refuse_room(const gk_graph *graph, const char *call, uint32_t slot, const gk_node *node) {
+  const gk_plan *plan = &graph->planned.plan;
+  const gk_slot_desc *room = &plan->slots[slot], *buffer = &plan->slots[room->value.i32];
+  char title[GKI_TITLE_BYTES];
+  size_t count;
+  (void)gki_slot_room(graph, slot, &count);
+  gki_node_title(node, title, sizeof title);
+  if (graph->slots[room->value.i32].capacity != SIZE_MAX)
+    return gk_fail(GK_ERROR_INVALID, "%s: slot %u (%s) is the room of slot %d (%s), which has %zu elements, more than "
+                   "its type holds, and %s uses it; make it a GK_I64, or the memory smaller", call, (unsigned)slot,
+                   room->name, (int)room->value.i32, buffer->name, count, title);
+  return gk_fail(GK_ERROR_INVALID, "%s: slot %u (%s) is the room of slot %d (%s), whose memory isn't gk's and has no "
+                 "known size, and %s uses it; call gk_resize, bind memory of gk_alloc, or make the slot a GK_SCALAR",
+                 call, (unsigned)slot, room->name, (int)room->value.i32, buffer->name, title);
+}
+
 /* A slot bound to NULL has memory of 0 bytes. */
 static gk_result refuse_unbound(const gk_graph *graph, const char *call) {
   const gk_plan *plan = &graph->planned.plan;
   for (uint32_t k = 1; k < plan->slot_count; ++k) {
     if (!graph->slots[k].used || graph->slots[k].bound || plan->slots[k].type == GK_HOST_PTR) continue;
-    const gk_node *node = plan->slots[k].type == GK_PTR ? first_need(graph, k) : user_of(plan, k, 0);
+    const gk_node *node = plan->slots[k].type == GK_PTR ? first_need(graph, k) : user_of(graph, k, 0);
     if (!node) continue;
+    if (plan->slots[k].bits & GK_IS_ROOM) return refuse_room(graph, call, k, node);
     char title[GKI_TITLE_BYTES];
     const char *fix = plan->slots[k].type == GK_PTR     ? "gk_bind or gk_resize"
                       : plan->slots[k].type == GK_BYTES ? "gk_bind_bytes"
@@ -73,7 +95,7 @@ static gk_result refuse_freed(gk_graph *graph, const char *call) {
     uint64_t number = 0;
     if (bound->block) gki_device_capacity(graph->device, graph, bound->value.ptr, &number);
     if (number == bound->block) continue;
-    const gk_node *node = user_of(plan, slot, 0);
+    const gk_node *node = user_of(graph, slot, 0);
     char title[GKI_TITLE_BYTES];
     return gk_fail(GK_ERROR_INVALID,
                    "%s: the memory that slot %u (%s) is bound to was freed, and %s uses it; bind other "
@@ -109,7 +131,7 @@ static gk_result refuse_unaligned(const gk_graph *graph, const char *call) {
   for (uint32_t k = 0; k < graph->pointer_count; ++k) {
     uint32_t slot = graph->by_address[k], alignment = graph->slots[slot].alignment;
     if (alignment < 2 || (uintptr_t)graph->slots[slot].value.ptr % alignment == 0) continue;
-    const gk_node *node = user_of(plan, slot, alignment);
+    const gk_node *node = user_of(graph, slot, alignment);
     char title[GKI_TITLE_BYTES];
     return gk_fail(GK_ERROR_INVALID,
                    "%s: slot %u (%s) is bound to an address that is no multiple of %u, as %s needs it; "

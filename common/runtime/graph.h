@@ -38,6 +38,7 @@ typedef struct gki_bound {
   bool written;        /* some task writes it */
   uint32_t alignment;  /* PTR: the alignment that its tasks need */
   bool bound, used, changed, measured;
+  uint32_t room;       /* PTR: the first slot that is its room. Of a room: the next one. 0: none */
   gk_result failed;    /* the failure of its last bind or resize, until a launch reports it */
 } gki_bound;
 

@@ -6,8 +6,11 @@
 #include "runtime/bind.h"
 #include "runtime/resize.h"
 
+/* The use of a room is one of its buffer, whose memory must not have been freed. */
 static void note_use(gk_graph *graph, uint32_t slot, uint32_t alignment) {
+  const gk_slot_desc *desc = &graph->planned.plan.slots[slot];
   if (!slot) return;
+  if (desc->bits & GK_IS_ROOM) graph->slots[desc->value.i32].used = true;
   graph->slots[slot].used = true;
   if (graph->slots[slot].alignment < alignment) graph->slots[slot].alignment = alignment;
 }
@@ -83,6 +86,18 @@ static gk_result lay_out_bytes(gk_graph *graph) {
   return GK_OK;
 }
 
+/* Memory that was never bound has no elements. */
+static void make_rooms(gk_graph *graph) {
+  const gk_plan *plan = &graph->planned.plan;
+  for (uint32_t k = plan->slot_count; k-- > 1;) {
+    if (!(plan->slots[k].bits & GK_IS_ROOM)) continue;
+    gki_bound *buffer = &graph->slots[plan->slots[k].value.i32];
+    graph->slots[k].room = buffer->room;
+    graph->slots[k].bound = true;
+    buffer->room = k;
+  }
+}
+
 gk_result gki_slots_make(gk_graph *graph) {
   const gk_plan *plan = &graph->planned.plan;
   graph->slots = gki_arena_alloc(&graph->arena, plan->slot_count, sizeof *graph->slots);
@@ -93,6 +108,7 @@ gk_result gki_slots_make(gk_graph *graph) {
     return gki_fail_memory("a graph's slots", plan->slot_count * sizeof *graph->slots);
   if (!graph->failed_message) return GK_ERROR_MEMORY;
   for (uint32_t k = 0; k < plan->node_count; ++k) note_node(graph, k);
+  make_rooms(graph);
   gk_result result = lay_out_bytes(graph);
   if (result == GK_OK) result = find_measured(graph);
   for (uint32_t k = 1; k < plan->slot_count && result == GK_OK; ++k) {

@@ -13,12 +13,12 @@ GK_KERNEL(square, (inout(int, x))) { x[i] *= x[i]; }
 GK_KERNEL(count_down, (inout(int, left))) { left[i] -= 1; }
 GK_SOURCE_END
 
-enum { X = 1, N, LEFT };
-static const gk_slot_desc slots[] = {GK_OWN(X, int, 1000), GK_DEFAULT(N, int, 1000), GK_OWN(LEFT, int, 1)};
+enum { X = 1, LEFT };
+static const gk_slot_desc slots[] = {GK_OWN(X, int, 1000), GK_OWN(LEFT, int, 1)};
 enum { SQUARE = 1 }; /* its index in the list */
 static const gk_task tasks[] = {
   GK_DO_WHILE(LEFT),
-    GK_RUN(square, N, X),
+    GK_RUN(square, GK_ITEMS(1000), X),
     GK_RUN(count_down, GK_ONE, LEFT),
   GK_END};
 static const gk_list list = GK_LIST(list, tasks, slots);

@@ -1,12 +1,10 @@
 /* The list as composed lies in one array of lines; blocks know the line of their END. A launch goes through it by plain
  * recursion. Numbers in comments are the rules of docs/contract.md. */
 #include "gk_code.h"
+#include "composed.h"
 #include "names.h"
-#include "reference.h"
 #include <stdlib.h>
 #include <string.h>
-
-#define NONE SIZE_MAX
 
 typedef struct line {
   const gk_task *task;
@@ -20,30 +18,6 @@ typedef struct line {
   int64_t count;
   uint64_t runs;
 } line;
-
-typedef struct place {
-  reference_slot shown;
-  char *name;
-  void *memory; /* own memory; of a struct, the copy */
-  size_t count; /* its elements */
-} place;
-
-struct reference {
-  place *places;
-  line *lines;
-  size_t place_count, place_room, own_count, line_count, line_room; /* own_count: slots of the list's own table */
-  reference_loop *loops;
-  reference_checkpoint *checkpoints;
-  reference_status status;
-  void (*before)(void *user, reference *r, size_t line);
-  void *user;
-  bool no_memory;
-  /* the launch at hand */
-  bool stopped, cancelled, failed;
-  reference_bad bad;
-  size_t target; /* the line of a checkpoint or YIELD, or NONE */
-  size_t sections; /* that are open */
-};
 
 /* ---- the list as composed ---------------------------------------------------------------------------------------- */
 
@@ -92,6 +66,19 @@ static size_t new_place(reference *r, const gk_slot_desc *desc, const char *arou
   return r->place_count - 1;
 }
 
+/* The rooms among a table's slots from `first` on: their buffers may stand behind them. */
+static void find_buffers(reference *r, const scope *in, size_t first) {
+  for (size_t k = first; k < in->list->slot_count && !r->no_memory; ++k) {
+    const gk_slot_desc *room = &in->list->slots[k];
+    if (!(room->bits & GK_IS_ROOM)) continue;
+    place *p = &r->places[in->places[k]];
+    p->buffer = find_place(in, room->value.i32);
+    for (size_t j = 0; j < in->list->slot_count; ++j)
+      if (in->list->slots[j].slot == room->value.i32) p->unit = in->list->slots[j].element_bytes;
+    if (!p->unit) p->unit = 1;
+  }
+}
+
 static bool is_resumed_at(gk_op op) { return op == GK_OP_CHECKPOINT || op == GK_OP_YIELD; }
 
 static void add_line(reference *r, const scope *in, const gk_task *task) {
@@ -121,11 +108,11 @@ static void include(reference *r, const scope *around, const gk_task *task) {
   char *full = keep(r, full_name(around->name, name, strlen(name)));
   in.name = full;
   in.places = keep(r, calloc(in.list->slot_count + 1, sizeof *in.places));
-  bool given = true;
-  for (size_t k = 0; !r->no_memory && k < in.list->slot_count; ++k) {
-    given = given && k < GK_MAX_ARGS && task->args[k];
-    in.places[k] = given ? find_place(around, task->args[k]) : new_place(r, &in.list->slots[k], in.name);
-  }
+  size_t given = 0;
+  while (given < GK_MAX_ARGS && task->args[given]) ++given;
+  for (size_t k = 0; !r->no_memory && k < in.list->slot_count; ++k)
+    in.places[k] = k < given ? find_place(around, task->args[k]) : new_place(r, &in.list->slots[k], in.name);
+  find_buffers(r, &in, given);
   if (!r->no_memory) add_list(r, &in);
   free(in.places);
   free(full);
@@ -169,6 +156,7 @@ reference *reference_open(const gk_list *list) {
   scope whole = {.list = list, .name = ""};
   whole.places = keep(r, calloc(list->slot_count + 1, sizeof *whole.places));
   for (size_t k = 0; !r->no_memory && k < list->slot_count; ++k) whole.places[k] = new_place(r, &list->slots[k], "");
+  find_buffers(r, &whole, 0);
   r->own_count = r->place_count;
   if (!r->no_memory) add_list(r, &whole);
   free(whole.places);
@@ -191,57 +179,15 @@ void reference_close(reference *r) {
   free(r);
 }
 
-/* ---- slots ------------------------------------------------------------------------------------------------------- */
-
-size_t reference_slot_count(const reference *r) { return r->place_count; }
-const reference_slot *reference_slot_at(const reference *r, size_t index) { return &r->places[index].shown; }
-
-size_t reference_find(const reference *r, gk_slot slot) {
-  for (size_t k = 0; k < r->own_count; ++k)
-    if (r->places[k].shown.desc->slot == slot) return k;
-  return NONE;
-}
-
-size_t reference_find_name(const reference *r, const char *name) {
-  for (size_t k = 0; k < r->place_count; ++k)
-    if (strcmp(r->places[k].name, name) == 0) return k;
-  return NONE;
-}
-
-void reference_bind(reference *r, size_t index, void *memory, size_t bytes) {
-  reference_slot *slot = &r->places[index].shown;
-  slot->value.ptr = memory;
-  slot->bytes = bytes;
-  slot->owned = false;
-}
-
-void reference_bind_value(reference *r, size_t index, gk_value number) { r->places[index].shown.value = number; }
-void reference_bind_bytes(reference *r, size_t index, const void *value) {
-  memcpy(r->places[index].memory, value, r->places[index].shown.desc->element_bytes);
-}
-
-bool reference_resize(reference *r, size_t index, size_t count) {
-  place *p = &r->places[index];
-  size_t unit = p->shown.desc->element_bytes ? p->shown.desc->element_bytes : 1;
-  if (!p->memory || p->count != count) {
-    char *memory = calloc(count ? count : 1, unit);
-    if (!memory) return false;
-    if (p->memory) memcpy(memory, p->memory, (p->count < count ? p->count : count) * unit);
-    free(p->memory);
-    p->memory = memory;
-    p->count = count;
-  }
-  reference_bind(r, index, p->memory, count * unit);
-  p->shown.owned = true;
-  return true;
-}
-
 /* ---- tasks ------------------------------------------------------------------------------------------------------- */
 
 static int64_t constant_of(size_t index) { return NONE - index <= INT32_MAX ? (int64_t)(NONE - index) : 0; }
 
 static gk_value value_of(const reference *r, size_t index) {
-  return constant_of(index) ? (gk_value){.i64 = constant_of(index)} : r->places[index].shown.value;
+  if (constant_of(index)) return (gk_value){.i64 = constant_of(index)};
+  const place *p = &r->places[index];
+  if (p->unit) return (gk_value){.i64 = (int64_t)(r->places[p->buffer].shown.bytes / p->unit)};
+  return p->shown.value;
 }
 
 static int32_t int_at(const reference *r, size_t index, size_t offset) {

@@ -31,7 +31,7 @@ MIDDLE = """
 `gk_check` reports these problems, and `gk_graph_create` refuses a list that has one. The code is stable, for tests.
 Each message begins with the task, as in "task 7 (scale): ". Words in braces are replaced.
 
-A list without problems may have warnings, the last table: it works, but hardly as it is meant. `gk_check` returns
+A list without problems may have warnings, the last table: it works, but probably not as intended. `gk_check` returns
 `GK_OK` and reports each warning with `is_warning` set. A report switches a warning off by its code:
 `if (problem->is_warning && !strcmp(problem->code, "applied-twice")) return;`. `gk_graph_create` makes the graph, and
 logs its warnings if the log's level is `GK_LOG_WARN` or higher.

@@ -42,8 +42,9 @@ static const gk_slot_desc slots[] = {
   GK_OWN(MOMENTUM_Z, double, 1), GK_OWN(TOUCHING, int, 1), GK_OWN(KEEP, double, 1), GK_OWN(HIGHEST, double, 1),
   GK_OWN(TAKEN, double, 1),
   /* Numbers. */
-  GK_STRUCT_VALUE(WORLD, world), GK_SCALAR(N, int), GK_SCALAR(HINGES, int), GK_SCALAR(CELLS, int),
-  GK_SCALAR(CELL_BLOCKS, int), GK_SCALAR(BLOCKS, int), GK_DEFAULT(NO_ROOM, int, 0), GK_SCALAR(ROOM, int),
+  GK_STRUCT_VALUE(WORLD, world), GK_ROOM(N, X), GK_SCALAR(HINGES, int), GK_ROOM(CELLS, CELL_COUNT),
+  GK_ROOM(CELL_BLOCKS, CELL_BLOCK), GK_ROOM(BLOCKS, CONTACT_BLOCK), GK_DEFAULT(NO_ROOM, int, 0),
+  GK_ROOM(ROOM, CONTACT_LIST),
 };
 
 static const gk_task tasks[] = {
@@ -138,7 +139,7 @@ typedef struct content { gk_slot slot; int count; const void *from; } content;
 
 static gk_result fill_slots(simulation *s) {
   const mesh *m = s->body;
-  int n = m->vertex_count, blocks = n / SCAN_BLOCK + 1;
+  int n = m->vertex_count, blocks = (n + SCAN_BLOCK - 1) / SCAN_BLOCK;
   const content contents[] = {
     {X, n, NULL}, {X_OLD, n, NULL}, {GUESS, n, NULL}, {V, n, NULL}, {TRIAL, n, NULL},
     {REST, n, m->rest}, {MASS, n, m->mass}, {LOAD, n, NULL},
@@ -163,12 +164,7 @@ static gk_result fill_slots(simulation *s) {
     if (result != GK_OK) return result;
   }
   gk_bind_bytes(s->graph, WORLD, &s->world, sizeof s->world); /* the launch reports a failure */
-  gk_bind_int(s->graph, N, n);
   gk_bind_int(s->graph, HINGES, m->hinge_count);
-  gk_bind_int(s->graph, CELLS, s->cells);
-  gk_bind_int(s->graph, CELL_BLOCKS, s->cells / SCAN_BLOCK);
-  gk_bind_int(s->graph, BLOCKS, (n + SCAN_BLOCK - 1) / SCAN_BLOCK);
-  gk_bind_int(s->graph, ROOM, s->room);
   return GK_OK;
 }
 
@@ -242,7 +238,6 @@ static gk_result make_room(void *user, gk_graph *graph, const gk_status *status)
   s->room = s->contacts + s->contacts / 2;
   result = gk_resize(graph, CONTACT_LIST, (size_t)s->room);
   if (result == GK_OK) result = gk_resize(graph, CONTACT_BONDS, (size_t)s->room);
-  if (result == GK_OK) result = gk_bind_int(graph, ROOM, s->room);
   if (result == GK_OK) ++s->growths;
   return result;
 }

@@ -27,7 +27,7 @@ static const char *slot_text(const gk_list *list, gk_slot slot) {
   return "GK_ONE";
 }
 
-static void print_slot(FILE *to, const gk_slot_desc *desc) {
+static void print_slot(FILE *to, const gk_list *list, const gk_slot_desc *desc) {
   static const char *const types[] = {[GK_I32] = "I32", [GK_U32] = "U32", [GK_I64] = "I64", [GK_F32] = "F32",
                                       [GK_F64] = "F64"};
   switch (desc->type) {
@@ -36,6 +36,11 @@ static void print_slot(FILE *to, const gk_slot_desc *desc) {
   case GK_HOST_PTR:
     fprintf(to, "  {.slot = %s, .type = GK_HOST_PTR, .name = \"%s\"},\n", desc->name, desc->name);
     break;
+  case GK_I32:
+    if (desc->bits & GK_IS_ROOM) {
+      fprintf(to, "  GK_ROOM(%s, %s),\n", desc->name, slot_text(list, desc->value.i32));
+      break;
+    } // fall through
   default:
     fprintf(to, "  {.slot = %s, .type = GK_%s, .name = \"%s\", .bits = GK_HAS_VALUE, .value.i64 = (int64_t)%lluu},\n",
             desc->name, types[desc->type], desc->name, (unsigned long long)desc->value.i64);
@@ -127,7 +132,7 @@ static void print_list(FILE *to, const gk_list *list) {
   for (size_t k = 0; k < list->slot_count; ++k)
     fprintf(to, "%s%s = %d", k ? ", " : " ", list->slots[k].name, (int)list->slots[k].slot);
   fprintf(to, " };\nstatic const gk_slot_desc %s_slots[] = {\n", list->name);
-  for (size_t k = 0; k < list->slot_count; ++k) print_slot(to, &list->slots[k]);
+  for (size_t k = 0; k < list->slot_count; ++k) print_slot(to, list, &list->slots[k]);
   fprintf(to, "};\n");
   if (!list->task_count) {
     fprintf(to, "static const gk_list %s = {GK_ABI, \"%s\", NULL, 0, %s_slots, GK_COUNT(%s_slots)};\n", list->name,

@@ -81,6 +81,7 @@ static int look(const char *backend, uint64_t seed, tally *t) {
 
 static void count_list(const gk_list *list, tally *t, uint32_t depth, uint32_t lists, uint32_t sections) {
   uint32_t open = 0;
+  for (size_t k = 0; k < list->slot_count; ++k) t->rooms += (list->slots[k].bits & GK_IS_ROOM) != 0;
   for (size_t k = 0; k < list->task_count; ++k) {
     const gk_task *task = &list->tasks[k];
     ++t->ops[task->op];
@@ -279,7 +280,7 @@ static int tell_tally(const tally *t, const char *backend, bool demanded) {
   TELL(polled); TELL(zero_passes); TELL(ten_deep); TELL(heavy);
   TELL(two_deep_includes); TELL(always); TELL(sections_in_sections); TELL(counts_in_memory); TELL(two_dimensions);
   TELL(three_dimensions); TELL(sums); TELL(offsets); TELL(shared_flags); TELL(guarantees); TELL(interruptions);
-  TELL(counts_of_any_size); TELL(constants); TELL(constants_given); TELL(bad_counts); TELL(swarms);
+  TELL(counts_of_any_size); TELL(constants); TELL(constants_given); TELL(rooms); TELL(bad_counts); TELL(swarms);
   m = tell("cancelled", t->cancelled, cancels, m);
   m = tell("queued_cancelled", t->queued_cancelled, cancels, m);
   for (size_t k = 1; k < DEED_KINDS; ++k) m = tell(deeds[k], t->deeds[k], demanded, m);

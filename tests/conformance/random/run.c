@@ -203,7 +203,7 @@ static bool grow(world *w, uint32_t room, int32_t leave) {
   for (size_t k = 0; k < w->cell_count && well; ++k) {
     cell *c = &w->cells[k];
     if (c->kind == 'Y') well = resize(w, c, room);
-    if (c->kind == 'Z') well = give_number(w, c, (int)room);
+    if (c->kind == 'Z' && !(c->slot->desc->bits & GK_IS_ROOM)) well = give_number(w, c, (int)room);
     if (c->kind == 'C') well = put(w, c, 0, &leave, 1);
   }
   return well;

@@ -69,11 +69,14 @@ static gk_slot some_number(writer *w, char kind, gk_type type, int64_t value, bo
 }
 
 static gk_slot constant(writer *w, uint32_t value) { return some_number(w, 'K', GK_I32, value, true); }
-/* The same where a number of items stands. */
-static gk_slot fixed(writer *w, uint32_t value) {
-  return value && chance(w, 2) ? -(gk_slot)value : constant(w, value);
+static gk_slot fixed(writer *w, uint32_t n) { return n && chance(w, 2) ? -(gk_slot)n : constant(w, n); } /* of items */
+static gk_slot add_room(writer *w, gk_slot buffer) {
+  return add_slot(w, 'Z', (gk_slot_desc){.type = GK_I32, .bits = GK_IS_ROOM, .value.i32 = buffer});
 }
-static gk_slot identity(writer *w) { return some_number(w, 'I', GK_I32, below(w, 100), false); }
+static gk_slot identity(writer *w) {
+  if (has_room(w) && chance(w, 12)) return add_room(w, w->groups[below(w, w->group_count)].x);
+  return some_number(w, 'I', GK_I32, below(w, 100), false);
+}
 static gk_slot count_slot(writer *w) {
   static const gk_type types[] = {GK_I32, GK_I32, GK_U32, GK_I64};
   gk_type type = types[below(w, 4)];
@@ -386,7 +389,7 @@ static void add_safe_checkpoint(writer *w, spot at) {
   if (!w->room) {
     w->leave = add_memory(w, 'C', "int", 4, 1);
     w->kept = add_memory(w, 'Y', "uint", 4, 1);
-    w->room = add_number(w, 'Z', GK_I32, 1);
+    w->room = chance(w, 2) ? add_room(w, w->kept) : add_number(w, 'Z', GK_I32, 1);
   }
   add_yield(w, g, REFUSED);
   ARGS(add_kernel(w, &ask), g->f, g->s, w->leave, w->room);

@@ -3,6 +3,7 @@
 #include "gk_backend.h"
 #include "gk_kernel.h"
 #include "unit/support/runtime.h"
+#include "unit/support/spare_backend.h"
 #include "unit/support/process.h"
 #include "base/registry.h"
 
@@ -280,6 +281,61 @@ TEST_ON_OPENMP(where_counts_are_read) {
   assert_ok(gk_upload(device, gk_bound(graph, COUNTS), (const int[]){1, 3}, 2 * sizeof(int)));
   runs(graph);
   ASSERT_INTS(gk_bound(graph, OTHER), 0, 3, 9, 0);
+}
+
+/* ---- rooms ------------------------------------------------------------------------------------------------------- */
+
+static gk_value room_values[8];
+
+static gk_result note_values(void *graph, const gk_launch_args *launch, gk_launch_result *record) {
+  (void)graph, (void)record;
+  memcpy(room_values, launch->values, sizeof room_values);
+  return GK_OK;
+}
+
+/* Grants any size, and has no such memory. */
+static gk_result alloc_vast(void *device, size_t bytes, gk_memory kind, void **memory) {
+  (void)bytes;
+  return spare_alloc(device, 256, kind, memory);
+}
+static gk_result copy_nothing(void *device, gk_direction direction, void *to, const void *from, size_t bytes) {
+  return (void)device, (void)direction, (void)to, (void)from, (void)bytes, GK_OK;
+}
+
+/* A room that its type can't hold is refused, and only where a task uses it. */
+TEST(room_of_vast_memory) {
+  enum { BYTES = 1, SMALL, AS_UINT, AS_INT64, WORDS, OF_WORDS, TO };
+  static const gk_slot_desc vast_slots[] = {
+      GK_RAW_BUFFER(BYTES), GK_ROOM(SMALL, BYTES),
+      {.slot = AS_UINT, .type = GK_U32, .name = "AS_UINT", .bits = GK_IS_ROOM, .value = {.i32 = BYTES}},
+      {.slot = AS_INT64, .type = GK_I64, .name = "AS_INT64", .bits = GK_IS_ROOM, .value = {.i32 = BYTES}},
+      GK_BUFFER(WORDS, int64_t), GK_ROOM(OF_WORDS, WORDS), GK_OWN(TO, int, 1)};
+  LIST_OVER(vast_slots, narrow, GK_FILL(TO, SMALL, 0), GK_FILL(TO, AS_UINT, 0));
+  LIST_OVER(vast_slots, wide, GK_FILL(TO, AS_UINT, 0), GK_FILL(TO, AS_INT64, 0), GK_FILL(TO, OF_WORDS, 0));
+  static gk_backend vast = SPARE(spare_open, .name = "vast", .run = note_values);
+  vast.alloc = alloc_vast;
+  vast.copy = copy_nothing;
+  spare_mode = GK_MODE_IN_PROCESS;
+  assert_ok(gk_backend_register(&vast));
+  gk_device *device = open_named("vast");
+  gk_graph *graph = graph_on(device, &narrow, 0), *other = graph_on(device, &wide, 0);
+  assert_ok(gk_resize(graph, BYTES, INT32_MAX));
+  runs(graph);
+  assert_int_equal(room_values[SMALL].i64, INT32_MAX);
+  assert_ok(gk_resize(graph, BYTES, (size_t)INT32_MAX + 1));
+  fails(graph, "slot 2 (SMALL) is the room of slot 1 (BYTES), which has 2147483648 elements, more than its type holds, "
+               "and task 0 (TO = 0) uses it; make it a GK_I64, or the memory smaller");
+  assert_ok(gk_resize(other, BYTES, UINT32_MAX));
+  assert_ok(gk_resize(other, WORDS, INT32_MAX));
+  runs(other);
+  assert_int_equal(room_values[AS_UINT].i64, UINT32_MAX);
+  assert_int_equal(room_values[AS_INT64].i64, UINT32_MAX);
+  assert_int_equal(room_values[OF_WORDS].i64, INT32_MAX);
+  assert_ok(gk_resize(other, BYTES, (size_t)1 << 40));
+  fails(other, "slot 3 (AS_UINT) is the room of slot 1 (BYTES), which has 1099511627776 elements");
+  gk_graph_destroy(graph);
+  gk_graph_destroy(other);
+  gk_device_close(device);
 }
 
 int main(int count, char **words) {
