@@ -232,7 +232,7 @@ static inline gk_task task_of(world *w, uint32_t list, record r) {
     task.flag = op == GK_OP_CHECKPOINT && variant == 3 ? 0 : slot_like(w, list, GK_PTR, "int", r.a);
     task.offset = variant == 2 ? 4u * (r.b & 7u) : 0;
     if (op == GK_OP_CHECKPOINT || variant == 4) task.label = 1 + (int32_t)w->lists[list].task_count;
-    if (op == GK_OP_REPEAT && r.c & 1) task.flag = GK_ITEMS(1 + (r.a & 7)), task.offset = 0;
+    if (op == GK_OP_REPEAT && r.c & 1) task.flag = -1 - (r.a & 7), task.offset = 0;
     if (op >= GK_OP_DO_WHILE && op <= GK_OP_REPEAT) task.max_iterations = r.b & 128 ? 0 : 1 + (r.b & 7u);
   }
   if (variant == 5 && op <= GK_OP_CALL_HOST && (!w->depth || w->bits & AS_IT_COMES)) task.bits = GK_ALWAYS;

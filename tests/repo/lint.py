@@ -13,6 +13,7 @@ CODE = {".c", ".h", ".hpp", ".cpp", ".cu", ".inc", ".comp", ".def", ".py", ".nin
 C = {".c", ".h", ".hpp", ".cu", ".inc"}
 SKIPPED = {".obj", ".png", ".jpg", ".fatbin", ".hipfb", ".ptx"}
 COLUMNS, LINES = 120, 500
+LONGER = {"include/gk.h": 520}  # users read one header
 
 # In the library and the examples; each with what to use instead.
 BANNED = {
@@ -80,7 +81,7 @@ def main():
             banned += [f"{name}:{number}: {call}; use {instead}" for number, call, instead in calls(text, patterns)]
         if path.suffix == ".c" and (name.startswith(LIBRARY) or name.endswith("_test.c")) and name not in build:
             unbuilt.append(f"{name} isn't in build.ninja or what it includes")
-        if path.suffix in CODE and text.count("\n") > LINES:
+        if path.suffix in CODE and text.count("\n") > LONGER.get(name, LINES):
             long_files.append(f"{name}: {text.count(chr(10))} lines")
     tap.case("whitespace", "\n".join(whitespace))
     tap.case(f"lines of at most {COLUMNS} columns", "\n".join(long_lines))

@@ -43,7 +43,7 @@ static void put_item(generator *g, uint32_t depth, bool in_section, bool in_chec
   case 3: case 4: case 5: case 6:
     put(g, (gk_task){.op = what < 5 ? GK_OP_DO_WHILE : what == 5 ? GK_OP_WHILE : GK_OP_REPEAT,
                      .flag = FLAG, .max_iterations = bound});
-    if (g->tasks[g->count - 1].op == GK_OP_REPEAT && constant) g->tasks[g->count - 1].flag = GK_ITEMS(constant);
+    if (g->tasks[g->count - 1].op == GK_OP_REPEAT && constant) g->tasks[g->count - 1].flag = -(gk_slot)constant;
     put_block(g, depth + 1, in_section, in_checkpoint);
     break;
   case 7:
