@@ -209,6 +209,22 @@ TEST(test_constants_and_rooms) {
   }
 }
 
+/* A count, where other loops have a flag. */
+TEST(test_repeat) {
+  enum { N = 1 };
+  static const gk_slot_desc slots[] = {GK_SCALAR(N, int)};
+  static const gk_task tasks[] = {GK_REPEAT(GK_ITEMS(8)), GK_REPEAT(N), GK_END, GK_END};
+  static const char *const wanted[][3] = {{"text", "REPEAT GK_ITEMS(8), count 8\n", "REPEAT N, count N\n"},
+                                          {"json", "\"count\": 8}", "\"flag\": 1"},
+                                          {"dot", "[shape=diamond, label=\"8 times\"]", "label=\"N times\""}};
+  for (size_t k = 0; k < GK_COUNT(wanted); ++k) {
+    char *text = dump_of(&(gk_list){GK_ABI, "list", tasks, GK_COUNT(tasks), slots, GK_COUNT(slots)}, 0, wanted[k][0]);
+    assert_non_null(text);
+    if (!strstr(text, wanted[k][1]) || !strstr(text, wanted[k][2])) fail_msg("%s", text);
+    gk_host_free(text);
+  }
+}
+
 TEST(test_unknown_format) {
   gki_begin();
   assert_null(dump_of(&sample, 0, "yaml"));
