@@ -29,7 +29,8 @@ static uint32_t groups_of(const gki_vulkan_graph *g, uint32_t node) {
 /* Two slots in one block of memory may overlap, as far as is known here. */
 static bool is_before(const void *user, uint32_t a, uint32_t b) {
   const gki_vulkan_graph *g = user;
-  return g->blocks[a] != g->blocks[b] ? g->blocks[a] < g->blocks[b] : a < b;
+  const uintptr_t of_a = (uintptr_t)g->blocks[a], of_b = (uintptr_t)g->blocks[b];
+  return of_a != of_b ? of_a < of_b : a < b;
 }
 
 static bool share_memory(gki_vulkan_graph *g, const gk_launch_args *launch) {
