@@ -104,7 +104,7 @@ typedef struct gki_vulkan_device {
 
 /* A feature that gk needs, or uses if it is enabled. */
 typedef struct gki_vulkan_feature {
-  const char *construct; /* of the capability report; NULL: it isn't reported */
+  const char *construct; /* of the capability report; NULL: gk needs it */
   uint32_t capability;   /* of SPIR-V (compile.h), for shaders that need the feature; 0: none does */
   bool is_there;
   const char *name, *instead; /* instead: what gk does without it; NULL: it needs the feature */
