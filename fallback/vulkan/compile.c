@@ -121,6 +121,19 @@ static gk_result run(const tool *with, const char *name, const char *text, const
   return result;
 }
 
+/* All that the SPIR-V depends on: another gk may give the compiler other arguments. The text is whole. */
+static gki_cache_key key_of(const tool *with, const char *text, const char *define) {
+  enum { FIRST = 5 };
+  const char *const *arguments = with->compiler->arguments;
+  gki_cache_part parts[FIRST + GK_COUNT(with->compiler->arguments)] = {
+    {text, strlen(text)}, {define, strlen(define)}, {with->path, strlen(with->path)},
+    {&with->file.st_size, sizeof with->file.st_size}, {&with->file.st_mtim, sizeof with->file.st_mtim}};
+  size_t count = 0;
+  for (; count < GK_COUNT(with->compiler->arguments) && arguments[count]; ++count)
+    parts[FIRST + count] = (gki_cache_part){arguments[count], strlen(arguments[count])};
+  return gki_cache_key_of(parts, FIRST + count);
+}
+
 /* Behind a compiler that can't be started, such as one for another processor, comes the other one. */
 gk_result gki_vulkan_compile(const char *name, const char *text, const char *define, uint32_t **words, size_t *bytes) {
   char refused[PATH_BYTES];
@@ -128,10 +141,7 @@ gk_result gki_vulkan_compile(const char *name, const char *text, const char *def
   for (size_t k = 0; k < GK_COUNT(compilers); ++k) {
     tool with;
     if (!find(&compilers[k], &with)) continue;
-    const gki_cache_part parts[] = {{text, strlen(text)}, {define, strlen(define)}, {with.path, strlen(with.path)},
-                                    {&with.file.st_size, sizeof with.file.st_size},
-                                    {&with.file.st_mtim, sizeof with.file.st_mtim}};
-    const gki_cache_key key = gki_cache_key_of(parts, GK_COUNT(parts));
+    const gki_cache_key key = key_of(&with, text, define);
     void *kept;
     if (gki_cache_find(&key, &kept, bytes)) {
       *words = kept;

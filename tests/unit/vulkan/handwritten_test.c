@@ -1,6 +1,8 @@
 /* Handwritten GLSL and SPIR-V on Vulkan. Skipped where there is no Vulkan device, or no compiler. */
 #include "unit/support/test.h"
 #include "gk_kernel.h"
+#include "kernel/cache.h"
+#include "vulkan/compile.h"
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -175,6 +177,41 @@ TEST(compilers_that_can_not_be_started) {
   setenv("PATH", path, 1);
   free(path);
   gk_device_close(device);
+}
+
+/* SPIR-V that is kept for the same text and compiler, but not for the compiler's arguments, as another gk may give
+ * others. The compiler is a script that says something and writes no SPIR-V. */
+TEST(spirv_of_other_arguments) {
+  char folder[] = "/tmp/gk_kept_XXXXXX", tool[100], *path = strdup(getenv("PATH")), *cache = getenv("GK_CACHE");
+  const char *const text = (const char *)handwritten_text, *const define = GKI_VULKAN_WITHOUT_DOUBLES;
+  const uint32_t words[] = {GKI_SPIRV_MAGIC, 0x00010500, 0, 1, 0};
+  uint32_t *found = NULL;
+  size_t bytes;
+  void *kept = NULL;
+  struct stat file;
+  cache = cache ? strdup(cache) : NULL;
+  assert_non_null(mkdtemp(folder));
+  make_tool(folder, "glslangValidator", "#!/bin/sh\necho compiled anew\n");
+  snprintf(tool, sizeof tool, "%s/glslangValidator", folder);
+  assert_int_equal(stat(tool, &file), 0);
+  setenv("GK_CACHE", folder, 1);
+  const gki_cache_part parts[] = {{text, strlen(text)}, {define, strlen(define)}, {tool, strlen(tool)},
+                                  {&file.st_size, sizeof file.st_size}, {&file.st_mtim, sizeof file.st_mtim}};
+  const gki_cache_key key = gki_cache_key_of(parts, GK_COUNT(parts));
+  gki_cache_keep(&key, words, sizeof words);
+  const bool is_kept = gki_cache_find(&key, &kept, &bytes);
+  setenv("PATH", folder, 1);
+  assert_fails(GK_ERROR_COMPILE, "compiled anew", gki_vulkan_compile("kernel kept", text, define, &found, &bytes));
+  setenv("PATH", path, 1);
+  if (cache) setenv("GK_CACHE", cache, 1);
+  else unsetenv("GK_CACHE");
+  gk_host_free(kept);
+  free(cache);
+  free(path);
+  char clean[100];
+  snprintf(clean, sizeof clean, "rm -r %s", folder);
+  assert_int_equal(system(clean), 0);
+  if (!is_kept) skip(); /* without xxHash */
 }
 
 /* The shader needs StorageBuffer16BitAccess, which gk enables where the device has it. */
