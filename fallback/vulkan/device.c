@@ -213,8 +213,13 @@ static void choose_gate(gki_vulkan_device *d) {
   static const char *const names[] = {"condition", "grid", "guard"};
   const char *wanted = secure_getenv("GK_VULKAN_GATE");
   d->gate = d->features.conditions.conditionalRendering ? GKI_VULKAN_CONDITION : GKI_VULKAN_GRID;
-  for (size_t k = 0; wanted && k < GK_COUNT(names); ++k)
-    if (strcmp(wanted, names[k]) == 0 && (gki_vulkan_gate)k >= d->gate) d->gate = (gki_vulkan_gate)k;
+  if (!wanted || !*wanted) return;
+  size_t k = 0;
+  while (k < GK_COUNT(names) && strcmp(wanted, names[k]) != 0) ++k;
+  if (k == GK_COUNT(names))
+    gk_log(GK_LOG_WARN, "backend vulkan: GK_VULKAN_GATE is \"%.100s\", which isn't known; give condition, grid or "
+           "guard", wanted);
+  else if ((gki_vulkan_gate)k >= d->gate) d->gate = (gki_vulkan_gate)k;
 }
 
 /* ---- opening ----------------------------------------------------------------------------------------------------- */

@@ -111,6 +111,26 @@ TEST(each_feature_is_named) {
   gk_device_close(device);
 }
 
+static void note_line(void *user, UNUSED gk_log_level level, const char *line) {
+  if (strstr(line, "GK_VULKAN_GATE")) snprintf(user, 300, "%s", line);
+}
+
+TEST(a_gate_that_there_is_not) {
+  const char *const before = getenv("GK_VULKAN_GATE");
+  char said[300] = "", *kept = before ? strdup(before) : NULL;
+  gk_set_log(GK_LOG_WARN, note_line, said);
+  setenv("GK_VULKAN_GATE", "grid", 1);
+  gk_device_close(open_vulkan());
+  assert_string_equal(said, "");
+  setenv("GK_VULKAN_GATE", "grids", 1);
+  gk_device_close(open_vulkan());
+  gk_set_log(GK_LOG_NONE, NULL, NULL);
+  assert_non_null(strstr(said, "GK_VULKAN_GATE is \"grids\", which isn't known; give condition, grid or guard"));
+  if (kept) setenv("GK_VULKAN_GATE", kept, 1);
+  else unsetenv("GK_VULKAN_GATE");
+  free(kept);
+}
+
 /* ---- threads ----------------------------------------------------------------------------------------------------- */
 
 static gk_result launch_often(gk_device *device) {
