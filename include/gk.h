@@ -17,7 +17,7 @@
  *     gk_launch(graph, 0);                          // returns at once; the device decides when the loop ends
  *     gk_wait(graph, &status);                      // how it ended
  *
- * README.md has the whole program. A checkpoint may pause a launch (yield): the host fixes the cause, such as a small
+ * README.md has a whole program. A checkpoint may pause a launch (yield): the host fixes the cause, such as a small
  * buffer, and launches again from there (resume). docs/contract.md defines what a list means on every device. gk
  * doesn't schedule over several devices, move memory by itself, or decide when to launch.
  *

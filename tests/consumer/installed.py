@@ -13,7 +13,7 @@ import tap
 
 STAGE = Path("build/stage").absolute()
 WORK = Path("build/installed").absolute()
-SAYS = "111 passes\n"
+SAYS = "300 steps, 6675 bounces, 4 yields\n"
 
 
 def readme_program():

@@ -7,6 +7,7 @@ The word behind ```c decides:
   ```c fragment   statements: is compiled in a function, behind the page's `file` blocks and tests/repo/docs_prelude.h
   ```cpp          a whole program in C++: is compiled and run, as one in C
 """
+import html
 import os
 import re
 import shutil
@@ -21,6 +22,8 @@ import tap  # noqa: E402
 
 CXX = ["g++"] if shutil.which("g++") else ["clang++"]
 FLAGS = ["-D_GNU_SOURCE", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-Iinclude"]
+LIBS = ["build/libgk.a", *tap.config("openmp_libs"), "-lpthread", "-ldl", "-lm"]
+PICTURE = Path("docs/balls.svg")
 UNUSED = ["-Wno-unused-variable", "-Wno-unused-const-variable", "-Wno-unused-function", "-Wno-unused-but-set-variable"]
 
 
@@ -63,9 +66,8 @@ def attempt(unit):
         file.write_text(source)
         if not cc:
             return title, tap.run(*tap.config("cc"), "-std=c11", *FLAGS, *UNUSED, "-I.", "-c", file, "-o", program)
-        libs = ["build/libgk.a", *tap.config("openmp_libs"), "-lpthread", "-ldl", "-lm"]
         standard = "-std=c++20" if cc == CXX else "-std=c11"
-        problem = tap.run(*cc, standard, *FLAGS, file, *libs, "-o", program) or run(program)
+        problem = tap.run(*cc, standard, *FLAGS, file, *LIBS, "-o", program) or run(program)
         return title, problem
 
 
@@ -90,7 +92,36 @@ def broken_links():
                 yield f"{page}: {target}"
 
 
+def drawn():
+    """The list of README's program as gk_dump draws it."""
+    with tempfile.TemporaryDirectory() as folder:
+        source, program = Path(folder) / "draw.c", Path(folder) / "draw"
+        text = next(text for _, word, text in blocks(Path("README.md")) if not word)
+        source.write_text(text.replace("int main(void)", "static int ordinary(void)") + """
+#include <gk_info.h>
+int main(int count, char **words) {
+  (void)words;
+  char *text = gk_dump(&list, NULL, "dot");
+  if (text) fputs(text, stdout);
+  gk_free_text(text);
+  return count > 1 ? ordinary() : 0;
+}
+""")
+        problem = tap.run(*tap.config("cc"), "-std=c11", *FLAGS, source, *LIBS, "-o", program)
+        return subprocess.run([program], stdout=subprocess.PIPE, text=True).stdout if not problem else problem
+
+
+def picture_is_old():
+    """Whether other words are in the picture than in the drawing."""
+    words = {line.strip() for label in re.findall(r'label="(.*?)"', drawn()) for line in label.split("\\n")}
+    seen = {html.unescape(word).strip() for word in re.findall(r"<text .*?>(.*?)</text>", PICTURE.read_text())}
+    return None if words - {""} == seen else f"{PICTURE}: tests/repo/docs.py --draw draws it anew: {words ^ seen ^ {""}}"
+
+
 def main():
+    if "--draw" in sys.argv:
+        subprocess.run(["dot", "-Tsvg", "-o", PICTURE], input=drawn(), text=True, check=True)
+    tap.case("README's picture is of its program", picture_is_old())
     tap.case("links lead somewhere", "\n".join(broken_links()) or None)
     index = Path("docs/examples/README.md").read_text()
     tap.case("the index of the examples has all", "\n".join(
