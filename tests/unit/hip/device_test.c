@@ -178,8 +178,10 @@ static int works_beside_capture(void) {
   CUresult (*begin)(CUstream stream, CUstreamCaptureMode mode), (*end)(CUstream stream, CUgraph *graph);
   CUresult (*drop)(CUgraph graph);
   hipError_t (*make)(hipStream_t *stream, unsigned flags), (*destroy)(hipStream_t stream);
+  hipError_t (*exchange)(hipStreamCaptureMode *mode);
   hipStream_t stream = NULL;
   CUgraph captured = NULL;
+  *(void **)&exchange = hip("hipThreadExchangeStreamCaptureMode");
   *(void **)&make = hip("hipStreamCreateWithFlags");
   if (make(&stream, GKI_HIP_STREAM_NON_BLOCKING) != hipSuccess) return 1;
   *(void **)&begin = cuda("cuStreamBeginCapture", 10010);
@@ -195,8 +197,10 @@ static int works_beside_capture(void) {
     gk_graph_destroy(graph);
   }
   gk_device_close(device);
+  hipStreamCaptureMode mode = hipStreamCaptureModeGlobal; /* this thread's, as it was before */
+  const bool is_kept = exchange(&mode) == hipSuccess && mode == hipStreamCaptureModeGlobal;
   const CUresult ended = end((CUstream)stream, &captured);
-  printf("capture %d, %s", (int)ended, captured ? "a graph" : "none");
+  printf("capture %d, %s, mode %s", (int)ended, captured ? "a graph" : "none", is_kept ? "kept" : "changed");
   *(void **)&destroy = hip("hipStreamDestroy");
   *(void **)&drop = cuda("cuGraphDestroy", 10000);
   return (captured && drop(captured) != CUDA_SUCCESS) || destroy(stream) != hipSuccess;
@@ -273,9 +277,9 @@ static const elsewhere_case streams[] = {
                              "captured", "GK_ERROR_INVALID: backend hip: gk_hip_sharing has ", " bytes, not 4;",
                              " | GK_ERROR_INVALID: gk_hip_stream"}}};
 static const elsewhere_case captures[] = {
-    {HIP7, {HOME, "GK_HIP_GRAPHS=0"}, "beside capture", {"5 5 capture 0, a graph"}},
-    {HIP5, {HOME, "GK_HIP_GRAPHS=0"}, "beside capture", {"5 5 capture 0, a graph"}},
-    {HIP7, {HOME, "GK_HIP_GRAPHS=1"}, "beside capture", {"5 5 capture 0, a graph"}}};
+    {HIP7, {HOME, "GK_HIP_GRAPHS=0"}, "beside capture", {"5 5 capture 0, a graph, mode kept", "$"}},
+    {HIP5, {HOME, "GK_HIP_GRAPHS=0"}, "beside capture", {"5 5 capture 0, a graph, mode kept", "$"}},
+    {HIP7, {HOME, "GK_HIP_GRAPHS=1"}, "beside capture", {"5 5 capture 0, a graph, mode kept", "$"}}};
 static const elsewhere_case calls_inside[] = {
     {HIP7, {HOME}, "call", {"GK_ERROR_INVALID: gk_wait: task 1 (wait_inside) calls it on its own device"}}};
 static const elsewhere_case forks[] = {
