@@ -16,7 +16,7 @@ enum { LOG_BYTES = 3000, PATH_BYTES = 300, RESULT = 3, BEHIND = 10 /* files in f
 extern char **environ;
 
 /* Both read standard input and write file RESULT; what they say of errors is on standard output or error. */
-typedef struct compiler { const char *name; const char *arguments[8]; } compiler;
+typedef struct compiler { const char *name; char arguments[8][24]; /* zeroed behind the last */ } compiler;
 static const compiler compilers[] = {
   {"glslangValidator", {"glslangValidator", "--stdin", "-S", "comp", "--target-env", "vulkan1.2", "-o", "/dev/fd/3"}},
   {"glslc", {"glslc", "-fshader-stage=compute", "--target-env=vulkan1.2", "-o", "/dev/fd/3", "-"}},
@@ -77,7 +77,7 @@ static void close_files(const files *f) {
 static int spawn(const tool *with, const char *define, const files *f, pid_t *child) {
   char *arguments[GK_COUNT(with->compiler->arguments) + 2];
   size_t count = 0;
-  for (; count < GK_COUNT(with->compiler->arguments) && with->compiler->arguments[count]; ++count)
+  for (; count < GK_COUNT(with->compiler->arguments) && with->compiler->arguments[count][0]; ++count)
     arguments[count] = (char *)(uintptr_t)with->compiler->arguments[count]; /* it doesn't write them */
   arguments[count++] = (char *)(uintptr_t)define;
   arguments[count] = NULL;
@@ -121,19 +121,6 @@ static gk_result run(const tool *with, const char *name, const char *text, const
   return result;
 }
 
-/* All that the SPIR-V depends on: another gk may give the compiler other arguments. The text is whole. */
-static gki_cache_key key_of(const tool *with, const char *text, const char *define) {
-  enum { FIRST = 5 };
-  const char *const *arguments = with->compiler->arguments;
-  gki_cache_part parts[FIRST + GK_COUNT(with->compiler->arguments)] = {
-    {text, strlen(text)}, {define, strlen(define)}, {with->path, strlen(with->path)},
-    {&with->file.st_size, sizeof with->file.st_size}, {&with->file.st_mtim, sizeof with->file.st_mtim}};
-  size_t count = 0;
-  for (; count < GK_COUNT(with->compiler->arguments) && arguments[count]; ++count)
-    parts[FIRST + count] = (gki_cache_part){arguments[count], strlen(arguments[count])};
-  return gki_cache_key_of(parts, FIRST + count);
-}
-
 /* Behind a compiler that can't be started, such as one for another processor, comes the other one. */
 gk_result gki_vulkan_compile(const char *name, const char *text, const char *define, uint32_t **words, size_t *bytes) {
   char refused[PATH_BYTES];
@@ -141,7 +128,11 @@ gk_result gki_vulkan_compile(const char *name, const char *text, const char *def
   for (size_t k = 0; k < GK_COUNT(compilers); ++k) {
     tool with;
     if (!find(&compilers[k], &with)) continue;
-    const gki_cache_key key = key_of(&with, text, define);
+    const gki_cache_part parts[] = {{text, strlen(text)}, {define, strlen(define)}, {with.path, strlen(with.path)},
+                                    {with.compiler->arguments, sizeof with.compiler->arguments},
+                                    {&with.file.st_size, sizeof with.file.st_size},
+                                    {&with.file.st_mtim, sizeof with.file.st_mtim}};
+    const gki_cache_key key = gki_cache_key_of(parts, GK_COUNT(parts));
     void *kept;
     if (gki_cache_find(&key, &kept, bytes)) {
       *words = kept;
