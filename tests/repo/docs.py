@@ -115,7 +115,8 @@ def picture_is_old():
     """Whether other words are in the picture than in the drawing."""
     words = {line.strip() for label in re.findall(r'label="(.*?)"', drawn()) for line in label.split("\\n")}
     seen = {html.unescape(word).strip() for word in re.findall(r"<text .*?>(.*?)</text>", PICTURE.read_text())}
-    return None if words - {""} == seen else f"{PICTURE}: tests/repo/docs.py --draw draws it anew: {words ^ seen ^ {""}}"
+    odd = (words - {""}) ^ seen
+    return f"{PICTURE}: tests/repo/docs.py --draw draws it anew: {odd}" if odd else None
 
 
 def main():
