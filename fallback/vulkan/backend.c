@@ -124,7 +124,10 @@ static gk_result alloc_memory(void *at, size_t bytes, gk_memory kind, void **mem
 
 static void free_memory(void *at, void *memory) { gki_vulkan_free(at, gki_vulkan_block_of(at, memory, 1)); }
 
-static void *host_address(void *at, void *memory) { return gki_vulkan_host_address(at, memory, 1); }
+static void *host_address(void *at, void *memory) {
+  const gki_vulkan_block *block = gki_vulkan_block_of(at, memory, 1);
+  return block && block->host ? block->host + ((uintptr_t)memory - block->address) : NULL;
+}
 
 static gk_result reaches(void *at, const void *memory) {
   return gki_vulkan_block_of(at, memory, 1) ? GK_OK : gki_vulkan_refuse_address(memory);

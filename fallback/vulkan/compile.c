@@ -84,10 +84,10 @@ static int spawn(const tool *with, const char *define, const files *f, pid_t *ch
   posix_spawn_file_actions_t actions;
   int error = posix_spawn_file_actions_init(&actions);
   if (error) return error;
-  error = posix_spawn_file_actions_adddup2(&actions, f->text, STDIN_FILENO);
-  if (!error) error = posix_spawn_file_actions_adddup2(&actions, f->log, STDOUT_FILENO);
-  if (!error) error = posix_spawn_file_actions_adddup2(&actions, f->log, STDERR_FILENO);
-  if (!error) error = posix_spawn_file_actions_adddup2(&actions, f->result, RESULT);
+  const int moved[][2] = {{f->text, STDIN_FILENO}, {f->log, STDOUT_FILENO}, {f->log, STDERR_FILENO},
+                          {f->result, RESULT}};
+  for (size_t k = 0; k < GK_COUNT(moved) && !error; ++k)
+    error = posix_spawn_file_actions_adddup2(&actions, moved[k][0], moved[k][1]);
   if (!error) error = posix_spawn(child, with->path, &actions, NULL, arguments, environ);
   posix_spawn_file_actions_destroy(&actions);
   return error;

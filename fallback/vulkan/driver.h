@@ -11,14 +11,13 @@
   X(EnumerateDeviceExtensionProperties) X(CreateDevice) X(GetDeviceProcAddr)
 #define GKI_VULKAN_OF_DEVICE(X) \
   X(DestroyDevice) X(GetDeviceQueue) X(QueueSubmit) X(CreateSemaphore) X(DestroySemaphore) X(WaitSemaphores) \
-  X(GetSemaphoreCounterValue) \
   X(CreateBuffer) X(DestroyBuffer) X(GetBufferMemoryRequirements) X(GetBufferDeviceAddress) X(AllocateMemory) \
   X(FreeMemory) X(BindBufferMemory) X(MapMemory) X(CreateShaderModule) X(DestroyShaderModule) \
   X(CreatePipelineLayout) X(DestroyPipelineLayout) X(CreateComputePipelines) X(DestroyPipeline) X(CreateCommandPool) \
   X(CreatePipelineCache) X(DestroyPipelineCache) X(GetPipelineCacheData) \
   X(DestroyCommandPool) X(AllocateCommandBuffers) X(BeginCommandBuffer) X(EndCommandBuffer) X(CmdBindPipeline) \
   X(CmdPushConstants) X(CmdDispatch) X(CmdDispatchIndirect) X(CmdPipelineBarrier) X(CmdCopyBuffer) \
-  X(FreeCommandBuffers) X(CmdFillBuffer)
+  X(FreeCommandBuffers) X(CmdFillBuffer) X(GetSemaphoreCounterValue)
 #define GKI_VULKAN_OPTIONAL(X) X(CmdBeginConditionalRenderingEXT) X(CmdEndConditionalRenderingEXT) /* may be NULL */
 
 typedef struct gki_vulkan_driver {
@@ -31,8 +30,8 @@ typedef struct gki_vulkan_driver {
 } gki_vulkan_driver;
 
 /* Fills the instance's part of the table. find: NULL: that of the library, which is loaded. *instance: NULL: becomes
- * that of the process. GK_ERROR_NO_DEVICE: there is no Vulkan 1.2;
- * GK_ERROR_INVALID: the program's instance isn't of it. */
+ * that of the process. GK_ERROR_NO_DEVICE: there is no Vulkan 1.2; GK_ERROR_INVALID: the program's instance isn't of
+ * it. */
 gk_result gki_vulkan_driver_open(gki_vulkan_driver *driver, PFN_vkGetInstanceProcAddr find, VkInstance *instance);
 
 /* Fills the device's part. */

@@ -361,9 +361,4 @@ gki_vulkan_block *gki_vulkan_block_of(gki_vulkan_device *d, const void *memory, 
   return has ? block : NULL;
 }
 
-void *gki_vulkan_host_address(gki_vulkan_device *d, const void *memory, size_t bytes) {
-  const gki_vulkan_block *block = gki_vulkan_block_of(d, memory, bytes);
-  return block && block->host ? block->host + ((uintptr_t)memory - block->address) : NULL;
-}
-
 bool gki_vulkan_reads_fast(const gki_vulkan_block *block) { return !block->chunk || block->chunk->is_cached; }

@@ -28,9 +28,6 @@ static inline bool gki_vulkan_is_added(const gki_vulkan_block *block) { return !
 /* The block that has all of these bytes; NULL: none. */
 gki_vulkan_block *gki_vulkan_block_of(gki_vulkan_device *device, const void *memory, size_t bytes);
 
-/* The host's address of memory of a block; NULL: it's no memory of the device, or the block is unmapped. */
-void *gki_vulkan_host_address(gki_vulkan_device *device, const void *memory, size_t bytes);
-
 /* Whether the host reads the block as fast as memory of its own. Else a copy by the device is faster. */
 bool gki_vulkan_reads_fast(const gki_vulkan_block *block);
 

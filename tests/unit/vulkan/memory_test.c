@@ -314,7 +314,7 @@ ON_BOTH(a_small_window_is_not_used) {
   gki_vulkan_block *block = block_of_type(1, BYTES, GK_DEVICE_MEMORY), *host = block_of_type(3, 100, GK_HOST_MEMORY);
   assert_null(block->host);
   assert_non_null(host->host);
-  assert_null(gki_vulkan_host_address(&device, address(block, 0), 1));
+  assert_null(gki_vulkan_block_of(&device, address(block, 0), 1)->host);
   copy(GK_TO_DEVICE, address(block, 0), program, BYTES);
   copy(GK_TO_HOST, found, address(block, 0), BYTES);
   assert_memory_equal(found, program, BYTES);
