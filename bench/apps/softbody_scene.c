@@ -128,7 +128,6 @@ void bench_scene_restore(simulation *s, const body_moment *from) {
                        sizeof state->contacts));
   bench_must(gk_resize(s->graph, gk_find_slot(s->graph, "CONTACT_LIST"), (size_t)from->room));
   bench_must(gk_resize(s->graph, gk_find_slot(s->graph, "CONTACT_BONDS"), (size_t)from->room));
-  bench_must(gk_bind_int(s->graph, gk_find_slot(s->graph, "ROOM"), from->room));
   s->room = from->room;
   s->newton = state->newton;
   s->cg = state->cg;

@@ -111,7 +111,7 @@ static void warn_of_call_host(gki_checker *c) {
 /* A device reads the count in each of its groups of items. A sum is written when the last one has ended. */
 static void warn_of_count(gki_checker *c, const gk_task *task) {
   for (uint32_t k = 0; k < 3; ++k) {
-    if (!task->items[k]) continue;
+    if (task->items[k] <= 0) continue;
     const uint32_t slot = gki_slot_of(c->blocks, c->inclusion, task->items[k]);
     for (uint32_t j = 0; j < gki_arg_count(task); ++j) {
       const gk_param *param = task->op == GK_OP_KERNEL ? &task->kernel->params[j] : NULL;
@@ -147,7 +147,7 @@ static bool may_hold_back(walk *w, uint32_t begin, uint32_t line, uint32_t flag)
     if (touches[k].slot == flag || (slot->checkpoint == begin + 1 && slot->writer != line)) return true;
   }
   for (uint32_t k = 0; k < 3; ++k)
-    if (task->items[k] && gki_desc_of(w->checker, task->items[k])->type == GK_PTR) return true;
+    if (task->items[k] > 0 && gki_desc_of(w->checker, task->items[k])->type == GK_PTR) return true;
   return false;
 }
 

@@ -70,6 +70,7 @@ static const warned lists[] = {
   {"applied-twice", 2, "task 2 (adds): its kernel changes what is in x, slot 1 (X), and a launch that resumes at",
    {CP(GK_RUN(adds, N, X, Y))}},
   {"applied-twice", 2, "slot 1 (X)", {CP(GK_RUN(steps, N, X))}},
+  {"applied-twice", 2, "slot 1 (X)", {CP(GK_RUN(steps, GK_ITEMS(8), X))}},
   {"applied-twice", 2, "slot 7 (PAIRS)", {CP(GK_RUN(counts_up, N, PAIRS))}},
   {"applied-twice", 2, "slot 1 (X)", {CP(GK_RUN(sums, N, X, Y))}},
   {"applied-twice", 2, "x, slot 1 (X)", {CP(GK_RUN(adds_both, N, X, Y))}},

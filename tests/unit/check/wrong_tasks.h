@@ -104,7 +104,7 @@ typedef struct wrong {
 
 static const wrong wrongs[] = {
     WRONG("task-forgotten", 1, "task 1 (NONE)", SCALE, {0}),
-    WRONG("op-unknown", 0, "there is no op 18", {.op = (gk_op)18}),
+    WRONG("op-unknown", 0, "there is no op 20", {.op = (gk_op)20}),
     WRONG("op-unknown", 0, "there is no op -1", {.op = (gk_op)-1, .bits = 77, .label = 3}),
     WRONG("bits-unknown", 1, "task 1 (scale): .bits is 0x2", SCALE,
           {.op = GK_OP_KERNEL, .bits = 2, .name = "scale", .kernel = &no_args}),
@@ -158,7 +158,7 @@ static const wrong wrongs[] = {
     WRONG("count-type", 0, "of type GK_F32; name a slot that is an int", GK_REPEAT(R), GK_END),
     WRONG("count-element", 0, "whose elements are float; such a count is an int32", GK_REPEAT(X), GK_END),
     WRONG("count-unknown", 0, "its count is slot -2147483648", GK_REPEAT(INT32_MIN), GK_END),
-    WRONG("flag-unknown", 0, "its flag is slot -3", GK_WHILE(GK_ITEMS(3)), GK_END),
+    WRONG("flag-unknown", 0, "its flag is slot -3", {.op = GK_OP_WHILE, .flag = GK_ITEMS(3)}, GK_END),
     WRONG("field-unused", 0, ".offset is set, but REPEAT doesn't use it unless a GK_PTR has its count",
           GK_REPEAT(GK_ITEMS(3), .offset = 4), GK_END),
     WRONG("field-unused", 0, ".flag is set, but YIELD", {.op = GK_OP_YIELD, .flag = F, .label = 1}),
