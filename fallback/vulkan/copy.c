@@ -41,15 +41,6 @@ static gk_result make_staging(gki_vulkan_device *d, gki_vulkan_staging *s) {
   return result == GK_OK ? gki_vulkan_alloc(d, PIECE, GK_HOST_MEMORY, &s->memory) : result;
 }
 
-/* Makes this the device's, for the next copy, and returns the one that it had. */
-static gki_vulkan_staging *exchange(gki_vulkan_device *d, gki_vulkan_staging *s) {
-  pthread_mutex_lock(&d->lock);
-  gki_vulkan_staging *other = d->staging;
-  d->staging = s;
-  pthread_mutex_unlock(&d->lock);
-  return other;
-}
-
 /* ---- commands ---------------------------------------------------------------------------------------------------- */
 
 /* Behind all before it, and in front of all behind it. */
@@ -132,7 +123,7 @@ static gk_result put_zeros(gki_vulkan_device *d, const gki_vulkan_staging *s, pl
 static gk_result copy_unmapped(gki_vulkan_device *d, gk_direction direction, place to, place from, size_t bytes) {
   const bool is_apart = to.buffer != from.buffer || (to.at > from.at ? to.at - from.at : from.at - to.at) >= bytes;
   const bool is_direct = direction == GK_ON_DEVICE && is_apart && to.buffer && from.buffer;
-  gki_vulkan_staging *s = exchange(d, NULL);
+  gki_vulkan_staging *s = __atomic_exchange_n(&d->staging, NULL, __ATOMIC_ACQ_REL); /* other threads copy, too */
   gk_result result = GK_OK;
   if (!s) {
     s = gki_array(1, sizeof *s, "the state of a copy");
@@ -142,7 +133,7 @@ static gk_result copy_unmapped(gki_vulkan_device *d, gk_direction direction, pla
     result = direction == GK_ZERO ? put_zeros(d, s, to, bytes)
              : is_direct          ? run(d, s, to, NULL, from, bytes)
                                   : put_pieces(d, s, to, from, bytes);
-  if (result == GK_OK) s = exchange(d, s);
+  if (result == GK_OK) s = __atomic_exchange_n(&d->staging, s, __ATOMIC_ACQ_REL);
   else if (s && s->memory) (void)gki_vulkan_wait(d, UINT64_MAX); /* its commands may be under way */
   drop_staging(d, s);
   return result;

@@ -123,8 +123,9 @@ static void read_features(gki_vulkan_features *f, const VkDeviceCreateInfo *crea
 
 void gki_vulkan_list_features(const gki_vulkan_device *d, gki_vulkan_feature found[GKI_VULKAN_FEATURES]) {
   const gki_vulkan_features *f = &d->features;
-  const bool has_long_atomics = f->newer.shaderBufferInt64Atomics;
   const char *const refused = "kernels with them are refused";
+#define ROW(construct, capability, part, feature, what) \
+  {construct, GKI_SPIRV_##capability, (part).feature, what " (" #feature ")", refused}
   const gki_vulkan_feature all[] = {
     {NULL, GKI_SPIRV_PhysicalStorageBufferAddresses, f->newer.bufferDeviceAddress, "bufferDeviceAddress", NULL},
     {NULL, 0, f->newer.scalarBlockLayout, "scalarBlockLayout", NULL},
@@ -132,31 +133,26 @@ void gki_vulkan_list_features(const gki_vulkan_device *d, gki_vulkan_feature fou
     {NULL, GKI_SPIRV_StorageBuffer8BitAccess, f->newer.storageBuffer8BitAccess, "storageBuffer8BitAccess", NULL},
     {NULL, GKI_SPIRV_Int8, f->newer.shaderInt8, "shaderInt8", NULL},
     {NULL, GKI_SPIRV_Int64, f->all.features.shaderInt64, "shaderInt64", NULL},
-    {"KERNEL", GKI_SPIRV_UniformAndStorageBuffer8BitAccess, f->newer.uniformAndStorageBuffer8BitAccess,
-     "bytes in uniform buffers (uniformAndStorageBuffer8BitAccess)", refused},
-    {"KERNEL", GKI_SPIRV_StoragePushConstant8, f->newer.storagePushConstant8,
-     "bytes as push constants (storagePushConstant8)", refused},
-    {"KERNEL", GKI_SPIRV_StoragePushConstant16, f->older.storagePushConstant16,
-     "numbers of 16 bits as push constants (storagePushConstant16)", refused},
-    {"KERNEL", GKI_SPIRV_VulkanMemoryModel, f->newer.vulkanMemoryModel, "memory model of Vulkan (vulkanMemoryModel)",
-     refused},
-    {"KERNEL", GKI_SPIRV_Float64, f->all.features.shaderFloat64, "doubles (shaderFloat64)", refused},
-    {"KERNEL", GKI_SPIRV_Int16, f->all.features.shaderInt16, "integers of 16 bits (shaderInt16)", refused},
-    {"KERNEL", GKI_SPIRV_Float16, f->newer.shaderFloat16, "floats of 16 bits (shaderFloat16)", refused},
-    {"KERNEL", GKI_SPIRV_StorageBuffer16BitAccess, f->older.storageBuffer16BitAccess,
-     "numbers of 16 bits in memory (storageBuffer16BitAccess)", refused},
-    {"KERNEL", GKI_SPIRV_Int64Atomics, has_long_atomics, "atomics of 64 bits (shaderBufferInt64Atomics)", refused},
-    {"KERNEL", GKI_SPIRV_VulkanMemoryModelDeviceScope, f->newer.vulkanMemoryModelDeviceScope,
-     "atomic loads (vulkanMemoryModelDeviceScope)", refused},
+    ROW("KERNEL", UniformAndStorageBuffer8BitAccess, f->newer, uniformAndStorageBuffer8BitAccess,
+        "bytes in uniform buffers"),
+    ROW("KERNEL", StoragePushConstant8, f->newer, storagePushConstant8, "bytes as push constants"),
+    ROW("KERNEL", StoragePushConstant16, f->older, storagePushConstant16, "numbers of 16 bits as push constants"),
+    ROW("KERNEL", VulkanMemoryModel, f->newer, vulkanMemoryModel, "memory model of Vulkan"),
+    ROW("KERNEL", Float64, f->all.features, shaderFloat64, "doubles"),
+    ROW("KERNEL", Int16, f->all.features, shaderInt16, "integers of 16 bits"),
+    ROW("KERNEL", Float16, f->newer, shaderFloat16, "floats of 16 bits"),
+    ROW("KERNEL", StorageBuffer16BitAccess, f->older, storageBuffer16BitAccess, "numbers of 16 bits in memory"),
+    ROW("KERNEL", Int64Atomics, f->newer, shaderBufferInt64Atomics, "atomics of 64 bits"),
+    ROW("KERNEL", VulkanMemoryModelDeviceScope, f->newer, vulkanMemoryModelDeviceScope, "atomic loads"),
+    ROW("SUM", AtomicFloat32AddEXT, f->floats, shaderBufferFloat32AtomicAdd, "atomic additions of floats"),
     {"DO_WHILE", 0, f->conditions.conditionalRendering, "conditional rendering (VK_EXT_conditional_rendering)",
      "tasks that are skipped get grids of no groups"},
     {"SUM", GKI_SPIRV_GroupNonUniformArithmetic, d->subgroups & VK_SUBGROUP_FEATURE_ARITHMETIC_BIT,
      "sums of a subgroup (VK_SUBGROUP_FEATURE_ARITHMETIC_BIT)", refused},
-    {"SUM", GKI_SPIRV_AtomicFloat32AddEXT, f->floats.shaderBufferFloat32AtomicAdd,
-     "atomic additions of floats (shaderBufferFloat32AtomicAdd)", refused},
     {"SUM", GKI_SPIRV_AtomicFloat64AddEXT, f->floats.shaderBufferFloat64AtomicAdd,
      "atomic additions of doubles (shaderBufferFloat64AtomicAdd)",
-     has_long_atomics ? "gk compares and exchanges 64 bits" : refused},
+     f->newer.shaderBufferInt64Atomics ? "gk compares and exchanges 64 bits" : refused},
+#undef ROW
   };
   _Static_assert(sizeof all == GKI_VULKAN_FEATURES * sizeof *found, "each has a place");
   memcpy(found, all, sizeof all);

@@ -87,7 +87,7 @@ typedef struct gki_vulkan_device {
   gki_vulkan_pool pools[2];           /* under the lock: by gk_memory */
   struct gki_vulkan_block **blocks;   /* under the lock: by address; free ranges, too */
   size_t block_count, block_capacity;
-  struct gki_vulkan_staging *staging; /* under the lock: not in use; NULL: there is none */
+  struct gki_vulkan_staging *staging; /* atomic: not in use; NULL: there is none */
   bool has_loss;                      /* atomic: a thread writes, or has written, `loss` */
   bool is_lost;                       /* atomic; `loss` is written before */
   char loss[256];                     /* a message */
