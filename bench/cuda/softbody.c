@@ -80,7 +80,6 @@ static void make_room(host_variant *v) {
     bench_must(gk_resize(s->graph, slot, (size_t)s->room));
     bench_host_bind(&v->loop, slot, gk_bound(s->graph, slot));
   }
-  bench_host_bind_int(&v->loop, gk_find_slot(s->graph, "ROOM"), s->room);
   ++s->growths;
 }
 
@@ -131,12 +130,7 @@ static void begin_host(host_variant *v, scene *s, host_way way) {
   cut_step();
   for (int k = 0; k < STRETCHES; ++k) bench_host_add(&v->loop, &stretches[k]);
   bench_host_share(&v->loop, sim->graph);
-  const int n = s->body.vertex_count, block = SCAN_BLOCK;
-  const struct { const char *slot; int value; } numbers[] = {
-    {"N", n}, {"HINGES", s->body.hinge_count}, {"CELLS", sim->cells}, {"CELL_BLOCKS", sim->cells / block},
-    {"BLOCKS", (n + block - 1) / block}, {"ROOM", sim->room}};
-  for (size_t k = 0; k < GK_COUNT(numbers); ++k)
-    bench_host_bind_int(&v->loop, gk_find_slot(sim->graph, numbers[k].slot), numbers[k].value);
+  bench_host_bind_int(&v->loop, gk_find_slot(sim->graph, "HINGES"), s->body.hinge_count);
   bench_host_bind_bytes(&v->loop, gk_find_slot(sim->graph, "WORLD"), &sim->world, sizeof sim->world);
 }
 
@@ -177,7 +171,6 @@ static bool by_host(void *with, uint64_t times, bench_took *took) {
     bench_scene_restore(&s->by_gk, &s->before);
     for (const char *const *slot = (const char *const[]){"CONTACT_LIST", "CONTACT_BONDS", NULL}; *slot; ++slot)
       bench_host_bind(&v->loop, gk_find_slot(s->by_gk.graph, *slot), bench_scene_memory(&s->by_gk, *slot));
-    bench_host_bind_int(&v->loop, gk_find_slot(s->by_gk.graph, "ROOM"), s->by_gk.room);
     const double begin = bench_now();
     host_step(v);
     took->all += (bench_now() - begin) * 1e-6;

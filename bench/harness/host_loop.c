@@ -72,6 +72,7 @@ static void wait_for(host_stretch *s) {
   s->is_launched = false;
 }
 
+/* Also by its room. */
 static bool uses(const gk_list *list, gk_slot slot) {
   for (size_t k = 0; k < list->task_count; ++k) {
     const gk_task *task = &list->tasks[k];
@@ -79,6 +80,10 @@ static bool uses(const gk_list *list, gk_slot slot) {
       if (task->args[a] == slot) return true;
     for (int a = 0; a < 3; ++a)
       if (task->items[a] == slot) return true;
+  }
+  for (size_t k = 0; k < list->slot_count; ++k) {
+    const gk_slot_desc *room = &list->slots[k];
+    if ((room->bits & GK_IS_ROOM) && room->value.i32 == slot && uses(list, room->slot)) return true;
   }
   return false;
 }
