@@ -237,7 +237,7 @@ typedef struct gk_list {
   {.op = GK_OP_FILL, .bits = GK_FLOATS, .name = #to " = " #v, .items = {n}, .args = {to}, .pattern_f32 = (v)}
 #define GK_CALL(f, ...) {.op = GK_OP_CALL, .name = #f, .call = (f), .args = {__VA_ARGS__}} /**< Calls the gk_call f. */
 /** Calls f each time that it is reached, between the work before, which f sees, and the work behind, which sees f's.
- * Refused where the device alone decides (CUDA), but with GK_HOST_GATED. \sa GK_YIELD */
+ * gk_graph_create refuses it where the device alone decides: on CUDA without GK_HOST_GATED. \sa GK_YIELD */
 #define GK_CALL_HOST(f, ...) {.op = GK_OP_CALL_HOST, .name = #f, .call = (f), .args = {__VA_ARGS__}}
 /** Includes list l. labels_from is added to its labels; the slots replace the first of its table (none: write 0). */
 #define GK_INCLUDE(l, labels_from, ...) \
