@@ -106,7 +106,7 @@ typedef struct gk_kernel gk_kernel;
 typedef int32_t gk_slot;
 enum {
   GK_HAS_VALUE = 1, /**< gk_slot_desc.bits: the slot begins with `value`. */
-  GK_IS_ROOM = 2,   /**< gk_slot_desc.bits: see GK_ROOM; value.i32 is the buffer's slot. */
+  GK_IS_ROOM = 2,   /**< gk_slot_desc.bits: see GK_ROOM; value.i32 is the buffer's slot. \since 0.2.0 */
 };
 /** A slot: a named argument of a graph. A slot without an initial value or memory must be bound before a launch of
  * tasks that use it. Tasks without items don't need memory. */
@@ -133,7 +133,7 @@ typedef struct gk_slot_desc {
 #define GK_DEFAULT(s, T, v) \
   {.slot = (s), .type = GKI_TYPE_##T, .name = #s, .bits = GK_HAS_VALUE, .value = {.GKI_GET_##T = (v)}}
 /** Slot s is an int: the number of elements that the memory of slot b has, a PTR of the same table. gk keeps it, and
- * gk_bind and gk_resize change it. A launch that uses it is refused if the memory's size isn't known. */
+ * gk_bind and gk_resize change it. A launch that uses it is refused if the memory's size isn't known. \since 0.2.0 */
 #define GK_ROOM(s, b) {.slot = (s), .type = GK_I32, .name = #s, .bits = GK_IS_ROOM, .value = {.i32 = (b)}}
 /** Slot s is a struct T, copied into the graph by gk_bind_bytes. */
 #define GK_STRUCT_VALUE(s, T) {.slot = (s), .type = GK_BYTES, .name = #s, .element = #T, .element_bytes = sizeof(T)}
@@ -146,12 +146,12 @@ typedef enum gk_op {
   GK_OP_COPY,       /**< Copies elements from one slot's memory to another's. */
   GK_OP_FILL,       /**< Repeats a 4-byte pattern. */
   GK_OP_CALL,       /**< Calls another library. */
-  GK_OP_CALL_HOST,  /**< Calls a function that does its work at once, on the host. */
-  GK_OP_YIELD,      /**< Yields whenever it is reached; a launch that resumes here goes on behind it. */
+  GK_OP_CALL_HOST,  /**< Calls a function that does its work at once, on the host. \since 0.2.0 */
+  GK_OP_YIELD,      /**< Yields whenever it is reached; a launch that resumes here goes on behind it. \since 0.2.0 */
   GK_OP_LIST,       /**< Includes the tasks of another list. */
   GK_OP_DO_WHILE,   /**< Runs its block, reads the flag, repeats while it isn't 0. */
   GK_OP_WHILE,      /**< Like DO_WHILE, but reads the flag before each pass. */
-  GK_OP_REPEAT,     /**< Runs its block as many times as its count says, which it reads when it is reached. */
+  GK_OP_REPEAT,     /**< Runs its block as often as its count says, which it reads when it is reached. \since 0.2.0 */
   GK_OP_IF,         /**< Runs its block if the flag isn't 0. */
   GK_OP_ELSE,       /**< In an IF: the other block. */
   GK_OP_SWITCH,     /**< Runs the CASE whose index is the flag's value, or none. */
@@ -217,7 +217,7 @@ typedef struct gk_list {
 
 /* Initializers of array elements, constant or not, anywhere. `(gk_task)GK_RUN(...)` is a value. */
 #define GK_LIST(id, t, s) {GK_ABI, #id, (t), GK_COUNT(t), (s), GK_COUNT(s)} /**< Arrays of tasks and slots. */
-/** A number of items that never changes, 1 to 2147483647, in the place of its slot. It is a constant, -(n). */
+/** A number that never changes, 1 to 2147483647, in the place of its slot. It is a constant, -(n). \since 0.2.0 */
 #define GK_ITEMS(n) GKI_ITEMS(n)
 /** Runs kernel k, of one dimension, over n items, with slots for its parameters. n is GK_ONE, GK_ITEMS(8) for 8 items,
  * or the slot that holds the number: a bare 8 is slot 8. */
@@ -237,7 +237,7 @@ typedef struct gk_list {
   {.op = GK_OP_FILL, .bits = GK_FLOATS, .name = #to " = " #v, .items = {n}, .args = {to}, .pattern_f32 = (v)}
 #define GK_CALL(f, ...) {.op = GK_OP_CALL, .name = #f, .call = (f), .args = {__VA_ARGS__}} /**< Calls the gk_call f. */
 /** Calls f each time that it is reached, between the work before, which f sees, and the work behind, which sees f's.
- * gk_graph_create refuses it where the device alone decides: on CUDA without GK_HOST_GATED. \sa GK_YIELD */
+ * gk_graph_create refuses it where the device decides: on CUDA without GK_HOST_GATED. \sa GK_YIELD \since 0.2.0 */
 #define GK_CALL_HOST(f, ...) {.op = GK_OP_CALL_HOST, .name = #f, .call = (f), .args = {__VA_ARGS__}}
 /** Includes list l. labels_from is added to its labels; the slots replace the first of its table (none: write 0). */
 #define GK_INCLUDE(l, labels_from, ...) \
@@ -248,7 +248,7 @@ typedef struct gk_list {
 /** Arguments: the flag's slot, then any of .offset = , .max_iterations = , .label = , in this order. */
 #define GK_DO_WHILE(...) GKI_BLOCK_TASK(DO_WHILE, __VA_ARGS__)
 #define GK_WHILE(...) GKI_BLOCK_TASK(WHILE, __VA_ARGS__) /**< Arguments as for GK_DO_WHILE. */
-/** Makes n passes. Arguments: n, which is a number's slot, a GK_PTR to an int32 or GK_ITEMS(8), then as GK_DO_WHILE. */
+/** Makes n passes. Arguments: n, a number's slot, a PTR to an int32 or GK_ITEMS, then as GK_DO_WHILE. \since 0.2.0 */
 #define GK_REPEAT(...) {.op = GK_OP_REPEAT, .name = #__VA_ARGS__, .flag = __VA_ARGS__}
 #define GK_IF(...) GKI_BLOCK_TASK(IF, __VA_ARGS__) /**< Arguments: the flag's slot, maybe .offset = . */
 #define GK_ELSE {.op = GK_OP_ELSE} /**< The other block of the open IF. */
@@ -258,7 +258,7 @@ typedef struct gk_list {
 #define GK_CHECKPOINT(l, f) {.op = GK_OP_CHECKPOINT, .name = #l, .flag = (f), .label = (l)}
 /** The same with the flag at that offset in slot f's memory. */
 #define GK_CHECKPOINT_AT(l, f, bytes) {.op = GK_OP_CHECKPOINT, .name = #l, .flag = (f), .offset = (bytes), .label = (l)}
-/** Yields with label l whenever it is reached; a launch that resumes at l goes on behind it. */
+/** Yields with label l whenever it is reached; a launch that resumes at l goes on behind it. \since 0.2.0 */
 #define GK_YIELD(l) {.op = GK_OP_YIELD, .name = #l, .label = (l)}
 #define GK_TARGET(l) {.op = GK_OP_CHECKPOINT, .name = #l, .label = (l)} /**< Never yields; launches may start here. */
 #define GK_PARALLEL {.op = GK_OP_PARALLEL} /**< Contains GK_SECTION blocks that may run at the same time. */
@@ -271,7 +271,7 @@ typedef struct gk_problem {
   const char *code;    /**< Stable name, such as "label-reused"; docs/errors.md has all. */
   const char *message; /**< Names the task, the problem and the fix. Valid until the report returns. */
   size_t task;         /**< Index of the task in the given list; SIZE_MAX: no particular task. */
-  bool is_warning;     /**< It is a warning. */
+  bool is_warning;     /**< It is a warning. \since 0.2.0 */
 } gk_problem;
 /** Receives a problem or a warning, and ignores the warnings whose code isn't wanted. It must not call gk. */
 typedef void (*gk_report)(void *user, const gk_problem *problem);
@@ -342,7 +342,7 @@ enum {
   GK_HOST_GATED = 1,  /**< gk_graph_create: the host decides, even if the device could. */
   GK_ISOLATE = 2,     /**< gk_graph_create: runs each task separately, so that messages name a task that faults. */
   GK_CANCELLABLE = 4, /**< gk_graph_create: allows gk_cancel; on CUDA it costs a gate behind each loop. */
-  GK_NONBLOCKING = 8, /**< gk_graph_create: a launch with 16 under way returns GK_ERROR_BUSY and doesn't wait. */
+  GK_NONBLOCKING = 8, /**< gk_graph_create: a launch with 16 under way returns GK_ERROR_BUSY. \since 0.2.0 */
 };
 
 /** Checks and plans the list, and compiles kernels that are new to the device. For memory of GK_OWN it may wait for
@@ -373,9 +373,9 @@ gk_result gk_resize(gk_graph *graph, gk_slot slot, size_t count);
 /** The memory bound to a slot of type PTR; NULL: none, or no such slot. \sa gk_find_slot */
 void *gk_bound(const gk_graph *graph, gk_slot slot);
 /** Copies the first `count` elements of a PTR slot's memory to the host, behind earlier work of the device, like
- * gk_download. More elements than the memory is known to have are refused. */
+ * gk_download. More elements than the memory is known to have are refused. \since 0.2.0 */
 gk_result gk_read(gk_graph *graph, gk_slot slot, void *to, size_t count);
-/** Copies `count` elements from the host to a PTR slot's memory, otherwise as gk_read. */
+/** Copies `count` elements from the host to a PTR slot's memory, otherwise as gk_read. \since 0.2.0 */
 gk_result gk_write(gk_graph *graph, gk_slot slot, const void *from, size_t count);
 /** The first slot with that name; "contacts.N" is slot N of a list included as contacts. 0: there is none. */
 gk_slot gk_find_slot(const gk_graph *graph, const char *name);
@@ -440,18 +440,18 @@ gk_result gk_wait(gk_graph *graph, const gk_status **status);
 gk_result gk_poll(gk_graph *graph, const gk_status **status);
 /** gk_launch and gk_wait in one call. Where the host runs the tasks (OpenMP, GK_HOST_GATED), the calling thread does,
  * behind earlier work of the device. Then GK_CALLs outside of sections run on this thread, too. Its affinity stays.
- * @return As gk_launch, which may be refused, else as gk_wait. */
+ * @return As gk_launch, which may be refused, else as gk_wait. \since 0.2.0 */
 gk_result gk_launch_wait(gk_graph *graph, int32_t label, const gk_status **status);
 /** Fixes the cause of a yield for gk_run, which resumes there on GK_OK and otherwise ends with that result. It may
  * bind, resize, read and write slots, and clears the flag unless the checkpoint's block does. It must not launch or
- * destroy the graph, nor leave by longjmp, pthread_exit or an exception. */
+ * destroy the graph, nor leave by longjmp, pthread_exit or an exception. \since 0.2.0 */
 typedef gk_result (*gk_on_yield)(void *user, gk_graph *graph, const gk_status *status);
 /** Launches from the top, calls on_yield at each yield and resumes there, until the graph has finished or is cancelled.
  * Launches as gk_launch_wait does. A gk_cancel in the meantime isn't lost: it stops the next launch, too.
  * @param on_yield  Receives `user` and the launch's status; NULL: a yield is an error.
  * @param totals    May be NULL; receives the last launch's status, but with the passes, the checkpoints that ran and
  *                  the first limit of all its launches. Valid until the next gk_run or destroy.
- * @return GK_ERROR_INVALID: the checkpoint yielded twice in a row, and nothing clears its flag. */
+ * @return GK_ERROR_INVALID: the checkpoint yielded twice in a row, and nothing clears its flag. \since 0.2.0 */
 gk_result gk_run(gk_graph *graph, gk_on_yield on_yield, void *user, const gk_status **totals);
 /** Asks all launches that run or are queued to stop at their next loop end or checkpoint, and doesn't wait. Later
  * launches run as usual. May be called on any thread. GK_ERROR_UNSUPPORTED: made without GK_CANCELLABLE. */

@@ -1,6 +1,7 @@
 /** @file gk.hpp
  * gk.h for C++11 and newer: devices and graphs that close themselves, and errors as exceptions. It adds nothing else:
- * lists, slots and statuses are those of gk.h, and get() gives what its functions take. docs/guide.md has a program. */
+ * lists, slots and statuses are those of gk.h, and get() gives what its functions take. docs/guide.md has a program.
+ * \since 0.2.0 */
 #ifndef GK_HPP
 #define GK_HPP
 

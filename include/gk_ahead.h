@@ -9,7 +9,7 @@
  * of slots needs the address of a word that isn't 0. The slot behind that one needs the address of numbers of 64 bits,
  * by slot: there the point in front of a REPEAT reads its count if a number's slot holds it.
  * A backend calls gk_plan_points, gk_points_step and gk_walk_text; common calls the other functions.
- * \sa gk_walk_start: the same contract, with a round trip for each decision. */
+ * \sa gk_walk_start: the same contract, with a round trip for each decision. \since 0.2.0 */
 #ifndef GK_AHEAD_H
 #define GK_AHEAD_H
 

@@ -7,7 +7,7 @@
  * Memory needs no call: an address of hipMalloc or hipHostMalloc may be bound to a slot as it is, if it belongs to the
  * same device. Host memory that HIP doesn't know is refused, unless the device can access it. gk_launch_on takes a
  * hipStream_t.
- * \sa docs/hip.md */
+ * \sa docs/hip.md \since 0.2.0 */
 #ifndef GK_HIP_H
 #define GK_HIP_H
 #include "gk.h"

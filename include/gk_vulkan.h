@@ -5,7 +5,7 @@
  * rules for errors, ownership and threads hold here, too. A device or graph of another backend, or a device that isn't
  * opened with gk_vulkan_sharing, is GK_ERROR_INVALID.
  *
- * Objects that you pass to gk stay yours and must live as long as the device that got them. */
+ * Objects that you pass to gk stay yours and must live as long as the device that got them. \since 0.2.0 */
 #ifndef GK_VULKAN_H
 #define GK_VULKAN_H
 #include "gk.h"
