@@ -443,8 +443,8 @@ gk_result gk_poll(gk_graph *graph, const gk_status **status);
  * @return As gk_launch, which may be refused, else as gk_wait. \since 0.2.0 */
 gk_result gk_launch_wait(gk_graph *graph, int32_t label, const gk_status **status);
 /** Fixes the cause of a yield for gk_run, which resumes there on GK_OK and otherwise ends with that result. It may
- * bind, resize, read and write slots, and clears the flag unless the checkpoint's block does. It must not launch or
- * destroy the graph, nor leave by longjmp, pthread_exit or an exception. \since 0.2.0 */
+ * bind, resize, read and write slots, and clears the flag unless a task does. It must not launch or destroy the graph,
+ * nor leave by longjmp, pthread_exit or an exception. \since 0.2.0 */
 typedef gk_result (*gk_on_yield)(void *user, gk_graph *graph, const gk_status *status);
 /** Launches from the top, calls on_yield at each yield and resumes there, until the graph has finished or is cancelled.
  * Launches as gk_launch_wait does. A gk_cancel in the meantime isn't lost: it stops the next launch, too.

@@ -54,20 +54,27 @@ static bool holds(const gki_bound *slot, const char *address) {
   return begin && address >= begin && (size_t)(address - begin) < slot->capacity;
 }
 
-/* Whether a task of the checkpoint's block may write the flag without regard to its old value. */
-static bool writes_anew(const gk_graph *graph, uint32_t checkpoint, const char *flag) {
+/* Whether a task may write the checkpoint's flag without regard to its old value. */
+static bool writes_anew(const gk_graph *graph, const gk_node *node, uint32_t flag_slot, const char *flag) {
   const gk_plan *plan = &graph->planned.plan;
-  for (uint32_t n = checkpoint + 1; n < plan->nodes[checkpoint].end; ++n) {
-    const gk_node *node = &plan->nodes[n];
-    for (uint32_t a = 0; a < node->arg_count; ++a) {
-      const uint32_t slot = plan->args[node->args + a];
-      const bool writes = node->op == GK_OP_KERNEL ? node->kernel->params[a].access == GK_ACCESS_OUT
-                                                   : gki_op_is_call(node->op) || a == 0; /* of COPY, FILL: where to */
-      if (writes && plan->slots[slot].type == GK_PTR &&
-          (slot == plan->nodes[checkpoint].flag || holds(&graph->slots[slot], flag)))
-        return true;
-    }
+  for (uint32_t a = 0; a < node->arg_count; ++a) {
+    const uint32_t slot = plan->args[node->args + a];
+    const bool writes = node->op == GK_OP_KERNEL ? node->kernel->params[a].access == GK_ACCESS_OUT
+                                                 : gki_op_is_call(node->op) || a == 0; /* of COPY, FILL: where to */
+    if (writes && plan->slots[slot].type == GK_PTR && (slot == flag_slot || holds(&graph->slots[slot], flag)))
+      return true;
   }
+  return false;
+}
+
+/* Whether a task of the block, or an always-task in front of it, may write the flag anew in each launch. */
+static bool is_written_anew(const gk_graph *graph, uint32_t checkpoint, const char *flag) {
+  const gk_plan *plan = &graph->planned.plan;
+  const uint32_t slot = plan->nodes[checkpoint].flag;
+  for (uint32_t n = checkpoint + 1; n < plan->nodes[checkpoint].end; ++n)
+    if (writes_anew(graph, &plan->nodes[n], slot, flag)) return true;
+  for (uint32_t k = 0; k < plan->always_count && plan->always[k] < checkpoint; ++k)
+    if (writes_anew(graph, &plan->nodes[plan->always[k]], slot, flag)) return true;
   return false;
 }
 
@@ -84,7 +91,7 @@ static gk_result refuse_stuck(gk_graph *graph, int32_t label) {
   if (result != GK_OK) return result;
   const char *flag = (const char *)graph->slots[node->flag].value.ptr + node->offset;
   int32_t value = 0;
-  if (writes_anew(graph, at, flag)) return GK_OK;
+  if (is_written_anew(graph, at, flag)) return GK_OK;
   result = gki_device_copy(graph->device, GK_TO_HOST, &value, flag, sizeof value);
   if (result != GK_OK || value == 0) return result;
   return gk_fail(GK_ERROR_INVALID, "gk_run: graph %s yielded at %s (%d) twice without a pass in between, and its flag "

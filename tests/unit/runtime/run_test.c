@@ -290,6 +290,17 @@ TEST_ON(ALL_BACKENDS, run_of_a_block_that_writes_its_flag) {
   assert_int_equal(m.calls, 3);
 }
 
+/* An always-task clears the flag in each launch, and the block sets it again while the room is less than 3. */
+LIST_OVER(grown_slots, prologue, {.op = GK_OP_FILL, .bits = GK_ALWAYS, .name = "FULL = 0", .args = {FULL}},
+          {.op = GK_OP_FILL, .bits = GK_ALWAYS, .name = "COUNT = 2", .args = {COUNT}, .pattern = 2},
+          GK_CHECKPOINT(GROW, FULL), GK_RUN(demand, GK_ONE, COUNT, FULL, ROOM), GK_END);
+
+TEST_ON(ALL_BACKENDS, run_with_a_flag_that_an_always_task_clears) {
+  mender m = {0};
+  assert_ok(gk_run(graph_on(device, &prologue, 0), fix, &m, NULL));
+  assert_int_equal(m.calls, 3);
+}
+
 TEST_ON(ALL_BACKENDS, flag_that_nobody_clears) {
   gk_graph *graph = graph_on(device, &keeping, 0);
   mender m = {.room = 5};
