@@ -121,7 +121,7 @@ gk_result gk_run(gk_graph *graph, gk_on_yield on_yield, void *user, const gk_sta
   gk_result result = gki_graph_enter(graph, "gk_run");
   if (result != GK_OK) return result;
   bool inside = true;
-  atomic_store(&graph->run_cancelled, false);
+  if (!atomic_load(&graph->mending)) atomic_store(&graph->run_cancelled, false); /* else this call is refused */
   result = run(graph, on_yield, user, &inside);
   if (result == GK_OK && totals) *totals = &graph->totals.status;
   if (inside) gki_graph_leave(graph);

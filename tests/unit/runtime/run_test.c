@@ -406,16 +406,26 @@ TEST_ON(ALL_BACKENDS, cancelled_run) {
 
 static gk_result cancel_it(gk_graph *graph) { return gk_cancel(graph); }
 
-/* A cancel between two launches of gk_run, on any thread, stops the second one at its next yield point or loop end. */
+static gk_result cancel_and_run(gk_graph *graph) {
+  const gk_result result = gk_cancel(graph);
+  return gk_run(graph, NULL, NULL, NULL) == GK_ERROR_INVALID ? result : GK_ERROR_BUSY;
+}
+
+/* A cancel between two launches of gk_run, on any thread, stops the second one at its next yield point or loop end. A
+ * gk_run that is refused in on_yield changes nothing. */
 TEST_ON(ALL_BACKENDS, run_cancelled_in_on_yield) {
   gk_graph *graph = graph_on(device, &growing, GK_CANCELLABLE);
   const gk_status *totals;
-  mender m = {.clears = true, .also = cancel_it};
-  assert_ok(gk_run(graph, fix, &m, &totals));
-  assert_int_equal(m.calls, 1);
-  assert_int_equal(totals->state, GK_CANCELLED);
-  assert_int_equal(totals->launch, 2);
-  assert_int_equal(gk_passes(totals, LOOP), 0);
+  mender m = {0};
+  for (int k = 0; k < 2; ++k) {
+    m = (mender){.clears = true, .also = k ? cancel_and_run : cancel_it};
+    assert_ok(gk_bind_int(graph, ROOM, 0));
+    assert_ok(gk_run(graph, fix, &m, &totals));
+    assert_int_equal(m.calls, 1);
+    assert_int_equal(totals->state, GK_CANCELLED);
+    assert_int_equal(totals->launch, 2 + 2 * k);
+    assert_int_equal(gk_passes(totals, LOOP), 0);
+  }
   m = (mender){.clears = true};
   assert_ok(gk_bind_int(graph, ROOM, 0));
   assert_ok(gk_run(graph, fix, &m, &totals)); /* not affected */
