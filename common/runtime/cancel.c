@@ -38,8 +38,7 @@ gk_result gk_cancel(gk_graph *graph) {
   atomic_store(&graph->run_cancelled, true);
   atomic_fetch_add(&graph->cancelling, 1); /* the device isn't closed from here on */
   gk_result result = GK_OK;
-  if (atomic_load(&graph->stoppable) && atomic_load_explicit(&graph->launched, memory_order_relaxed))
-    result = cancel_on_device(graph);
+  if (atomic_load(&graph->stoppable) && atomic_load(&graph->launched)) result = cancel_on_device(graph);
   atomic_fetch_sub(&graph->cancelling, 1);
   return result;
 }

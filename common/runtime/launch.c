@@ -267,21 +267,24 @@ typedef struct start_way {
   const atomic_bool *cancelled; /* NULL, or whether the launch is cancelled before it starts */
 } start_way;
 
-/* A concurrent gk_cancel is seen here, or sets the launch's word afterwards. */
+/* The launch is counted already. A concurrent gk_cancel is seen here, or sees the count and sets the launch's word
+ * afterwards. */
 static void take_cancel(gki_launch *launch, const atomic_bool *cancelled) {
+  atomic_thread_fence(memory_order_seq_cst);
   __atomic_store_n(&launch->cancel, 0, __ATOMIC_SEQ_CST);
   if (atomic_load(cancelled)) __atomic_store_n(&launch->cancel, 1, __ATOMIC_SEQ_CST);
 }
 
-static gk_result enqueue(gk_graph *graph, gki_launch *launch, bool here, bool waits) {
+static gk_result enqueue(gk_graph *graph, gki_launch *launch, bool here, const start_way *way) {
   gki_worker *worker = &graph->device->worker;
   const uint64_t before = launch->args.launch - 1;
   gk_result result = GK_OK;
-  atomic_store_explicit(&graph->launched, launch->args.launch, memory_order_relaxed);
   gki_launch_log(launch);
+  atomic_store_explicit(&graph->launched, launch->args.launch, memory_order_relaxed);
+  if (way->cancelled) take_cancel(launch, way->cancelled);
   if (here) result = launch_here(graph, launch, before);
   else if (graph->mode == GK_MODE_NATIVE) gki_worker_run_or_post(worker, &launch->job);
-  else if (waits) gki_worker_run(worker, &launch->job);
+  else if (way->waits) gki_worker_run(worker, &launch->job);
   else gki_worker_post(worker, &launch->job);
   if (result == GK_OK && graph->reported == before) graph->first_error = GK_OK;
   return result;
@@ -298,8 +301,7 @@ static gk_result start(gk_graph *graph, const char *call, int32_t label, const s
   if (result == GK_OK) {
     launch->args.on_stream = way->on_stream;
     launch->args.stream = way->stream;
-    if (way->cancelled) take_cancel(launch, way->cancelled);
-    result = enqueue(graph, launch, here, way->waits);
+    result = enqueue(graph, launch, here, way);
   }
   gki_launch_note_refused(graph, result);
   gki_trace_end();

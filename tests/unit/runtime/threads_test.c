@@ -232,6 +232,31 @@ TEST_ON(ALL_BACKENDS, destroy_stops_what_runs) {
   }
 }
 
+static void *cancel_once(void *at) { return (void *)(uintptr_t)gk_cancel(at); }
+
+/* Another thread cancels each launch while it is logged, which is before it starts. */
+static void cancel_when_logged(void *graph, gk_log_level level, const char *text) {
+  if (level != GK_LOG_DEBUG || !strstr(text, ": launch ")) return;
+  assert_int_equal((uintptr_t)join_thread(start_thread(cancel_once, graph)), GK_OK);
+}
+
+LIST(bounded, GK_WHILE(ON, .max_iterations = 100), GK_RUN(slow, GK_ONE, X), GK_END);
+
+/* Also before a graph's first launch. */
+TEST_ON(ALL_BACKENDS, run_is_cancelled_as_it_starts) {
+  gk_graph *graph = graph_on(device, &bounded, GK_CANCELLABLE);
+  const gk_status *totals;
+  set_int(device, gk_bound(graph, ON), 1);
+  for (int k = 0; k < 2; ++k) {
+    gk_set_log(GK_LOG_DEBUG, cancel_when_logged, graph);
+    const gk_result result = gk_run(graph, NULL, NULL, &totals);
+    gk_set_log(GK_LOG_NONE, NULL, NULL);
+    assert_ok(result);
+    assert_int_equal(totals->state, GK_CANCELLED);
+    assert_int_equal(gk_passes(totals, 0), 1);
+  }
+}
+
 /* ---- gk_cancel while the device is closed ------------------------------------------------------------------------ */
 
 enum { IDLE, CANCELS, WAITED_FOR, TOO_LATE };
@@ -278,8 +303,6 @@ static void drop_watched(void *graph) {
   closing_goes_on(CANCELS, TOO_LATE);
   fake.drop(graph);
 }
-
-static void *cancel_once(void *at) { return (void *)(uintptr_t)gk_cancel(at); }
 
 TEST(close_waits_for_cancel) {
   begin_backends();
