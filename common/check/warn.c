@@ -57,7 +57,7 @@ static bool changes_by_itself(const gk_kernel *kernel, const char *param) {
   if (!param || !find_body(kernel, &s, &end)) return false;
   for (gki_token token; (token = gki_next_token(s, end)).kind != GKI_END;) {
     s = token.end;
-    if (gki_token_in(token, " return ") || gki_token_is(token, "#")) return false;
+    if (gki_token_in(token, " return goto ") || gki_token_is(token, "#")) return false;
     depth += is_one_of(token, opening, GK_COUNT(opening)) - is_one_of(token, closing, GK_COUNT(closing));
     if (gki_token_is(token, param) && gki_token_is(gki_next_token(s, end), "[")) {
       const gki_token then = behind_element(s, end);

@@ -232,6 +232,7 @@ TEST(any_text_is_read) {
   assert_int_equal(check_text(whole).count, 1);
   assert_int_equal(check_text("GK_KERNEL(j, (inout(int, x))) { ++x[i]; }").count, 0);
   assert_int_equal(check_text("GK_KERNEL(k, (inout(int, x))) WRAPPED({ ++x[i]; })").count, 0);
+  assert_int_equal(check_text("GK_KERNEL(k, (inout(int, x))) { if (x[i] > 3) goto end; ++x[i]; end:; }").count, 0);
   assert_int_equal(check_text("").count, 0);
 }
 
