@@ -338,11 +338,12 @@ gk_result gki_cuda_gated_submit(gki_cuda_gated *graph, uint32_t run) {
 }
 
 /* A flag in gk's page-locked memory needs no copy. */
-static gk_result read_at(gki_cuda_gated *graph, const gk_node *node, const char *at, int32_t *flag) {
+static gk_result read_at(gki_cuda_gated *graph, const gk_node *node, int32_t *flag) {
   const gki_cuda_device *device = graph->device;
   const volatile int32_t *value = &graph->pinned->flag;
   gk_result result = GK_OK;
   if (!gki_reads_memory(graph->plan, node)) return finish(graph);
+  const char *at = (const char *)graph->values[node->flag].ptr + node->offset;
   if (gki_cuda_host_address(graph->device, (void *)(uintptr_t)at)) {
     value = (const volatile int32_t *)(const volatile void *)at;
   } else {
@@ -374,8 +375,7 @@ gk_result gki_cuda_gated_read_flag(gki_cuda_gated *graph, uint32_t node, int32_t
     leave_stream(graph);
     return result;
   }
-  const gk_node *owner = &graph->plan->nodes[node];
-  if (node) result = read_at(graph, owner, (const char *)graph->values[owner->flag].ptr + owner->offset, flag);
+  if (node) result = read_at(graph, &graph->plan->nodes[node], flag);
   else result = return_to_own_stream(graph);
   gki_cuda_leave_unrelaxed(graph->device);
   return result;

@@ -177,10 +177,10 @@ gk_result gki_hip_submit(void *graph, uint32_t run) {
 /* A flag in gk's page-locked memory needs no copy. */
 static gk_result read_at(gki_hip_graph *g, const gk_node *node, int32_t *flag) {
   const gki_hip_driver *driver = g->device->driver;
-  char *from = (char *)g->launch.values[node->flag].ptr + node->offset;
   const volatile int32_t *value = &g->shared->flag;
   gk_result result = GK_OK;
   if (!gki_reads_memory(g->plan, node)) return wait(g, NULL);
+  char *from = (char *)g->launch.values[node->flag].ptr + node->offset;
   if (gki_hip_host_address(g->device, from)) {
     value = (const volatile int32_t *)(const volatile void *)from;
   } else {
