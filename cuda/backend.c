@@ -53,12 +53,16 @@ static const gk_capability native[] = {
   {"COPY", GK_NATIVE, "By a kernel of gk's, which reads its count when it runs."},
   {"FILL", GK_NATIVE, "By a kernel of gk's, as COPY."},
   {"CALL", GK_NATIVE, "Recorded into the graph by stream capture, and again when one of its slots was bound anew."},
+  {"CALL_HOST", GK_ON_HOST, "In graphs of GK_HOST_GATED, when the work before it has ended. Others are refused, since "
+                            "the device decides and asks nobody."},
   {"LIST", GK_NATIVE, "Written out when the graph is made."},
   {"DO_WHILE", GK_NATIVE, "A WHILE node; one small kernel at the end of the pass reads the flag and sets its handle."},
   {"WHILE", GK_NATIVE, "As DO_WHILE, and what comes before reads the flag first."},
+  {"REPEAT", GK_NATIVE, "As WHILE; what comes before reads the count, and the kernel at the end of the pass counts."},
   {"IF", GK_NATIVE, "An IF node; what comes before reads the flag and sets its handle."},
   {"SWITCH", GK_NATIVE, "A SWITCH node."},
   {"CHECKPOINT", GK_NATIVE, "One kernel at its end reads the flag; if it yields, it closes all that comes later."},
+  {"YIELD", GK_NATIVE, "One kernel closes all that comes later."},
   {"PARALLEL", GK_NATIVE, "Branches of the graph, with loops and branches too."},
   {"SECTION", GK_NATIVE, "With loops and branches too."},
   {"SUM", GK_NATIVE, "Added up per warp, then by atomics: the order, and so the last bits of floats, is open."},
@@ -71,10 +75,14 @@ _Static_assert(GK_COUNT(native) == GKI_CUDA_CAPABILITIES, "the device has an ent
 /* The lines that differ if the host decides. describe_gated changes those whose `how` is GK_BATCHED. */
 static const gk_capability gated[] = {
   {"DO_WHILE", GK_BATCHED, ""},
+  {"CALL_HOST", GK_ON_HOST, "When the work before it has ended. A list without loops, branches and checkpoints needs "
+                            "GK_HOST_GATED for it."},
   {"WHILE", GK_BATCHED, "As DO_WHILE."},
+  {"REPEAT", GK_BATCHED, "As DO_WHILE; it counts its passes and reads no flag."},
   {"IF", GK_BATCHED, "As DO_WHILE; both arms are enqueued."},
   {"SWITCH", GK_BATCHED, "As IF."},
   {"CHECKPOINT", GK_BATCHED, "As DO_WHILE."},
+  {"YIELD", GK_BATCHED, "As DO_WHILE."},
   {"PARALLEL", GK_IN_SERIES, "Straight sections are branches of a graph; those with loops or branches go one after the "
                              "other."},
   {"SECTION", GK_IN_SERIES, "As PARALLEL."},

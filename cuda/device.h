@@ -20,7 +20,7 @@ typedef struct gki_cuda_kernel {
   unsigned block[3], per_block[3], shared_bytes;
 } gki_cuda_kernel;
 
-enum { GKI_CUDA_CAPABILITIES = 16 };
+enum { GKI_CUDA_CAPABILITIES = 19 };
 
 /* See pool.h. */
 typedef struct gki_cuda_pooled {

@@ -15,13 +15,16 @@ static const gk_capability capabilities[] = {
   {"FILL", GK_NATIVE, "By a kernel of gk's, as COPY."},
   {"CALL", GK_ON_HOST, "Called each time it runs, with the stream on which it puts its work. In lists with decisions "
                        "the host waits for those before it."},
+  {"CALL_HOST", GK_ON_HOST, "When the work before it has ended, which the host waits for."},
   {"LIST", GK_NATIVE, "Written out when the graph is made."},
   {"DO_WHILE", GK_BATCHED, "HIP has no conditional nodes. Several passes are enqueued at once; a small kernel behind "
                            "each run of tasks reads the flag, and tasks that don't come do nothing."},
   {"WHILE", GK_BATCHED, "As DO_WHILE."},
+  {"REPEAT", GK_BATCHED, "As DO_WHILE; it counts its passes and reads no flag."},
   {"IF", GK_BATCHED, "As DO_WHILE; both arms are enqueued."},
   {"SWITCH", GK_BATCHED, "As IF."},
   {"CHECKPOINT", GK_BATCHED, "As DO_WHILE."},
+  {"YIELD", GK_BATCHED, "As DO_WHILE."},
   {"PARALLEL", GK_IN_SERIES, "Sections go one after the other, on one stream."},
   {"SECTION", GK_IN_SERIES, "As PARALLEL."},
   {"SUM", GK_NATIVE, "Added up per wave, then by atomics: the order, and so the last bits of floats, is open."},

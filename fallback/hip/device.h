@@ -6,7 +6,7 @@
 #include "lower/loss.h"
 #include "lower/pinned.h"
 
-enum { GKI_HIP_CAPABILITIES = 16, GKI_HIP_THREADS = 256 /* in a block of a composed kernel */ };
+enum { GKI_HIP_CAPABILITIES = 19, GKI_HIP_THREADS = 256 /* in a block of a composed kernel */ };
 
 typedef struct gki_hip_kernel {
   hipFunction_t function;

@@ -19,13 +19,16 @@ static const gk_capability capabilities[] = {
   {"FILL", GK_NATIVE, "By a shader of gk's, as COPY."},
   {"CALL", GK_ON_HOST, "The host waits for the tasks before it, then calls; memory is given by the host's address, or "
                        "as a copy where the host doesn't see it."},
+  {"CALL_HOST", GK_ON_HOST, "When the work before it has ended, which the host waits for."},
   {"LIST", GK_NATIVE, "Written out when the graph is made."},
   {"DO_WHILE", GK_BATCHED, "Several passes are enqueued at once; a small shader behind each run of tasks reads the "
                            "flag, and tasks that don't come do nothing."},
   {"WHILE", GK_BATCHED, "As DO_WHILE."},
+  {"REPEAT", GK_BATCHED, "As DO_WHILE; it counts its passes and reads no flag."},
   {"IF", GK_BATCHED, "As DO_WHILE; both arms are enqueued."},
   {"SWITCH", GK_BATCHED, "As IF."},
   {"CHECKPOINT", GK_BATCHED, "As DO_WHILE."},
+  {"YIELD", GK_BATCHED, "As DO_WHILE."},
   {"PARALLEL", GK_NATIVE, "Tasks of different sections have no barrier between them, unless slots share memory."},
   {"SECTION", GK_NATIVE, "As PARALLEL."},
   {"SUM", GK_NATIVE, "Added up per subgroup, then by atomics: the order, and so the last bits of floats, is open. Sums "

@@ -6,7 +6,7 @@
 #include <pthread.h>
 
 enum { GKI_VULKAN_GROUP = 64 /* items per workgroup on a GPU */, GKI_VULKAN_MOST_GROUPS = 65535,
-       GKI_VULKAN_CAPABILITIES = 16 };
+       GKI_VULKAN_CAPABILITIES = 19 };
 
 /* A kernel's code, or COPY or FILL. */
 typedef struct gki_vulkan_kernel {

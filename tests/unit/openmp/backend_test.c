@@ -68,8 +68,8 @@ TEST(test_describe) {
     assert_int_equal(c->how, strcmp(c->construct, "LAUNCH_ON") == 0 ? GK_REFUSED : GK_NATIVE);
     snprintf(found + strlen(found), sizeof found - strlen(found), "%s ", c->construct);
   }
-  assert_string_equal(found, "KERNEL COPY FILL CALL LIST DO_WHILE WHILE IF SWITCH CHECKPOINT PARALLEL SECTION SUM "
-                             "ALWAYS CANCEL LAUNCH_ON ");
+  assert_string_equal(found, "KERNEL COPY FILL CALL CALL_HOST LIST DO_WHILE WHILE REPEAT IF SWITCH CHECKPOINT YIELD "
+                             "PARALLEL SECTION SUM ALWAYS CANCEL LAUNCH_ON ");
 }
 
 static gk_result alloc(world *w, size_t bytes, gk_memory kind, void **memory) {
