@@ -440,7 +440,7 @@ gk_result gk_wait(gk_graph *graph, const gk_status **status);
 gk_result gk_poll(gk_graph *graph, const gk_status **status);
 /** gk_launch and gk_wait in one call. Where the host runs the tasks (OpenMP, GK_HOST_GATED), the calling thread does,
  * behind earlier work of the device. Then GK_CALLs outside of sections run on this thread, too. Its affinity stays.
- * @return As gk_launch, which may be refused, else as gk_wait. \since 0.2.0 */
+ * @return If the launch is refused, as gk_launch; else as gk_wait. \since 0.2.0 */
 gk_result gk_launch_wait(gk_graph *graph, int32_t label, const gk_status **status);
 /** Fixes the cause of a yield for gk_run, which resumes there on GK_OK and otherwise ends with that result. It may
  * bind, resize, read and write slots, and clears the flag unless a task does. It must not launch or destroy the graph,

@@ -81,7 +81,8 @@ typedef struct gk_plan {
   uint32_t loop_count;         /**< Length of loops. */
   uint32_t checkpoint_count;   /**< Length of checkpoints. */
   uint32_t always_count;       /**< Length of always. */
-  uint32_t bits;               /**< GK_HOST_GATED, GK_ISOLATE (each run is one task), GK_CANCELLABLE. */
+  uint32_t bits;               /**< GK_HOST_GATED, GK_ISOLATE (each run is one task), GK_CANCELLABLE; GK_NONBLOCKING is
+                                * common's. */
   bool can_yield;              /**< The list has a YIELD or a checkpoint with a flag. */
   const gk_node *nodes;        /**< In list order; [0] is the root. */
   const gk_plan_run *runs;     /**< In list order. */
@@ -395,8 +396,8 @@ char *gk_compose(const gk_kernel *kernel, const char *target);
 gk_result gk_device_state(gk_device *device, const char *backend, const char *call, void **state);
 
 /** Calls `visit` with the backend's state of a graph, in the order of the device's work, since no two entries of a
- * graph run at once. The graph must belong to the backend with that name and, unless label is 0, have a checkpoint with
- * it.
+ * graph run at once. The graph must belong to the backend with that name and, unless label is 0, have a checkpoint or
+ * YIELD with it.
  * @return The result of `visit`, whose message the calling thread gets. */
 gk_result gk_graph_state(gk_graph *graph, const char *backend, const char *call, int32_t label,
                          gk_result (*visit)(void *state, void *data), void *data);

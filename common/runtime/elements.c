@@ -33,8 +33,8 @@ static gk_result copy(gk_graph *graph, const char *call, gk_direction direction,
   gk_result result = capacity_of(graph, call, slot, &capacity);
   if (result != GK_OK) return result;
   if (!gki_multiply(count, element, &bytes) || bytes > capacity)
-    return gk_fail(GK_ERROR_INVALID, "%s: slot %d (%s) has %zu elements, not %zu; give no more than those", call,
-                   (int)slot, desc->name, capacity / element, count);
+    return gk_fail(GK_ERROR_INVALID, "%s: slot %d (%s) has %zu element%s, not %zu; give no more than that", call,
+                   (int)slot, desc->name, capacity / element, capacity / element == 1 ? "" : "s", count);
   if (graph->external && !gki_launches_over(graph)) /* gk's copies wouldn't wait for the caller's launches */
     return gk_fail(GK_ERROR_BUSY, "%s: graph %s is armed, and that launch isn't over; launch your exec if you didn't, "
                    "and wait for it", call, graph->planned.plan.name);

@@ -86,8 +86,8 @@ gk_result gki_refuse_label(const gk_plan *plan, const char *call, int32_t label)
     used +=
         (size_t)snprintf(names + used, sizeof names - used, "%s%s (%d)", k ? ", " : "", node->name, (int)node->label);
   }
-  return gk_fail(GK_ERROR_INVALID, "%s: graph %s has no checkpoint with label %d; %s%s", call, plan->name, (int)label,
-                 used ? "it has " : "it has none; give 0, the top", names);
+  return gk_fail(GK_ERROR_INVALID, "%s: graph %s has no checkpoint or YIELD with label %d; %s%s", call, plan->name,
+                 (int)label, used ? "it has " : "it has none; give 0, the top", names);
 }
 
 /* For a graph that the caller launches: refuses to arm it while an earlier arming is open. */
@@ -103,7 +103,7 @@ static gk_result refuse_armed(gk_graph *graph, const char *call, uint64_t launch
   return GK_OK;
 }
 
-/* The oldest launch gives its place to the next one. */
+/* Waits until the oldest launch has ended, whose place the next one takes. */
 static gk_result wait_for_place(gk_graph *graph, uint64_t oldest) {
   gki_trace_begin(oldest, "wait for a place for %s", graph->planned.plan.name);
   atomic_store(&graph->waiting, GKI_ONE_WAITS);

@@ -29,8 +29,8 @@ static gk_result fail_on_yield(const gk_graph *graph, const char *name, int32_t 
                  gk_result_name(result));
 }
 
-/* Leaves the call of the graph meanwhile, so that on_yield may bind, resize, read and write. *inside: whether this
- * thread is in the call again. */
+/* Calls on_yield outside of the graph's call, so that it may bind, resize, read and write. *inside: whether this thread
+ * is in the graph's call again. */
 static gk_result mend(gk_graph *graph, gk_on_yield on_yield, void *user, const gk_status *status, bool *inside) {
   const char *name = status->yielded_name;
   const int32_t label = status->yielded;
@@ -100,13 +100,13 @@ static gk_result refuse_stuck(gk_graph *graph, int32_t label) {
                  plan->slots[node->flag].name, (int)value);
 }
 
-/* In the graph's call before and, if *inside, after. */
+/* The thread is in the graph's call before and, if *inside, after. */
 static gk_result run(gk_graph *graph, gk_on_yield on_yield, void *user, bool *inside) {
-  for (int32_t label = 0, rounds = 0;; rounds = 1) {
+  for (int32_t label = 0;;) {
     const gk_status *status = NULL;
     gk_result result = gki_launch_and_wait(graph, "gk_run", label, &graph->run_cancelled, &status);
     if (result != GK_OK) return result;
-    gki_status_add(graph, rounds == 0);
+    gki_status_add(graph, label == 0);
     if (status->state != GK_YIELDED) return GK_OK;
     const bool again = label == status->yielded && gk_passes(status, 0) == 0;
     label = status->yielded;

@@ -40,7 +40,7 @@ typedef struct gki_hip_device {
 gk_result gki_hip_open(gki_hip_device *device, int ordinal, const gk_hip_sharing *sharing);
 void gki_hip_close(gki_hip_device *device);
 
-/* Of the calling thread: its device, its last error, and its capture mode. */
+/* What the calling thread had before: its device, its last error, and its capture mode. */
 typedef struct gki_hip_before {
   int device;
   hipError_t error;

@@ -75,15 +75,16 @@ typedef struct gki_hip_shape {
   } packed; /* of gk's own kernels */
 } gki_hip_shape;
 
-/* Of a task. fixed: with a grid for any count, which a graph of the runtime keeps. */
+/* Shapes the launch of a task. fixed: with a grid for any count, which a graph of the runtime keeps. */
 void gki_hip_shape_task(const gki_hip_graph *graph, uint32_t node, uint32_t run, bool fixed, gki_hip_shape *shape);
-/* Of the control kernel behind a run; GK_NONE: one that follows no run. */
+/* Shapes the launch of the control kernel behind a run; GK_NONE: one that follows no run. */
 void gki_hip_shape_control(const gki_hip_graph *graph, uint32_t run, gki_hip_shape *shape);
-/* Of gk's kernel that writes its arguments, which depend on a number, to GKI_HIP_ECHO words; and whether it did. */
+/* Shapes the launch of gk's kernel that writes its arguments, which depend on a number, to GKI_HIP_ECHO words. The
+ * other function tells whether it wrote them. */
 enum { GKI_HIP_ECHO = 3 };
 void gki_hip_shape_echo(const gki_hip_device *device, uint64_t *to, uint32_t number, gki_hip_shape *shape);
 bool gki_hip_has_echo(const uint64_t *to, uint32_t number);
 
-/* Launches it, with arguments in the form that works here. */
+/* Launches a kernel, with arguments in the form that works on the device. */
 hipError_t gki_hip_launch_shape(const gki_hip_device *device, const gki_hip_shape *shape, hipStream_t stream);
 #endif

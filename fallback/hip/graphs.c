@@ -58,7 +58,7 @@ static hipError_t add_sections(made *m, const gki_hip_graph *g, uint32_t run, ui
   return answer == hipSuccess ? add_empty(m, ends, count) : answer;
 }
 
-/* Of a straight piece. */
+/* Adds the nodes of a straight piece. */
 static hipError_t add_nodes(made *m, const gki_hip_graph *g, uint32_t run, uint32_t begin, uint32_t end) {
   const gk_node *nodes = g->plan->nodes;
   hipError_t answer = hipSuccess;
@@ -78,7 +78,7 @@ static hipError_t add_nodes(made *m, const gki_hip_graph *g, uint32_t run, uint3
 
 /* ---- runs -------------------------------------------------------------------------------------------------------- */
 
-/* Whether it is long enough, and its arguments don't change. */
+/* Whether the run is long enough, and its arguments don't change. */
 static bool should_be_graph(const gki_hip_graph *g, uint32_t run) {
   uint32_t kernels = g->points != NULL;
   for (uint32_t k = g->plan->runs[run].begin; k < g->plan->runs[run].end; ++k) {
@@ -160,7 +160,7 @@ static bool is_right(const trial *t, uint32_t count) {
 
 enum { PLAIN, IN_LONG, IN_SHORT, WAYS };
 
-/* @param count  Of kernels or graphs. */
+/* Launches `count` kernels, or that many graphs. */
 static hipError_t launch(const trial *t, int way, uint32_t count) {
   const gki_hip_device *d = t->device;
   hipError_t answer = hipSuccess;

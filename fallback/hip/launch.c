@@ -13,7 +13,7 @@ static gk_result check(const gki_hip_graph *g, hipError_t answer, const char *ca
   return gki_hip_result(g->device->driver, answer, "%s of graph %s", call, g->plan->name);
 }
 
-/* Of a wait. */
+/* A failure of a wait names the run that was enqueued last. */
 static gk_result wait_result(const gki_hip_graph *g, hipError_t answer) {
   if (answer == hipSuccess || g->last >= g->plan->run_count) return check(g, answer, "waiting for the device");
   char name[GKI_RUN_TITLE_BYTES];

@@ -61,7 +61,7 @@ CASE(unknown_label) {
   GRAPH(s, GK_DO_WHILE(N, .label = OUTER), GK_CHECKPOINT(FIRST, F), HIT(A), GK_END, GK_END, GK_TARGET(SECOND), HIT(B),
         GK_END);
   GRAPH(without, HIT(A));
-  refuses(t, GK_ERROR_INVALID, "no checkpoint with label 77|FIRST (1)|SECOND (2)", gk_launch(graph(s), 77));
+  refuses(t, GK_ERROR_INVALID, "no checkpoint or YIELD with label 77|FIRST (1)|SECOND (2)", gk_launch(graph(s), 77));
   refuses(t, GK_ERROR_INVALID, "label 11|FIRST (1)|SECOND (2)", gk_launch(graph(s), OUTER)); /* a loop is no target */
   refuses(t, GK_ERROR_INVALID, "label -1", gk_launch(graph(s), -1));
   refuses(t, GK_ERROR_INVALID, "label 1|none", gk_launch(graph(without), FIRST));

@@ -97,7 +97,7 @@ TEST_ON_CUDA(test_variants) {
     run_to_end(graph, resumes ? HERE : 0);
     assert_int_equal(int_at(device, gk_bound(graph, Y)), resumes ? 5 : 2);
   }
-  assert_fails(GK_ERROR_INVALID, "gk_cuda_graph: graph skipping has no checkpoint with label 99; it has ",
+  assert_fails(GK_ERROR_INVALID, "gk_cuda_graph: graph skipping has no checkpoint or YIELD with label 99; it has ",
                gk_cuda_graph(graph, 99, &fresh, &execs[0]));
   assert_true(!fresh && !execs[0]);
 }

@@ -230,7 +230,7 @@ TEST_ON(ALL_BACKENDS, direct_access_is_for_the_backends_own) {
   assert_ok(gk_graph_state(graph, own, "call", 7, note_state, &found));
   assert_non_null(found);
   assert_invalid("call: there is no graph", gk_graph_state(NULL, own, "call", 0, note_state, &found));
-  assert_invalid("call: graph list has no checkpoint with label 8",
+  assert_invalid("call: graph list has no checkpoint or YIELD with label 8",
                  gk_graph_state(graph, own, "call", 8, refuse_state, NULL));
   assert_invalid("give one of a device of backend other",
                  gk_graph_state(graph, "other", "call", 0, refuse_state, NULL));

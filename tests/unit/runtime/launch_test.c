@@ -208,15 +208,16 @@ TEST_ON(ALL_BACKENDS, freeing_waits_for_what_runs) {
 TEST_ON(ALL_BACKENDS, unknown_label_lists_the_labels) {
   int *x = int_on(device, 0), *flag = int_on(device, 0);
   gk_graph *graph = GRAPH_ON(device, &pausing, 0, {X, x}, {FLAG, flag}), *other = graph_on(device, &straight, 0);
-  assert_invalid("graph pausing has no checkpoint with label 77; it has FIRST (10), SECOND (11)", gk_launch(graph, 77));
-  assert_invalid("has no checkpoint with label -1; it has none; give 0, the top", gk_launch(other, -1));
+  assert_invalid("graph pausing has no checkpoint or YIELD with label 77; it has FIRST (10), SECOND (11)",
+                 gk_launch(graph, 77));
+  assert_invalid("has no checkpoint or YIELD with label -1; it has none; give 0, the top", gk_launch(other, -1));
   assert_invalid("gk_wait: graph pausing was not launched yet; its last launch was refused: gk_launch: "
-                 "graph pausing has no checkpoint with label 77", gk_wait(graph, NULL));
+                 "graph pausing has no checkpoint or YIELD with label 77", gk_wait(graph, NULL));
   run_to_end(graph, SECOND);
 }
 
 TEST_ON(ALL_BACKENDS, loops_label_is_no_target) {
-  assert_invalid("no checkpoint with label 12", gk_launch(graph_on(device, &loop, 0), LOOP));
+  assert_invalid("no checkpoint or YIELD with label 12", gk_launch(graph_on(device, &loop, 0), LOOP));
 }
 
 TEST_ON(ALL_BACKENDS, streams_are_refused_where_there_are_none) {

@@ -73,7 +73,7 @@ TEST_ON(ALL_BACKENDS, launch_wait_follows_earlier_launches) {
 TEST_ON(ALL_BACKENDS, refused_launch_wait) {
   gk_graph *graph = graph_on(device, &paused, 0);
   const gk_status *status = (const gk_status *)state;
-  assert_invalid("gk_launch_wait: graph paused has no checkpoint with label 9; it has AT (5)",
+  assert_invalid("gk_launch_wait: graph paused has no checkpoint or YIELD with label 9; it has AT (5)",
                  gk_launch_wait(graph, 9, &status));
   assert_null(status);
   assert_invalid("its last launch was refused: gk_launch_wait: ", gk_wait(graph, NULL));
@@ -483,8 +483,8 @@ TEST_ON(ALL_BACKENDS, read_and_write_elements) {
 TEST_ON(ALL_BACKENDS, refused_reads_and_writes) {
   gk_graph *graph = graph_on(device, &plain, 0);
   int value = 5;
-  assert_invalid("gk_read: slot 1 (X) has 1 elements, not 2", gk_read(graph, X, &value, 2));
-  assert_invalid("gk_write: slot 1 (X) has 1 elements, not 18446744073709551615",
+  assert_invalid("gk_read: slot 1 (X) has 1 element, not 2", gk_read(graph, X, &value, 2));
+  assert_invalid("gk_write: slot 1 (X) has 1 element, not 18446744073709551615",
                  gk_write(graph, X, &value, SIZE_MAX));
   assert_invalid("gk_read: there is no host memory for slot 1 (X)", gk_read(graph, X, NULL, 1));
   assert_invalid("gk_write: there is no host memory for slot 1 (X)", gk_write(graph, X, NULL, 1));

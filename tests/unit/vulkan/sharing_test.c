@@ -150,7 +150,7 @@ PROGRAM_TEST(signals_however_a_launch_ends) {
   expect_signalled(6);
   assert_ok(gk_vulkan_launch(graph, 0, NULL, &(gk_vulkan_point){semaphore, 6}));
   assert_fails(GK_ERROR_INVALID, "can't signal the value 6, since the semaphore is at 6 already", gk_wait(graph, NULL));
-  assert_fails(GK_ERROR_INVALID, "no checkpoint with label 99",
+  assert_fails(GK_ERROR_INVALID, "no checkpoint or YIELD with label 99",
                gk_vulkan_launch(graph, 99, NULL, &(gk_vulkan_point){semaphore, 7}));
   assert_fails(GK_ERROR_INVALID, "`signal` has no semaphore", gk_vulkan_launch(graph, 0, NULL, &(gk_vulkan_point){0}));
   expect_signalled(6);
