@@ -1,7 +1,7 @@
 #include "cuda/ahead.h"
 #include "cuda/pool.h"
+#include "lower/cancel.h"
 #include "plan/walk.inc"
-#include <stdatomic.h>
 #include <string.h>
 
 enum { STATES_AT = 2, WORD = sizeof(uint32_t) };
@@ -78,20 +78,13 @@ gk_result gki_cuda_ahead_begin(gki_cuda_ahead *ahead, const gk_launch_args *laun
   const size_t bytes = ahead->points->state_count * WORD;
   uint32_t *from = ahead->pinned + STATES_AT;
   ahead->first = ahead->under_way = 0;
-  __atomic_store_n(ahead->pinned, 0, __ATOMIC_RELAXED);
-  atomic_thread_fence(memory_order_seq_cst);
-  if (__atomic_load_n(launch->cancel, __ATOMIC_RELAXED)) gki_cuda_ahead_cancel(ahead);
+  gki_cancel_begin(ahead->pinned, launch);
   memcpy(from, launch->state, bytes);
   return result_of(ahead, ahead->device->driver->cuMemcpyHtoDAsync(ahead->state, from, bytes, stream),
                    "cuMemcpyHtoDAsync of the state");
 }
 
-/* Common has set gk_launch_args.cancel before. A launch that begins meanwhile clears the word here before it reads that
- * one, so it sees the cancel there, or the word is set after it was cleared. */
-void gki_cuda_ahead_cancel(const gki_cuda_ahead *ahead) {
-  atomic_thread_fence(memory_order_seq_cst);
-  __atomic_store_n(ahead->pinned, 1, __ATOMIC_RELAXED);
-}
+void gki_cuda_ahead_cancel(const gki_cuda_ahead *ahead) { gki_cancel_set(ahead->pinned); }
 
 static uint32_t *place_of(const gki_cuda_ahead *ahead, uint32_t place) {
   return ahead->pinned + STATES_AT + (size_t)place * ahead->points->state_count;

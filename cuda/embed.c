@@ -107,10 +107,8 @@ static gk_result compile_for(const request *r, int target, bool is_ptx) {
   if (result != GK_OK) return result;
   const gk_image image = {.target = (uint32_t)target, .kind = is_ptx ? GK_IMAGE_PTX : GK_IMAGE_CODE,
                           .made_by = (uint32_t)compiler.nvrtc->version, .size = code.size};
-  void *bytes = code.bytes;
-  code.bytes = NULL;
-  gki_compiled_free(&code);
-  return r->take(r->user, &image, bytes);
+  gk_host_free(code.log);
+  return r->take(r->user, &image, code.bytes);
 }
 
 static gk_result compile(const void *from, const gki_unit *text, gki_embed_take *take, void *user) {

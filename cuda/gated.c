@@ -1,6 +1,5 @@
 #include "cuda/gated.h"
 #include "base/clock.h"
-#include "base/costs.h"
 #include "base/error.h"
 #include "cuda/launch.h"
 #include "cuda/memory.h"
@@ -27,16 +26,12 @@ static gk_result run_result(const gki_cuda_gated *graph, CUresult result, const 
 
 /* ---- waiting ----------------------------------------------------------------------------------------------------- */
 
-/* Polls for GKI_COST_SPIN_NS first: a wake-up takes longer than work that is almost done. */
-static CUresult wait_for_event(const gki_cuda_gated *graph, CUevent event) {
-  const gki_cuda_driver *driver = graph->device->driver;
+static CUresult wait_for_event(const gki_cuda_driver *driver, CUevent event) {
   const uint64_t begin = gki_now_ns();
-  do {
-    const CUresult result = driver->cuEventQuery(event);
-    if (result != CUDA_ERROR_NOT_READY) return result;
-    gki_pause();
-  } while (gki_now_ns() - begin < GKI_COST_SPIN_NS);
-  return driver->cuEventSynchronize(event);
+  CUresult result;
+  do result = driver->cuEventQuery(event);
+  while (result == CUDA_ERROR_NOT_READY && gki_spins_since(begin));
+  return result == CUDA_ERROR_NOT_READY ? driver->cuEventSynchronize(event) : result;
 }
 
 /* Waits for the work up to an event; if that is NULL, or after a failure, for all work. Reports a bad count. */
@@ -46,20 +41,15 @@ static gk_result wait_up_to(gki_cuda_gated *graph, CUevent event) {
   if (!graph->busy) return GK_OK;
   gki_cuda_relax(graph->device);
   CUresult result = event ? CUDA_SUCCESS : driver->cuEventRecord(graph->event, graph->current_stream);
-  if (result == CUDA_SUCCESS) result = wait_for_event(graph, event ? event : graph->event);
+  if (result == CUDA_SUCCESS) result = wait_for_event(driver, event ? event : graph->event);
   const bool is_over = result == CUDA_SUCCESS ? graph->ahead.under_way == 0
                                               : driver->cuStreamSynchronize(graph->current_stream) == CUDA_SUCCESS;
   gki_cuda_unrelax();
   graph->busy = !is_over;
   if (result == CUDA_SUCCESS) return gki_cuda_counts_check(&graph->counts, 1);
   gki_cuda_counts_skip(&graph->counts);
-  if (graph->last >= graph->plan->run_count)
-    return gki_cuda_graph_result(graph->device, graph->plan, result, "waiting for the device");
-  if (graph->plan->bits & GK_ISOLATE) return run_result(graph, result, "waiting", graph->last);
-  char name[GKI_RUN_TITLE_BYTES];
-  return gki_cuda_result(graph->device->driver, result,
-                         "waiting for the device, at %s of graph %s or an earlier task (GK_ISOLATE tells which)",
-                         gki_run_title(graph->plan, graph->last, name), graph->plan->name);
+  char title[GKI_WAIT_TITLE_BYTES];
+  return gki_cuda_result(driver, result, "%s", gki_wait_title(graph->plan, graph->last, title));
 }
 
 static gk_result finish(gki_cuda_gated *graph) { return wait_up_to(graph, NULL); }

@@ -1,6 +1,5 @@
 #include "cuda/launch.h"
 #include "base/clock.h"
-#include "base/costs.h"
 #include "base/op.h"
 #include "cuda/build.h"
 #include "cuda/lower.h"
@@ -178,7 +177,7 @@ static gk_result wait_for_event(gki_cuda_graph *graph, uint64_t number, bool blo
 
 static void spin(const gki_cuda_graph *graph, uint64_t number) {
   const uint64_t begin = gki_now_ns();
-  while (!gki_cuda_is_posted(graph, number) && gki_now_ns() - begin < GKI_COST_SPIN_NS) gki_pause();
+  while (!gki_cuda_is_posted(graph, number) && gki_spins_since(begin)) {}
 }
 
 /* A kernel that writes beyond its memory may overwrite a status. */

@@ -2,6 +2,8 @@
  * file, too. Tests link their own clock in its place: tests/unit/support/set_clock.h. */
 #ifndef GKI_BASE_CLOCK_H
 #define GKI_BASE_CLOCK_H
+#include "base/costs.h"
+#include <stdbool.h>
 #include <stdint.h>
 #include <time.h>
 
@@ -18,5 +20,12 @@ static inline void gki_pause(void) {
 #elif defined(__aarch64__)
   __asm__ volatile("yield");
 #endif
+}
+
+/* Pauses a loop that polls before it sleeps, and says whether it polls again: a wake-up takes longer than work that is
+ * almost done. */
+static inline bool gki_spins_since(uint64_t begin_ns) {
+  gki_pause();
+  return gki_now_ns() - begin_ns < GKI_COST_SPIN_NS;
 }
 #endif

@@ -3,7 +3,7 @@
 #include "plan/node.h"
 #include <string.h>
 
-enum { ALIGNMENT = 16 /* of each parameter here; the driver copies it */ };
+enum { ALIGNMENT = 16 /* of the first parameter of a task; the driver copies them */ };
 
 /* ---- finding them ------------------------------------------------------------------------------------------------ */
 
@@ -34,23 +34,13 @@ uint64_t gki_param_places(const gk_kernel *kernel, uint64_t *places) {
   return at;
 }
 
-static size_t place_behind(size_t at, const gk_param *param) {
-  return (at + gki_param_bytes(param) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-}
-
-static size_t bytes_of(const gk_kernel *kernel) {
-  size_t at = 0;
-  for (uint32_t k = 0; k < kernel->param_count; ++k) at = place_behind(at, &kernel->params[k]);
-  return at;
-}
-
 static void find_tasks(gki_params *p, const unsigned *most_blocks) {
   const gk_plan *plan = p->slots->plan;
   for (uint32_t k = 0; k < plan->node_count; ++k) {
     if (!plan->nodes[k].handwritten) continue;
-    const size_t bytes = bytes_of(plan->nodes[k].kernel);
+    const size_t bytes = (size_t)gki_param_places(plan->nodes[k].kernel, NULL);
     p->tasks[p->count++] = (gki_param_task){.node = k, .at = p->bytes, .bytes = bytes, .most_blocks = most_blocks};
-    p->bytes += bytes;
+    p->bytes += (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
   }
   for (uint32_t k = 0; k <= p->count; ++k) /* in any order, since there is no change yet */
     p->changes[k] = (gki_param_change){0, k ? k - 1 : p->count, k < p->count ? k + 1 : 0};
@@ -87,7 +77,7 @@ uint32_t gki_param_number(const gki_params *p, uint32_t node) {
 /* ---- values and grids -------------------------------------------------------------------------------------------- */
 
 static void write_parameter(const gki_params *p, const gk_param *param, uint32_t slot, const gk_value *value,
-                            unsigned char *to) {
+                            void *to) {
   const bool is_struct = p->slots->plan->slots[slot].type == GK_BYTES;
   const uint64_t copy = is_struct ? p->slots->at + p->slots->structs[slot] : 0;
   const void *from = param->access == GK_ACCESS_VALUE ? is_struct ? value->ptr : (const void *)value
@@ -99,21 +89,18 @@ static void write_parameter(const gki_params *p, const gk_param *param, uint32_t
 static void write_parameters(gki_params *p, uint32_t number, const gk_value *values) {
   const gk_node *node = node_of(p, number);
   const uint32_t *args = p->slots->plan->args + node->args;
-  unsigned char *to = p->wanted.bytes + p->tasks[number].at;
-  for (uint32_t k = 0; k < node->arg_count; ++k) {
-    const gk_param *param = &node->kernel->params[k];
-    write_parameter(p, param, args[k], &values[args[k]], to);
-    to += place_behind(0, param);
-  }
+  void *to[GK_MAX_ARGS];
+  gki_param_point(p, number, to);
+  for (uint32_t k = 0; k < node->arg_count; ++k)
+    write_parameter(p, &node->kernel->params[k], args[k], &values[args[k]], to[k]);
 }
 
 void gki_param_point(const gki_params *p, uint32_t number, void **pointers) {
   const gk_kernel *kernel = node_of(p, number)->kernel;
-  unsigned char *at = p->wanted.bytes + p->tasks[number].at;
-  for (uint32_t k = 0; k < kernel->param_count; ++k) {
-    pointers[k] = at;
-    at += place_behind(0, &kernel->params[k]);
-  }
+  uint64_t places[GK_MAX_ARGS];
+  (void)gki_param_places(kernel, places);
+  for (uint32_t k = 0; k < kernel->param_count; ++k)
+    pointers[k] = p->wanted.bytes + p->tasks[number].at + places[k];
 }
 
 /* grid: all 0 if there are no items. Returns the first axis with too many blocks, 3 if there are too many items, -1 if

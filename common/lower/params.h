@@ -7,7 +7,7 @@
 
 /* By the task's number. */
 typedef struct gki_param_values {
-  unsigned char *bytes;  /* parameters, each task's from its `at` on */
+  unsigned char *bytes;  /* parameters, each task's from its `at` on, as gki_param_places lays them out */
   unsigned (*grids)[3];  /* {0, 0, 0}: no items; {0, 1, 0}: a bad count */
   uint64_t version;      /* raised when a task changes; 0: nothing is known */
 } gki_param_values;

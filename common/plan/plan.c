@@ -331,3 +331,12 @@ const char *gki_run_title(const gk_plan *plan, uint32_t run, char text[GKI_RUN_T
                               (unsigned)last->source, last->name);
   return text;
 }
+
+const char *gki_wait_title(const gk_plan *plan, uint32_t run, char text[GKI_WAIT_TITLE_BYTES]) {
+  const bool is_run = run < plan->run_count, is_open = is_run && !(plan->bits & GK_ISOLATE);
+  char last[GKI_RUN_TITLE_BYTES] = "the device";
+  if (is_run) gki_run_title(plan, run, last);
+  snprintf(text, GKI_WAIT_TITLE_BYTES, "waiting for %s%s of graph %.250s%s", is_open ? "the device, at " : "", last,
+           plan->name, is_open ? " or an earlier task (GK_ISOLATE tells which)" : "");
+  return text;
+}

@@ -20,8 +20,10 @@ uint32_t gki_plan_label(const gk_plan *plan, int32_t label);
 gk_result gki_plan_refuse_host(const gk_plan *plan, const char *backend);
 
 /* A node's name in a message: "task 7 (scale)", "task 3 (DO_WHILE MORE)". @return text */
-enum { GKI_TITLE_BYTES = 160, GKI_RUN_TITLE_BYTES = 600 };
+enum { GKI_TITLE_BYTES = 160, GKI_RUN_TITLE_BYTES = 600, GKI_WAIT_TITLE_BYTES = 1000 };
 const char *gki_node_title(const gk_node *node, char *text, size_t bytes);
 /* A run's tasks in a message: "task 3 (a)", "tasks 3 (a) to 5 (b)". @return text */
 const char *gki_run_title(const gk_plan *plan, uint32_t run, char text[GKI_RUN_TITLE_BYTES]);
+/* Says what a failed wait was for. run: enqueued last, and with GK_ISOLATE alone; GK_NONE: none was. @return text */
+const char *gki_wait_title(const gk_plan *plan, uint32_t run, char text[GKI_WAIT_TITLE_BYTES]);
 #endif

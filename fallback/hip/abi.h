@@ -5,11 +5,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
-typedef int hipDevice_t;
 typedef void *hipDeviceptr_t;
 typedef struct ihipStream_t *hipStream_t;
 typedef struct ihipEvent_t *hipEvent_t;
@@ -51,7 +46,6 @@ typedef enum hipStreamCaptureStatus {
   hipStreamCaptureStatusNone = 0,
   hipStreamCaptureStatusActive = 1
 } hipStreamCaptureStatus;
-
 typedef enum hipStreamCaptureMode {
   hipStreamCaptureModeGlobal = 0,
   hipStreamCaptureModeRelaxed = 2
@@ -72,36 +66,33 @@ typedef struct hipKernelNodeParams {
   unsigned int sharedMemBytes;
 } hipKernelNodeParams;
 
-/* gk needs only the architecture's name, gcnArchName, of hipDeviceProp_t. Its place differs: hipGetDeviceProperties of
- * HIP 5 has it at byte 396 of 792, hipGetDevicePropertiesR0600 of HIP 6 and later at byte 1160 of 1472. */
+/* gk needs only two names of hipDeviceProp_t: the device's, with which it begins, and the architecture's, gcnArchName.
+ * That one's place differs: hipGetDeviceProperties of HIP 5 has it at byte 396 of 792, hipGetDevicePropertiesR0600 of
+ * HIP 6 and later at byte 1160 of 1472. */
 enum { GKI_HIP_PROPERTIES_5 = 792, GKI_HIP_ARCHITECTURE_5 = 396, GKI_HIP_PROPERTIES_6 = 1472,
-       GKI_HIP_ARCHITECTURE_6 = 1160, GKI_HIP_ARCHITECTURE_BYTES = 256 };
+       GKI_HIP_ARCHITECTURE_6 = 1160, GKI_HIP_NAME_BYTES = 256 /* of each */ };
 
 /* hipPointerAttribute_t begins with the type of memory. From HIP 6 on, 0 is memory that the runtime doesn't know. */
 enum { GKI_HIP_POINTER_ATTRIBUTES = 32 /* bytes */ };
 
-/* ---- the runtime: X(need, result, name, parameters), found by dlsym. need: what gk does without ----------------- */
+/* ---- the runtime: X(need, result, name, parameters), found by dlsym. ONE: gk needs one of these ------------------ */
 
 #define GKI_HIP_ENTRIES(X) \
-  X(ALL, hipError_t, hipInit, (unsigned int flags)) \
   X(ALL, hipError_t, hipGetDeviceCount, (int *count)) \
   X(ALL, hipError_t, hipRuntimeGetVersion, (int *version)) \
-  X(ANY, hipError_t, hipGetLastError, (void)) \
-  X(ANY, hipError_t, hipPeekAtLastError, (void)) \
+  X(ALL, hipError_t, hipGetLastError, (void)) \
+  X(ALL, hipError_t, hipPeekAtLastError, (void)) \
   X(ALL, const char *, hipGetErrorName, (hipError_t error)) \
   X(ALL, const char *, hipGetErrorString, (hipError_t error)) \
-  X(ALL, hipError_t, hipDeviceGet, (hipDevice_t *device, int ordinal)) \
-  X(ALL, hipError_t, hipDeviceGetName, (char *name, int bytes, hipDevice_t device)) \
   X(ALL, hipError_t, hipDeviceGetAttribute, (int *value, hipDeviceAttribute_t attribute, int device)) \
-  X(ANY, hipError_t, hipGetDeviceProperties, (void *properties, int device)) \
-  X(ANY, hipError_t, hipGetDevicePropertiesR0600, (void *properties, int device)) \
+  X(ONE, hipError_t, hipGetDeviceProperties, (void *properties, int device)) \
+  X(ONE, hipError_t, hipGetDevicePropertiesR0600, (void *properties, int device)) \
   X(ALL, hipError_t, hipSetDevice, (int device)) \
   X(ALL, hipError_t, hipGetDevice, (int *device)) \
   X(ALL, hipError_t, hipMalloc, (void **memory, size_t bytes)) \
   X(ALL, hipError_t, hipFree, (void *memory)) \
   X(ALL, hipError_t, hipHostMalloc, (void **memory, size_t bytes, unsigned int flags)) \
   X(ALL, hipError_t, hipHostFree, (void *memory)) \
-  X(ALL, hipError_t, hipHostGetDevicePointer, (void **at, void *memory, unsigned int flags)) \
   X(ALL, hipError_t, hipPointerGetAttributes, (void *attributes, const void *memory)) \
   X(ALL, hipError_t, hipMemcpyHtoDAsync, (hipDeviceptr_t to, void *from, size_t bytes, hipStream_t stream)) \
   X(ALL, hipError_t, hipMemcpyDtoHAsync, (void *to, hipDeviceptr_t from, size_t bytes, hipStream_t stream)) \
@@ -112,7 +103,7 @@ enum { GKI_HIP_POINTER_ATTRIBUTES = 32 /* bytes */ };
   X(ALL, hipError_t, hipStreamSynchronize, (hipStream_t stream)) \
   X(ALL, hipError_t, hipStreamQuery, (hipStream_t stream)) \
   X(ALL, hipError_t, hipStreamIsCapturing, (hipStream_t stream, hipStreamCaptureStatus *status)) \
-  X(ANY, hipError_t, hipThreadExchangeStreamCaptureMode, (hipStreamCaptureMode *mode)) \
+  X(ALL, hipError_t, hipThreadExchangeStreamCaptureMode, (hipStreamCaptureMode *mode)) \
   X(ALL, hipError_t, hipEventCreateWithFlags, (hipEvent_t *event, unsigned int flags)) \
   X(ALL, hipError_t, hipEventDestroy, (hipEvent_t event)) \
   X(ALL, hipError_t, hipEventRecord, (hipEvent_t event, hipStream_t stream)) \
@@ -127,17 +118,17 @@ enum { GKI_HIP_POINTER_ATTRIBUTES = 32 /* bytes */ };
      void **extra)) \
   X(ALL, hipError_t, hipModuleOccupancyMaxActiveBlocksPerMultiprocessor, \
     (int *blocks, hipFunction_t function, int threads, size_t shared_bytes)) \
-  X(GRAPHS, hipError_t, hipGraphCreate, (hipGraph_t *graph, unsigned int flags)) \
-  X(GRAPHS, hipError_t, hipGraphDestroy, (hipGraph_t graph)) \
-  X(GRAPHS, hipError_t, hipGraphAddKernelNode, \
+  X(ALL, hipError_t, hipGraphCreate, (hipGraph_t *graph, unsigned int flags)) \
+  X(ALL, hipError_t, hipGraphDestroy, (hipGraph_t graph)) \
+  X(ALL, hipError_t, hipGraphAddKernelNode, \
     (hipGraphNode_t *node, hipGraph_t graph, const hipGraphNode_t *after, size_t count, \
      const hipKernelNodeParams *parameters)) \
-  X(GRAPHS, hipError_t, hipGraphAddEmptyNode, \
+  X(ALL, hipError_t, hipGraphAddEmptyNode, \
     (hipGraphNode_t *node, hipGraph_t graph, const hipGraphNode_t *after, size_t count)) \
-  X(GRAPHS, hipError_t, hipGraphInstantiateWithFlags, \
+  X(ALL, hipError_t, hipGraphInstantiateWithFlags, \
     (hipGraphExec_t *exec, hipGraph_t graph, unsigned long long flags)) \
-  X(GRAPHS, hipError_t, hipGraphLaunch, (hipGraphExec_t exec, hipStream_t stream)) \
-  X(GRAPHS, hipError_t, hipGraphExecDestroy, (hipGraphExec_t exec))
+  X(ALL, hipError_t, hipGraphLaunch, (hipGraphExec_t exec, hipStream_t stream)) \
+  X(ALL, hipError_t, hipGraphExecDestroy, (hipGraphExec_t exec))
 
 /* ---- hipRTC, in the runtime's library up to HIP 5, later in one of its own -------------------------------------- */
 
@@ -161,8 +152,4 @@ typedef struct _hiprtcProgram *hiprtcProgram;
   X(hiprtcResult, hiprtcGetProgramLog, (hiprtcProgram program, char *log)) \
   X(hiprtcResult, hiprtcGetCodeSize, (hiprtcProgram program, size_t *bytes)) \
   X(hiprtcResult, hiprtcGetCode, (hiprtcProgram program, char *code))
-
-#ifdef __cplusplus
-}
-#endif
 #endif

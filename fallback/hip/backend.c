@@ -1,7 +1,6 @@
 #include "base/extension.h"
 #include "hip/embed.h"
 #include "hip/graph.h"
-#include "hip/kernels.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,12 +53,6 @@ static gk_result open_device(void *at, const gk_device_desc *desc) {
   return result == GK_ERROR_UNSUPPORTED ? GK_ERROR_NO_DEVICE : result; /* no compiler for it, or no arguments */
 }
 
-static void close_device(void *at) {
-  gki_hip_device *d = at;
-  gki_hip_drop_builtin(d);
-  gki_hip_close(d);
-}
-
 static void describe_device(void *at, gk_device_info *info) {
   const gki_hip_device *d = at;
   info->name = d->name;
@@ -68,22 +61,18 @@ static void describe_device(void *at, gk_device_info *info) {
   info->capabilities = d->capabilities;
 }
 
-static gk_result is_alive(void *at) { return gki_hip_refuse_lost(at); }
-
 static bool shares(void *at) { return ((const gki_hip_device *)at)->shares_stream; }
 
 /* ---- what gk-info prints ----------------------------------------------------------------------------------------- */
 
 static void of_backend(gk_fact_visit visit, void *user) {
   const gki_hip_driver *driver;
-  char version[64];
   if (gki_hip_driver_load(&driver) != GK_OK) {
     visit(user, &(gk_fact){"driver", "libamdhip64", NULL, gk_error()});
     return;
   }
-  snprintf(version, sizeof version, "HIP %d.%d", driver->version / 100, driver->version % 100);
-  visit(user, &(gk_fact){"driver", "libamdhip64", version, driver->path});
-  visit(user, &(gk_fact){"compiler", "hipRTC", driver->no_compiler[0] ? NULL : version,
+  visit(user, &(gk_fact){"driver", "libamdhip64", driver->name, driver->path});
+  visit(user, &(gk_fact){"compiler", "hipRTC", driver->no_compiler[0] ? NULL : driver->name,
                          driver->no_compiler[0] ? driver->no_compiler : "compiles kernels at run time"});
 }
 
@@ -123,7 +112,7 @@ const gk_backend gki_hip = {
   .device_bytes = sizeof(gki_hip_device),
   .graph_bytes = sizeof(gki_hip_graph),
   .open = open_device,
-  .close = close_device,
+  .close = gki_hip_close,
   .describe = describe_device,
   .alloc = gki_hip_alloc,
   .free = gki_hip_free,
@@ -142,6 +131,6 @@ const gk_backend gki_hip = {
   .query = query,
   .shares = shares,
   .reaches = gki_hip_reaches,
-  .alive = is_alive,
+  .alive = gki_hip_refuse_lost,
   .code = gki_hip_code,
 };

@@ -1,6 +1,7 @@
 #include "hip/compile.h"
 #include "base/fork.h"
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define RTC(name) hiprtc##name
@@ -32,16 +33,21 @@ bool gki_hip_knows(int version, const char *architecture) {
   return since && version >= since;
 }
 
+uint32_t gki_hip_target(const char *architecture) {
+  char *end = NULL;
+  const unsigned long number = strncmp(architecture, "gfx", 3) == 0 ? strtoul(architecture + 3, &end, 16) : 0;
+  return number <= UINT32_MAX && end && (!*end || *end == ':') ? (uint32_t)number : 0;
+}
+
 static gk_result refuse(const gki_hip_driver *driver, const char *architecture) {
-  const int since = known_since(architecture), version = driver->version;
+  const int since = known_since(architecture);
   char advice[128];
   if (driver->no_compiler[0])
     return gk_fail(GK_ERROR_UNSUPPORTED, "backend hip: kernels can't be compiled: %s", driver->no_compiler);
   if (since) snprintf(advice, sizeof advice, "install HIP %d.%d or newer", since / 100, since % 100);
   else snprintf(advice, sizeof advice, "this version of gk knows of no hipRTC that does");
-  return gk_fail(GK_ERROR_UNSUPPORTED, "backend hip: hipRTC of HIP %d.%d isn't known to compile for %s, and one that "
-                 "doesn't know an architecture may end the process, so it isn't tried; %s", version / 100,
-                 version % 100, architecture, advice);
+  return gk_fail(GK_ERROR_UNSUPPORTED, "backend hip: hipRTC of %s isn't known to compile for %s, and one that doesn't "
+                 "know an architecture may end the process, so it isn't tried; %s", driver->name, architecture, advice);
 }
 
 /* ---- compiling --------------------------------------------------------------------------------------------------- */
@@ -51,12 +57,11 @@ GKI_PROCESS_LOCK(lock)
 
 gk_result gki_hip_compile(const gki_hip_driver *driver, const char *architecture, const gki_unit *text,
                           gki_compiled *image) {
-  char target[GKI_HIP_ARCHITECTURE_BYTES + 32], with[128];
+  char target[GKI_HIP_NAME_BYTES + 32], with[128];
   *image = (gki_compiled){0};
   if (driver->no_compiler[0] || !gki_hip_knows(driver->version, architecture)) return refuse(driver, architecture);
   snprintf(target, sizeof target, "--offload-arch=%s", architecture);
-  snprintf(with, sizeof with, "hipRTC of HIP %d.%d for %.60s", driver->version / 100, driver->version % 100,
-           architecture);
+  snprintf(with, sizeof with, "hipRTC of %s for %.60s", driver->name, architecture);
   pthread_mutex_lock(&lock);
   const gk_result result =
       rtc_compile(&(rtc_work){driver, text, target, with, driver->hiprtcGetCodeSize, driver->hiprtcGetCode}, image);

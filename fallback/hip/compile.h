@@ -12,4 +12,8 @@ gk_result gki_hip_compile(const gki_hip_driver *driver, const char *architecture
 
 /* Whether a runtime's hipRTC knows an architecture. One that it doesn't know may end the process. */
 bool gki_hip_knows(int version, const char *architecture);
+
+/* gk_image.target: what follows "gfx", a hexadecimal number; 0: no name of a GPU. Features behind a colon don't count:
+ * code that names none runs with any. */
+uint32_t gki_hip_target(const char *architecture);
 #endif

@@ -19,7 +19,7 @@ typedef struct gki_hip_device {
   const gki_hip_driver *driver;
   int ordinal, multiprocessors, most_threads, wave;
   int reaches_pageable; /* not 0: host memory that isn't page-locked, too */
-  char name[128], architecture[GKI_HIP_ARCHITECTURE_BYTES], driver_text[160];
+  char name[128], architecture[GKI_HIP_NAME_BYTES], driver_text[160];
   hipStream_t stream;
   bool shares_stream; /* it is the program's */
   pthread_mutex_t lock;
@@ -28,17 +28,16 @@ typedef struct gki_hip_device {
   gki_loss loss;
   struct gki_module *modules; /* of programs' kernels; common loads one kernel at a time */
   hipModule_t builtin;
-  gki_hip_kernel copy, fill;
-  hipFunction_t ahead, echo;
+  gki_hip_kernel copy, fill, ahead, echo;
   bool packs;            /* arguments go in one buffer (`extra`), else by pointers (`kernelParams`) */
   uint32_t graphs_from;  /* runs of so many kernels or more are launched as graphs; 0: none are */
   char graphs_why[160];  /* why, or why not */
   gk_capability capabilities[GKI_HIP_CAPABILITIES];
 } gki_hip_device;
 
-/* sharing: NULL, or the program's stream. gki_hip_close frees what a failed open has left. */
+/* sharing: NULL, or the program's stream. gki_hip_close frees what a failed open has left, gk's own kernels, too. */
 gk_result gki_hip_open(gki_hip_device *device, int ordinal, const gk_hip_sharing *sharing);
-void gki_hip_close(gki_hip_device *device);
+void gki_hip_close(void *device);
 
 /* What the calling thread had before: its device, its last error, and its capture mode. */
 typedef struct gki_hip_before {
@@ -58,13 +57,21 @@ bool gki_hip_enter_to_free(gki_hip_device *device, gki_hip_before *before);
 gk_result gki_hip_leave(gki_hip_device *device, gki_hip_before before, gk_result result);
 
 /* GK_ERROR_DEVICE if it is lost. Calls no driver. */
-gk_result gki_hip_refuse_lost(const gki_hip_device *device);
+gk_result gki_hip_refuse_lost(void *device);
 
 /* GK_ERROR_INVALID if the stream is being captured. */
 gk_result gki_hip_refuse_capture(gki_hip_device *device, hipStream_t stream);
 
-/* Waits for an event; polls first, since a wake-up takes longer than work that is almost done. */
-hipError_t gki_hip_wait(const gki_hip_device *device, hipEvent_t event);
+/* ---- kernels.c --------------------------------------------------------------------------------------------------- */
+
+/* The backend's entries; `code` is a gki_hip_kernel. A source's text is compiled once per device, for all of its
+ * kernels. A text or image of handwritten code is also loaded once per device, for all kernels that share it. */
+gk_result gki_hip_load(void *device, const gk_kernel *kernel, void **code);
+void gki_hip_unload(void *device, void *code);
+const gk_code *gki_hip_code(const gk_kernel *kernel, const char **beyond);
+
+/* Loads gk's own kernels, which gki_hip_close unloads, and finds the form of arguments that works. */
+gk_result gki_hip_load_builtin(gki_hip_device *device);
 
 /* ---- memory.c ---------------------------------------------------------------------------------------------------- */
 

@@ -15,11 +15,10 @@ static const struct { const char *runtime, *compiler; } libraries[] = {
     {"libamdhip64.so.5", "libhiprtc.so.5"}, {"libamdhip64.so", "libhiprtc.so"}};
 
 GKI_PROCESS_LOCK(lock)
-static gki_hip_driver loaded; /* its libraries are never closed, since they may have threads */
-static bool is_loaded;
+static gki_hip_driver loaded; /* version 0: not yet. Its libraries are never closed, since they may have threads */
 static pid_t starter; /* the process that started the runtime; 0: none, or it can't be started */
 
-enum { ALL, ANY, GRAPHS }; /* needs, as abi.h has them */
+enum { ALL, ONE }; /* needs, as abi.h has them */
 
 static const gki_library_entry entries[] = {
 #define ENTRY(need, type, name, parameters) {#name, offsetof(gki_hip_driver, name), need},
@@ -39,10 +38,6 @@ void gki_hip_describe(const gki_hip_driver *driver, hipError_t code, char *text,
   snprintf(text, bytes, "%s (%s, %d)", description ? description : "error", name ? name : "unknown", (int)code);
 }
 
-void gki_hip_forget_error(const gki_hip_driver *driver) {
-  if (driver->hipGetLastError) (void)driver->hipGetLastError();
-}
-
 gk_result gki_hip_result(const gki_hip_driver *driver, hipError_t code, const char *what, ...) {
   if (code == hipSuccess) return GK_OK;
   char text[TEXT_BYTES], why[300];
@@ -56,23 +51,13 @@ gk_result gki_hip_result(const gki_hip_driver *driver, hipError_t code, const ch
 
 /* ---- loading ----------------------------------------------------------------------------------------------------- */
 
-static void *open_library(const char *name) {
-  const char *folder = secure_getenv("ROCM_PATH");
-  return gki_library_open(name, folder && folder[0] ? folder : "/opt/rocm", "lib");
-}
-
 static gk_result find_entries(gki_hip_driver *driver, void *library) {
   const char *missing = gki_library_find(library, entries, GK_COUNT(entries), ALL, driver);
-  (void)gki_library_find(library, entries, GK_COUNT(entries), ANY, driver);
-  driver->no_graphs = gki_library_find(library, entries, GK_COUNT(entries), GRAPHS, driver);
+  (void)gki_library_find(library, entries, GK_COUNT(entries), ONE, driver);
   if (!missing && !driver->hipGetDeviceProperties && !driver->hipGetDevicePropertiesR0600)
     missing = "hipGetDeviceProperties";
   if (!missing) return GK_OK;
   return gk_fail(GK_ERROR_NO_DEVICE, "backend hip: %s has no %s; install HIP 5.2 or newer", driver->path, missing);
-}
-
-static const char *missing_in_compiler(gki_hip_driver *driver, void *library) {
-  return gki_library_find(library, compiler_entries, GK_COUNT(compiler_entries), ALL, driver);
 }
 
 /* In a library of its own, beside the runtime's, or in the runtime's. What another one makes, this runtime might not
@@ -82,8 +67,8 @@ static void find_compiler(gki_hip_driver *driver, void *library, const char *nam
   const char *end = strrchr(driver->path, '/');
   snprintf(beside, sizeof beside, "%.*s/%s", end ? (int)(end - driver->path) : 0, driver->path, name);
   void *compiler = end ? dlopen(beside, RTLD_NOW | RTLD_LOCAL) : NULL;
-  if (compiler && !missing_in_compiler(driver, compiler)) return;
-  const char *missing = missing_in_compiler(driver, library);
+  if (compiler && !gki_library_find(compiler, compiler_entries, GK_COUNT(compiler_entries), ALL, driver)) return;
+  const char *missing = gki_library_find(library, compiler_entries, GK_COUNT(compiler_entries), ALL, driver);
   if (missing)
     snprintf(driver->no_compiler, sizeof driver->no_compiler, "%s can't be used, and the runtime has no %s; install "
              "hipRTC of the runtime's version, in the runtime's folder", beside, missing);
@@ -91,11 +76,12 @@ static void find_compiler(gki_hip_driver *driver, void *library, const char *nam
 
 /* The program's own runtime, if it has loaded one: streams and memory of another would mean nothing to it. */
 static gk_result load(gki_hip_driver *driver) {
+  const char *named = secure_getenv("ROCM_PATH"), *folder = named && named[0] ? named : "/opt/rocm";
   void *library = NULL;
   size_t k = 0;
   while (k < GK_COUNT(libraries) && !(library = dlopen(libraries[k].runtime, RTLD_NOW | RTLD_NOLOAD))) ++k;
   if (!library)
-    for (k = 0; k < GK_COUNT(libraries) && !(library = open_library(libraries[k].runtime));) ++k;
+    for (k = 0; k < GK_COUNT(libraries) && !(library = gki_library_open(libraries[k].runtime, folder, "lib"));) ++k;
   if (!library)
     return gk_fail(GK_ERROR_NO_DEVICE, "backend hip: there is no libamdhip64.so.7, .6 or .5; install AMD's HIP runtime "
                    "(rocm-hip-runtime or libamdhip64-5), or name ROCm's folder in $ROCM_PATH");
@@ -107,39 +93,38 @@ static gk_result load(gki_hip_driver *driver) {
   int version = 0;
   result = gki_hip_result(driver, driver->hipRuntimeGetVersion(&version), "hipRuntimeGetVersion of %s", driver->path);
   driver->version = version / PER_MINOR;
+  snprintf(driver->name, sizeof driver->name, "HIP %d.%d", driver->version / 100, driver->version % 100);
   return result == GK_ERROR_DEVICE ? GK_ERROR_NO_DEVICE : result;
 }
 
 /* Under the lock. */
 static gk_result load_once(void) {
-  if (is_loaded) return GK_OK;
+  if (loaded.version) return GK_OK;
   gki_hip_driver driver = {0};
   const gk_result result = load(&driver);
   if (result != GK_OK) return result;
   loaded = driver;
-  is_loaded = true;
-  gk_log(GK_LOG_INFO, "HIP %d.%d (%s)", driver.version / 100, driver.version % 100, driver.path);
+  gk_log(GK_LOG_INFO, "%s (%s)", driver.name, driver.path);
   return GK_OK;
 }
 
 /* ---- starting ---------------------------------------------------------------------------------------------------- */
 
-/* hipInit gives no clear reason, so the number of devices is asked for first. */
+/* The first call of a runtime starts it. */
 static gk_result start(void) {
   gk_result result = load_once();
   if (result != GK_OK) return result;
   int count = 0;
   char why[300];
   hipError_t answer = loaded.hipGetDeviceCount(&count);
-  if (answer == hipSuccess && count > 0) answer = loaded.hipInit(0);
-  else if (answer == hipSuccess) answer = hipErrorNoDevice;
-  if (answer == hipSuccess) return GK_OK;
-  gki_hip_forget_error(&loaded);
+  if (answer == hipSuccess && count > 0) return GK_OK;
+  if (answer == hipSuccess) answer = hipErrorNoDevice;
+  (void)loaded.hipGetLastError(); /* it is gk's: the program doesn't see it */
   if (answer == hipErrorOutOfMemory) return gki_hip_result(&loaded, answer, "starting %s", loaded.path);
   gki_hip_describe(&loaded, answer, why, sizeof why);
-  return gk_fail(GK_ERROR_NO_DEVICE, "backend hip: %s (HIP %d.%d) can't be used: %s; see whether rocminfo lists a GPU, "
+  return gk_fail(GK_ERROR_NO_DEVICE, "backend hip: %s (%s) can't be used: %s; see whether rocminfo lists a GPU, "
                  "whether this user may open /dev/kfd and /dev/dri, and whether $HIP_VISIBLE_DEVICES hides it",
-                 loaded.path, loaded.version / 100, loaded.version % 100, why);
+                 loaded.path, loaded.name, why);
 }
 
 gk_result gki_hip_driver_get(const gki_hip_driver **driver) {

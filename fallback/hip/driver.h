@@ -6,8 +6,8 @@
 
 typedef struct gki_hip_driver {
   int version;            /* 502 is HIP 5.2 */
+  char name[32];          /* "HIP 5.2" */
   char path[256];         /* of the library */
-  const char *no_graphs;  /* the first missing entry of graphs; NULL: none */
   char no_compiler[448];  /* why there is no hipRTC; "": there is one */
 #define GKI_HIP_MEMBER(need, type, name, parameters) type(*name) parameters;
   GKI_HIP_ENTRIES(GKI_HIP_MEMBER)
@@ -27,9 +27,6 @@ gk_result gki_hip_driver_load(const gki_hip_driver **driver);
 
 /* "runtime's text (NAME, number)" */
 void gki_hip_describe(const gki_hip_driver *driver, hipError_t code, char *text, size_t bytes);
-
-/* The thread's last error is one of gk's: the program won't see it. */
-void gki_hip_forget_error(const gki_hip_driver *driver);
 
 /* For the result of a call. GK_OK for hipSuccess. Otherwise GK_ERROR_MEMORY for out of memory, else GK_ERROR_DEVICE,
  * with "backend hip: <what>: <runtime's text> (<runtime's name>, <number>)". */

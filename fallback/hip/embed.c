@@ -1,7 +1,6 @@
 #include "hip/embed.h"
 #include "hip/compile.h"
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { GPU_BYTES = 32 };
@@ -12,17 +11,12 @@ static const char help[] =
     "  --offload-arch gfx90a,gfx1100   for these GPUs; the default: those of gfx90a,gfx942,gfx1030,gfx1100,gfx1201\n"
     "                     that hipRTC knows\n";
 
-uint32_t gki_hip_target(const char *architecture) {
-  char *end = NULL;
-  const unsigned long number = strncmp(architecture, "gfx", 3) == 0 ? strtoul(architecture + 3, &end, 16) : 0;
-  return number <= UINT32_MAX && end && (!*end || *end == ':') ? (uint32_t)number : 0;
-}
-
-/* Takes a name from the list. */
-static void next_gpu(const char **list, char gpu[GPU_BYTES]) {
+/* Takes a name from the list. Returns whether it is one of a GPU, without features. */
+static bool next_gpu(const char **list, char gpu[GPU_BYTES]) {
   const size_t length = strcspn(*list, ",");
   snprintf(gpu, GPU_BYTES, "%.*s", (int)(length < GPU_BYTES ? length : 0), *list);
   *list += length + ((*list)[length] == ',');
+  return gki_hip_target(gpu) && !strchr(gpu, ':');
 }
 
 static int read_option(void *to, char **words) {
@@ -30,10 +24,8 @@ static int read_option(void *to, char **words) {
   const char *rest = ((options *)to)->gpus = words[1];
   char gpu[GPU_BYTES];
   bool is_right;
-  do {
-    next_gpu(&rest, gpu);
-    is_right = gki_hip_target(gpu) && !strchr(gpu, ':');
-  } while (is_right && *rest);
+  do is_right = next_gpu(&rest, gpu);
+  while (is_right && *rest);
   if (is_right) return 2;
   (void)gk_fail(GK_ERROR_INVALID, "--offload-arch is followed by names of GPUs with commas between them, as "
                 "gfx90a,gfx1100");
@@ -47,10 +39,8 @@ static gk_result compile_for(const gki_hip_driver *driver, const char *gpu, cons
   if (result != GK_OK) return result;
   const gk_image image = {.target = gki_hip_target(gpu), .kind = GK_IMAGE_AMD, .made_by = (uint32_t)driver->version,
                           .size = code.size};
-  void *bytes = code.bytes;
-  code.bytes = NULL;
-  gki_compiled_free(&code);
-  return take(user, &image, bytes);
+  gk_host_free(code.log);
+  return take(user, &image, code.bytes);
 }
 
 static gk_result compile(const void *from, const gki_unit *text, gki_embed_take *take, void *user) {
@@ -59,10 +49,9 @@ static gk_result compile(const void *from, const gki_unit *text, gki_embed_take 
   gk_result result = gki_hip_driver_load(&driver);
   for (const char *rest = o->gpus ? o->gpus : usual; result == GK_OK && *rest;) {
     char gpu[GPU_BYTES];
-    next_gpu(&rest, gpu);
+    (void)next_gpu(&rest, gpu);
     if (!o->gpus && !driver->no_compiler[0] && !gki_hip_knows(driver->version, gpu))
-      gk_log(GK_LOG_WARN, "left out: hipRTC of HIP %d.%d doesn't know %s", driver->version / 100,
-             driver->version % 100, gpu);
+      gk_log(GK_LOG_WARN, "left out: hipRTC of %s doesn't know %s", driver->name, gpu);
     else result = compile_for(driver, gpu, text, take, user);
   }
   return result;
@@ -70,14 +59,3 @@ static gk_result compile(const void *from, const gki_unit *text, gki_embed_take 
 
 const gki_embedder gki_hip_embedder = {.language = "hip", .help = help, .option_bytes = sizeof(options),
                                        .read_option = read_option, .compile = compile};
-
-/* ---- when the program runs --------------------------------------------------------------------------------------- */
-
-int gki_hip_rank(const gk_image *image, int target) {
-  return image->kind != GK_IMAGE_AMD ? -1 : (int)image->target == target;
-}
-
-void gki_hip_describe_image(const gk_image *image, char *text, size_t bytes) {
-  snprintf(text, bytes, "code object for gfx%x, made by hipRTC of HIP %u.%u", (unsigned)image->target,
-           (unsigned)image->made_by / 100, (unsigned)image->made_by % 100);
-}

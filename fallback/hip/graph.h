@@ -22,11 +22,11 @@ typedef struct gki_hip_graph {
   gki_arena arena;
   gki_slot_table slots; /* its ring is in `image`: at a launch, no earlier one is under way */
   gki_params params;    /* of handwritten kernels */
-  unsigned char *packed; /* room for the arguments of one of these */
   void *block;          /* on the device: the state, the control block, the table of slots, the table of points */
   size_t control_at, table_at, points_at, bytes; /* offsets in `block`, and its size */
   gki_hip_shared *shared;
-  unsigned char *states, *image; /* in `shared`: the states, and the host's side of `block` */
+  uint32_t *states;     /* in `shared` */
+  unsigned char *image; /* in `shared`, too: the host's side of `block` */
   bool is_written;      /* `block` has all of `image` */
   hipEvent_t event;     /* behind the work that is waited for, if that isn't a tape */
   hipEvent_t ends[GKI_HIP_TAPES]; /* behind each tape's copy of the state */
@@ -59,15 +59,11 @@ hipError_t gki_hip_drain(gki_hip_graph *graph);
 
 /* ---- tasks.c ----------------------------------------------------------------------------------------------------- */
 
-/* A kernel's arguments, in both forms. */
-typedef struct gki_hip_args { void **pointers; void *packed; size_t bytes; } gki_hip_args;
-
-/* How a kernel is launched. Doesn't move: `args` points into it. */
+/* How a kernel is launched, with arguments in the form that works here. Doesn't move: `params` points into it. */
 typedef struct gki_hip_shape {
-  hipFunction_t function;
-  unsigned grid[3], block[3], shared_bytes;
-  gki_hip_args args;
-  void *pointers[GK_MAX_ARGS];
+  hipKernelNodeParams params;
+  void *pointers[GK_MAX_ARGS], *extra[5]; /* the two forms */
+  size_t bytes;                           /* of the arguments, packed */
   union {
     gki_task task;
     struct { uint64_t points, state, slots, cancelled; uint32_t run; } control;
@@ -79,12 +75,24 @@ typedef struct gki_hip_shape {
 void gki_hip_shape_task(const gki_hip_graph *graph, uint32_t node, uint32_t run, bool fixed, gki_hip_shape *shape);
 /* Shapes the launch of the control kernel behind a run; GK_NONE: one that follows no run. */
 void gki_hip_shape_control(const gki_hip_graph *graph, uint32_t run, gki_hip_shape *shape);
-/* Shapes the launch of gk's kernel that writes its arguments, which depend on a number, to GKI_HIP_ECHO words. The
- * other function tells whether it wrote them. */
+/* Shapes the launch of gk's kernel that writes its arguments, which depend on a number, to that number's GKI_HIP_ECHO
+ * words of `seen`. The other function tells whether it wrote them for each number below `count`. */
 enum { GKI_HIP_ECHO = 3 };
-void gki_hip_shape_echo(const gki_hip_device *device, uint64_t *to, uint32_t number, gki_hip_shape *shape);
-bool gki_hip_has_echo(const uint64_t *to, uint32_t number);
+void gki_hip_shape_echo(const gki_hip_device *device, uint64_t *seen, uint32_t number, gki_hip_shape *shape);
+bool gki_hip_has_echoes(const uint64_t *seen, uint32_t count);
 
 /* Launches a kernel, with arguments in the form that works on the device. */
 hipError_t gki_hip_launch_shape(const gki_hip_device *device, const gki_hip_shape *shape, hipStream_t stream);
+
+/* ---- graphs.c: runs as graphs of the runtime, made once, launched with one call, and never updated --------------- */
+
+/* Finds the form of arguments that works, and from which length on a run is launched as a graph: from that on which a
+ * graph is faster than launches on a stream, if graphs of 256 nodes are right. $GK_HIP_GRAPHS=1: all runs, if they are
+ * right; 0: none. On the device, with gk's own kernels. GK_ERROR_NO_DEVICE: the device hasn't survived it. */
+gk_result gki_hip_try(gki_hip_device *device);
+
+/* Makes the graphs of runs that are long enough, each with its control kernel, but for runs with library calls or
+ * handwritten code, whose arguments change. A run whose graph the runtime refuses is launched task by task. */
+gk_result gki_hip_make_execs(gki_hip_graph *graph);
+void gki_hip_drop_execs(gki_hip_graph *graph);
 #endif

@@ -1,7 +1,6 @@
-#include "hip/graphs.h"
+#include "hip/graph.h"
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/memory.h"
 #include "base/op.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,22 +14,13 @@ typedef struct made {
   const gki_hip_device *device;
   hipGraph_t graph;
   hipGraphNode_t last; /* NULL: there is no node yet */
+  hipGraphNode_t *ends; /* by node of the plan: behind a PARALLEL, the last nodes of its sections */
 } made;
 
 static hipError_t add_kernel(made *m, const gki_hip_shape *shape) {
-  size_t bytes = shape->args.bytes;
-  void *extra[] = {(void *)(uintptr_t)GKI_HIP_LAUNCH_PARAM_BUFFER_POINTER, shape->args.packed,
-                   (void *)(uintptr_t)GKI_HIP_LAUNCH_PARAM_BUFFER_SIZE, &bytes,
-                   (void *)(uintptr_t)GKI_HIP_LAUNCH_PARAM_END};
-  const bool packs = m->device->packs;
-  const unsigned *grid = shape->grid, *block = shape->block;
-  const hipKernelNodeParams params = {
-      .func = shape->function, .gridDim = {grid[0], grid[1], grid[2]}, .blockDim = {block[0], block[1], block[2]},
-      .sharedMemBytes = shape->shared_bytes, .kernelParams = packs ? NULL : (void **)(uintptr_t)shape->args.pointers,
-      .extra = packs ? extra : NULL};
   hipGraphNode_t node;
   const hipError_t answer =
-      m->device->driver->hipGraphAddKernelNode(&node, m->graph, m->last ? &m->last : NULL, m->last ? 1 : 0, &params);
+      m->device->driver->hipGraphAddKernelNode(&node, m->graph, &m->last, m->last ? 1 : 0, &shape->params);
   if (answer == hipSuccess) m->last = node;
   return answer;
 }
@@ -44,8 +34,7 @@ static hipError_t add_empty(made *m, const hipGraphNode_t *after, size_t count) 
 
 static hipError_t add_nodes(made *m, const gki_hip_graph *g, uint32_t run, uint32_t begin, uint32_t end);
 
-/* @param ends  Room for the last node of each section. */
-static hipError_t add_sections(made *m, const gki_hip_graph *g, uint32_t run, uint32_t parallel, hipGraphNode_t *ends) {
+static hipError_t add_sections(made *m, const gki_hip_graph *g, uint32_t run, uint32_t parallel) {
   const gk_node *nodes = g->plan->nodes;
   hipError_t answer = m->last ? hipSuccess : add_empty(m, NULL, 0);
   const hipGraphNode_t before = m->last;
@@ -53,9 +42,9 @@ static hipError_t add_sections(made *m, const gki_hip_graph *g, uint32_t run, ui
   for (uint32_t k = parallel + 1; k < nodes[parallel].end && answer == hipSuccess; k = nodes[k].end) {
     m->last = before;
     answer = add_nodes(m, g, run, k + 1, nodes[k].end);
-    ends[count++] = m->last;
+    m->ends[parallel + count++] = m->last;
   }
-  return answer == hipSuccess ? add_empty(m, ends, count) : answer;
+  return answer == hipSuccess ? add_empty(m, m->ends + parallel, count) : answer;
 }
 
 /* Adds the nodes of a straight piece. */
@@ -64,11 +53,8 @@ static hipError_t add_nodes(made *m, const gki_hip_graph *g, uint32_t run, uint3
   hipError_t answer = hipSuccess;
   for (uint32_t k = begin; k < end && answer == hipSuccess; k = nodes[k].end) {
     gki_hip_shape shape;
-    if (nodes[k].op == GK_OP_PARALLEL) {
-      hipGraphNode_t *ends = gki_array(nodes[k].end - k, sizeof *ends, "the sections of a graph");
-      answer = ends ? add_sections(m, g, run, k, ends) : hipErrorOutOfMemory;
-      gk_host_free(ends);
-    } else {
+    if (nodes[k].op == GK_OP_PARALLEL) answer = add_sections(m, g, run, k);
+    else {
       gki_hip_shape_task(g, k, run, true, &shape);
       answer = add_kernel(m, &shape);
     }
@@ -97,9 +83,9 @@ static hipError_t make_exec(const made *m, hipError_t answer, hipGraphExec_t *ex
   return answer;
 }
 
-static hipError_t make_run(const gki_hip_graph *g, uint32_t run, hipGraphExec_t *exec) {
+static hipError_t make_run(const gki_hip_graph *g, uint32_t run, hipGraphNode_t *ends, hipGraphExec_t *exec) {
   const gk_plan_run *at = &g->plan->runs[run];
-  made m = {.device = g->device};
+  made m = {.device = g->device, .ends = ends};
   gki_hip_shape control;
   hipError_t answer = g->device->driver->hipGraphCreate(&m.graph, 0);
   if (answer != hipSuccess) m.graph = NULL;
@@ -116,10 +102,11 @@ gk_result gki_hip_make_execs(gki_hip_graph *g) {
   char why[300];
   if (!g->device->graphs_from || !count) return GK_OK;
   g->execs = gki_arena_alloc(&g->arena, count, sizeof *g->execs);
-  if (!g->execs) return gki_fail_memory("a graph's runs", count * sizeof *g->execs);
+  hipGraphNode_t *ends = gki_arena_alloc(&g->arena, g->plan->node_count, sizeof *ends);
+  if (!g->execs || !ends) return gki_fail_memory("a graph's runs", count * sizeof *g->execs);
   for (uint32_t run = 0; run < count; ++run) {
     if (!should_be_graph(g, run)) continue;
-    const hipError_t answer = make_run(g, run, &g->execs[run]);
+    const hipError_t answer = make_run(g, run, ends, &g->execs[run]);
     if (answer == hipErrorOutOfMemory)
       return gki_hip_result(g->device->driver, answer, "making graph %s", g->plan->name);
     if (answer == hipSuccess) continue;
@@ -148,16 +135,6 @@ typedef struct trial {
   hipGraphExec_t execs[GRAPHS + 1]; /* the short graph is the last */
 } trial;
 
-static void shape_trial(const trial *t, uint32_t number, gki_hip_shape *shape) {
-  gki_hip_shape_echo(t->device, t->seen + (size_t)number * GKI_HIP_ECHO, number, shape);
-}
-
-static bool is_right(const trial *t, uint32_t count) {
-  for (uint32_t number = 0; number < count; ++number)
-    if (!gki_hip_has_echo(t->seen + (size_t)number * GKI_HIP_ECHO, number)) return false;
-  return true;
-}
-
 enum { PLAIN, IN_LONG, IN_SHORT, WAYS };
 
 /* Launches `count` kernels, or that many graphs. */
@@ -166,7 +143,7 @@ static hipError_t launch(const trial *t, int way, uint32_t count) {
   hipError_t answer = hipSuccess;
   for (uint32_t k = 0; k < count && answer == hipSuccess; ++k) {
     gki_hip_shape shape;
-    shape_trial(t, k, &shape);
+    gki_hip_shape_echo(d, t->seen, k, &shape);
     answer = way == PLAIN ? gki_hip_launch_shape(d, &shape, d->stream)
                           : d->driver->hipGraphLaunch(t->execs[way == IN_LONG ? k : GRAPHS], d->stream);
   }
@@ -186,7 +163,7 @@ static gk_result try_plain(const trial *t, bool *works) {
   if (answer == hipErrorOutOfMemory) return gki_hip_result(driver, answer, "hipModuleLaunchKernel");
   if (answer != hipSuccess) return GK_OK;
   const gk_result result = gki_hip_result(driver, finish(t, answer), "hipStreamSynchronize");
-  *works = result == GK_OK && is_right(t, 1);
+  *works = result == GK_OK && gki_hip_has_echoes(t->seen, 1);
   return result;
 }
 
@@ -201,7 +178,7 @@ static gk_result choose_form(const trial *t) {
   }
   if (result != GK_OK || works) return result;
   return gk_fail(GK_ERROR_UNSUPPORTED, "backend hip: kernels on %s get wrong arguments, by kernelParams and by extra; "
-                 "use another version of HIP than %d.%d", d->name, d->driver->version / 100, d->driver->version % 100);
+                 "use another version than %s", d->name, d->driver->name);
 }
 
 static hipError_t make_graph(trial *t, uint32_t number) {
@@ -210,7 +187,7 @@ static hipError_t make_graph(trial *t, uint32_t number) {
   if (answer != hipSuccess) m.graph = NULL;
   for (uint32_t k = 0; k < (number < GRAPHS ? LONG : SHORT) && answer == hipSuccess; ++k) {
     gki_hip_shape shape;
-    shape_trial(t, number * LONG + k, &shape);
+    gki_hip_shape_echo(t->device, t->seen, number * LONG + k, &shape);
     answer = add_kernel(&m, &shape);
   }
   return make_exec(&m, answer, &t->execs[number]);
@@ -252,7 +229,7 @@ static hipError_t judge(trial *t, bool is_wanted) {
   memset(t->seen, 0, SEEN * GKI_HIP_ECHO * sizeof *t->seen);
   if (answer == hipSuccess) answer = finish(t, launch(t, IN_LONG, GRAPHS + 1));
   if (answer != hipSuccess) return answer;
-  if (!is_right(t, SEEN)) {
+  if (!gki_hip_has_echoes(t->seen, SEEN)) {
     snprintf(d->graphs_why, sizeof d->graphs_why, "graphs of %d nodes go wrong here", LONG);
     return hipSuccess;
   }
@@ -274,7 +251,6 @@ static gk_result go_without(const trial *t, hipError_t answer) {
   gki_hip_describe(d->driver, answer, why, sizeof why);
   snprintf(d->graphs_why, sizeof d->graphs_why, "the runtime refuses them: %.100s", why);
   gki_attempt_begin();
-  (void)d->driver->hipStreamSynchronize(d->stream); /* what was launched writes to `seen` */
   const gk_result result = try_plain(t, &works);
   gki_attempt_end();
   if (works) return GK_OK;
@@ -287,17 +263,15 @@ static gk_result go_without(const trial *t, hipError_t answer) {
 
 static gk_result try_graphs(trial *t) {
   gki_hip_device *d = t->device;
-  const char *wanted = secure_getenv("GK_HIP_GRAPHS"), *missing = d->driver->no_graphs;
-  if (missing || (wanted && strcmp(wanted, "0") == 0)) {
-    snprintf(d->graphs_why, sizeof d->graphs_why, "%s%s", missing ? "the runtime has no " : "GK_HIP_GRAPHS=0 wants it",
-             missing ? missing : "");
+  const char *wanted = secure_getenv("GK_HIP_GRAPHS");
+  if (wanted && strcmp(wanted, "0") == 0) {
+    snprintf(d->graphs_why, sizeof d->graphs_why, "GK_HIP_GRAPHS=0 wants it");
     return GK_OK;
   }
   const hipError_t answer = judge(t, wanted && strcmp(wanted, "1") == 0);
   if (answer == hipSuccess) return GK_OK;
-  if (answer != hipErrorOutOfMemory) return go_without(t, answer);
   (void)d->driver->hipStreamSynchronize(d->stream); /* what was launched writes to `seen` */
-  return gki_hip_result(d->driver, answer, "trying graphs");
+  return answer == hipErrorOutOfMemory ? gki_hip_result(d->driver, answer, "trying graphs") : go_without(t, answer);
 }
 
 gk_result gki_hip_try(gki_hip_device *d) {

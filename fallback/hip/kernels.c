@@ -1,8 +1,6 @@
-#include "hip/kernels.h"
 #include "base/memory.h"
 #include "hip/compile.h"
-#include "hip/embed.h"
-#include "hip/graphs.h"
+#include "hip/graph.h"
 #include "kernel/modules.h"
 #include "kernel/object.h"
 #include "lower/params.h"
@@ -18,8 +16,18 @@ static void describe(const void *at, gki_gpu *gpu) {
   const gki_hip_device *d = at;
   gpu->architecture = (int)gki_hip_target(d->architecture);
   snprintf(gpu->name, sizeof gpu->name, "%.60s", d->architecture);
-  snprintf(gpu->driver, sizeof gpu->driver, "HIP %d.%d", d->driver->version / 100, d->driver->version % 100);
+  snprintf(gpu->driver, sizeof gpu->driver, "%s", d->driver->name);
   snprintf(gpu->advice, sizeof gpu->advice, "name it to gk-embed behind --offload-arch");
+}
+
+/* These two are about images that gk-embed made when the program was built. */
+static int rank(const gk_image *image, int target) {
+  return image->kind != GK_IMAGE_AMD ? -1 : (int)image->target == target;
+}
+
+static void describe_image(const gk_image *image, char *text, size_t bytes) {
+  snprintf(text, bytes, "code object for gfx%x, made by hipRTC of HIP %u.%u", (unsigned)image->target,
+           (unsigned)image->made_by / 100, (unsigned)image->made_by % 100);
 }
 
 static gk_result find_compiler(const void *at, gki_compiler *compiler) {
@@ -67,8 +75,8 @@ static gk_result find(void *at, void *loaded, const gk_kernel *kernel, const cha
 }
 
 static const gki_module_loader loader = {
-  .language = "hip", .entry = "backend hip: hipModuleLoadData", .describe = describe, .rank = gki_hip_rank,
-  .describe_image = gki_hip_describe_image, .problem = problem, .find_compiler = find_compiler, .compile = compile,
+  .language = "hip", .entry = "backend hip: hipModuleLoadData", .describe = describe, .rank = rank,
+  .describe_image = describe_image, .problem = problem, .find_compiler = find_compiler, .compile = compile,
   .load = load, .unload = unload, .find = find};
 
 /* ---- kernels ----------------------------------------------------------------------------------------------------- */
@@ -141,14 +149,16 @@ void gki_hip_unload(void *device, void *code) {
 /* ---- gk's own ---------------------------------------------------------------------------------------------------- */
 
 static gk_result find_builtin(gki_hip_device *d) {
-  const struct { const char *name; hipFunction_t *function; } all[] = {
-    {"gki_copy", &d->copy.function}, {"gki_fill", &d->fill.function}, {"gki_ahead", &d->ahead}, {"gki_echo", &d->echo}};
+  const struct { const char *name; gki_hip_kernel *kernel; } all[] = {
+    {"gki_copy", &d->copy}, {"gki_fill", &d->fill}, {"gki_ahead", &d->ahead}, {"gki_echo", &d->echo}};
   gk_result result = GK_OK;
-  for (size_t k = 0; k < GK_COUNT(all) && result == GK_OK; ++k)
-    result = gki_hip_result(d->driver, d->driver->hipModuleGetFunction(all[k].function, d->builtin, all[k].name),
-                           "hipModuleGetFunction of %s", all[k].name);
-  if (result == GK_OK) result = measure(d, "gki_copy", &d->copy);
-  return result == GK_OK ? measure(d, "gki_fill", &d->fill) : result;
+  for (size_t k = 0; k < GK_COUNT(all) && result == GK_OK; ++k) {
+    hipFunction_t *const function = &all[k].kernel->function;
+    result = gki_hip_result(d->driver, d->driver->hipModuleGetFunction(function, d->builtin, all[k].name),
+                            "hipModuleGetFunction of %s", all[k].name);
+    if (result == GK_OK) result = measure(d, all[k].name, all[k].kernel);
+  }
+  return result;
 }
 
 /* The image has code for the usual GPUs. The text is for others. */
@@ -170,11 +180,4 @@ gk_result gki_hip_load_builtin(gki_hip_device *d) {
   if (result == GK_OK) result = find_builtin(d);
   if (result == GK_OK) result = gki_hip_try(d);
   return gki_hip_leave(d, before, result);
-}
-
-void gki_hip_drop_builtin(gki_hip_device *d) {
-  gki_hip_before before;
-  if (!d->builtin || !gki_hip_enter_to_free(d, &before)) return;
-  (void)d->driver->hipModuleUnload(d->builtin);
-  (void)gki_hip_leave(d, before, GK_OK);
 }

@@ -1,26 +1,15 @@
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/within.h"
 #include "hip/graph.h"
+#include "lower/cancel.h"
 #include "plan/node.h"
 #include "plan/plan.h"
 #include "plan/walk.inc"
-#include <stdatomic.h>
 #include <string.h>
-
-/* ---- messages ---------------------------------------------------------------------------------------------------- */
 
 static gk_result check(const gki_hip_graph *g, hipError_t answer, const char *call) {
   return gki_hip_result(g->device->driver, answer, "%s of graph %s", call, g->plan->name);
-}
-
-/* A failure of a wait names the run that was enqueued last. */
-static gk_result wait_result(const gki_hip_graph *g, hipError_t answer) {
-  if (answer == hipSuccess || g->last >= g->plan->run_count) return check(g, answer, "waiting for the device");
-  char name[GKI_RUN_TITLE_BYTES];
-  const bool knows = g->plan->bits & GK_ISOLATE;
-  return gki_hip_result(g->device->driver, answer, "waiting for the device, at %s of graph %s%s",
-                       gki_run_title(g->plan, g->last, name), g->plan->name,
-                       knows ? "" : " or an earlier task (GK_ISOLATE tells which)");
 }
 
 /* ---- waiting ----------------------------------------------------------------------------------------------------- */
@@ -34,56 +23,53 @@ hipError_t gki_hip_drain(gki_hip_graph *g) {
   return answer;
 }
 
+static hipError_t wait_for_event(const gki_hip_driver *driver, hipEvent_t event) {
+  const uint64_t begin = gki_now_ns();
+  hipError_t answer;
+  do answer = driver->hipEventQuery(event);
+  while (answer == hipErrorNotReady && gki_spins_since(begin));
+  return answer == hipErrorNotReady ? driver->hipEventSynchronize(event) : answer;
+}
+
 /* Waits up to an event; if that is NULL, or after a failure, for all work of the launch. */
 static gk_result wait(gki_hip_graph *g, hipEvent_t event) {
   if (!g->is_busy) return GK_OK;
-  hipError_t answer = hipSuccess;
-  if (!event) answer = g->device->driver->hipEventRecord(g->event, g->stream);
-  if (answer == hipSuccess) answer = gki_hip_wait(g->device, event ? event : g->event);
-  if (answer == hipSuccess && !event) g->is_busy = false;
-  gk_result result = wait_result(g, answer);
-  if (answer != hipSuccess) (void)gki_hip_drain(g);
-  return result == GK_OK ? gki_param_check_posts(&g->params, g->shared->failures, &g->launch) : result;
+  const gki_hip_driver *driver = g->device->driver;
+  hipError_t answer = event ? hipSuccess : driver->hipEventRecord(g->event, g->stream);
+  if (answer == hipSuccess) answer = wait_for_event(driver, event ? event : g->event);
+  if (answer == hipSuccess) {
+    g->is_busy = event != NULL;
+    return gki_param_check_posts(&g->params, g->shared->failures, &g->launch);
+  }
+  char title[GKI_WAIT_TITLE_BYTES];
+  const gk_result result = gki_hip_result(driver, answer, "%s", gki_wait_title(g->plan, g->last, title));
+  (void)gki_hip_drain(g);
+  return result;
 }
 
 /* ---- starting ---------------------------------------------------------------------------------------------------- */
 
-/* Copies what the launch changed, bytes `begin` to `end` of the table among it. */
-static gk_result upload(gki_hip_graph *g, size_t begin, size_t end) {
-  const size_t head = g->control_at + sizeof(gki_task_control);
-  const struct { size_t begin, end; } parts[] = {{0, g->is_written ? head : g->bytes},
-                                                 {g->table_at + begin, g->is_written ? g->table_at + end : 0}};
-  gk_result result = GK_OK;
-  g->is_busy = true;
-  for (size_t k = 0; k < GK_COUNT(parts) && result == GK_OK; ++k)
-    if (parts[k].begin < parts[k].end)
-      result = check(g,
-                     g->device->driver->hipMemcpyHtoDAsync((unsigned char *)g->block + parts[k].begin,
-                                                           g->image + parts[k].begin, parts[k].end - parts[k].begin,
-                                                           g->stream),
-                     "hipMemcpyHtoDAsync of the slots");
-  g->is_written = result == GK_OK;
-  if (!g->is_written) g->slots.is_sent = false;
-  return result;
-}
-
-/* With GK_ISOLATE: a fault of earlier work must not be blamed on this graph's tasks. */
-static gk_result await_others(gki_hip_graph *g) {
-  if (!(g->plan->bits & GK_ISOLATE)) return GK_OK;
-  return gki_hip_result(g->device->driver, g->device->driver->hipStreamSynchronize(g->stream),
-                       "waiting for what was launched before graph %s", g->plan->name);
-}
-
-static void write_image(gki_hip_graph *g, const gk_launch_args *launch, size_t *begin, size_t *end) {
+/* Writes what the launch changes. Returns where that ends. */
+static size_t write_image(gki_hip_graph *g, const gk_launch_args *launch) {
+  size_t begin, end;
   const gki_task_control control = {.number = g->points ? GKW_CLOSED : launch->launch,
                                     .failures = (uintptr_t)g->shared->failures, .posts_as = launch->launch, .arms = 1};
   memcpy(g->image + g->control_at, &control, sizeof control);
   if (g->points) memcpy(g->image, launch->state, g->points->state_count * sizeof(uint32_t));
-  (void)gki_slot_table_changed(&g->slots, launch, 0, begin, end);
+  (void)gki_slot_table_changed(&g->slots, launch, 0, &begin, &end);
   (void)gki_param_update(&g->params, launch);
-  __atomic_store_n(&g->shared->cancelled, 0, __ATOMIC_SEQ_CST);
-  atomic_thread_fence(memory_order_seq_cst);
-  if (__atomic_load_n(launch->cancel, __ATOMIC_SEQ_CST)) (void)gki_hip_cancel(g);
+  gki_cancel_begin(&g->shared->cancelled, launch);
+  return !g->is_written ? g->bytes : begin < end ? g->table_at + end : g->control_at + sizeof control;
+}
+
+/* One copy of all up to the last change takes less time than one for each change. */
+static gk_result upload(gki_hip_graph *g, size_t bytes) {
+  g->is_busy = true;
+  const gk_result result = check(g, g->device->driver->hipMemcpyHtoDAsync(g->block, g->image, bytes, g->stream),
+                                 "hipMemcpyHtoDAsync of the slots");
+  g->is_written = result == GK_OK;
+  if (!g->is_written) g->slots.is_sent = false;
+  return result;
 }
 
 /* Waits, so that the caller may destroy its stream. */
@@ -95,16 +81,16 @@ static gk_result end_launch(gki_hip_graph *g, gk_result result) {
 }
 
 static gk_result start(gki_hip_graph *g, const gk_launch_args *launch) {
-  size_t begin, end;
   (void)gki_hip_drain(g); /* only waits if the last launch failed */
   g->launch = *launch;
   g->last = GK_NONE;
   g->stream = launch->on_stream ? launch->stream : g->device->stream;
   gk_result result = GK_OK;
   if (launch->on_stream || g->device->shares_stream) result = gki_hip_refuse_capture(g->device, g->stream);
-  if (result == GK_OK) result = await_others(g);
-  if (result == GK_OK) write_image(g, launch, &begin, &end);
-  if (result == GK_OK) result = upload(g, begin, end);
+  if (result == GK_OK && g->plan->bits & GK_ISOLATE) /* earlier work's fault isn't one of this graph's tasks */
+    result = gki_hip_result(g->device->driver, g->device->driver->hipStreamSynchronize(g->stream),
+                            "waiting for what was launched before graph %s", g->plan->name);
+  if (result == GK_OK) result = upload(g, write_image(g, launch));
   return result == GK_OK ? GK_OK : end_launch(g, result); /* no wait follows a launch that failed */
 }
 
@@ -116,11 +102,8 @@ gk_result gki_hip_launch(void *graph, const gk_launch_args *launch) {
   return gki_hip_leave(g->device, before, result);
 }
 
-/* Common has written the launch's own word. So a launch that begins now sees that word or clears this one before. */
 gk_result gki_hip_cancel(void *graph) {
-  gki_hip_graph *g = graph;
-  atomic_thread_fence(memory_order_seq_cst);
-  __atomic_store_n(&g->shared->cancelled, 1, __ATOMIC_SEQ_CST);
+  gki_cancel_set(&((gki_hip_graph *)graph)->shared->cancelled);
   return GK_OK;
 }
 
@@ -208,9 +191,9 @@ gk_result gki_hip_read_flag(void *graph, uint32_t node, int32_t *flag) {
 static gk_result end_tape(gki_hip_graph *g) {
   const gki_hip_driver *driver = g->device->driver;
   const uint32_t place = g->enqueued % GKI_HIP_TAPES;
-  const size_t bytes = g->points->state_count * sizeof(uint32_t);
-  gk_result result = check(g, driver->hipMemcpyDtoHAsync(g->states + place * bytes, g->block, bytes, g->stream),
-                           "hipMemcpyDtoHAsync of the state");
+  const size_t words = g->points->state_count;
+  gk_result result = check(g, driver->hipMemcpyDtoHAsync(g->states + place * words, g->block, words * sizeof(uint32_t),
+                                                         g->stream), "hipMemcpyDtoHAsync of the state");
   if (result == GK_OK) result = check(g, driver->hipEventRecord(g->ends[place], g->stream), "hipEventRecord");
   if (result == GK_OK) ++g->enqueued;
   return result;
@@ -232,10 +215,8 @@ gk_result gki_hip_state(void *graph, const uint32_t **state) {
   gk_result result = gki_hip_enter(g->device, &before);
   if (result == GK_OK && state) {
     const uint32_t place = g->taken++ % GKI_HIP_TAPES;
-    *state = (const uint32_t *)(const void *)(g->states + place * g->points->state_count * sizeof(uint32_t));
+    *state = g->states + (size_t)place * g->points->state_count;
     result = wait(g, g->ends[place]);
-  } else if (result == GK_OK) {
-    result = end_launch(g, wait(g, NULL));
-  }
+  } else if (result == GK_OK) result = end_launch(g, wait(g, NULL));
   return gki_hip_leave(g->device, before, result);
 }

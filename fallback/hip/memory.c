@@ -1,29 +1,15 @@
 #include "hip/device.h"
 
-static gk_result alloc_host(gki_hip_device *d, size_t bytes, void **memory) {
-  const gki_hip_driver *driver = d->driver;
-  void *taken = NULL, *at = NULL;
-  gk_result result = gki_hip_result(
-      driver, driver->hipHostMalloc(&taken, bytes, GKI_HIP_HOST_MALLOC_PORTABLE | GKI_HIP_HOST_MALLOC_MAPPED),
-      "hipHostMalloc of %zu bytes", bytes);
-  if (result != GK_OK) return result;
-  result = gki_hip_result(d->driver, driver->hipHostGetDevicePointer(&at, taken, 0), "hipHostGetDevicePointer");
-  if (result == GK_OK && at != taken)
-    result = gk_fail(GK_ERROR_UNSUPPORTED, "backend hip: page-locked memory has another address on device %d (%s); use "
-                     "GK_DEVICE_MEMORY", d->ordinal, d->name);
-  if (result == GK_OK) *memory = taken;
-  else (void)driver->hipHostFree(taken);
-  return result;
-}
-
+/* HIP's page-locked memory is shared virtual memory, which has one address for the host and all devices. */
 gk_result gki_hip_alloc_raw(void *device, size_t bytes, gk_memory kind, void **memory) {
-  gki_hip_device *d = device;
-  if (kind == GK_HOST_MEMORY) return alloc_host(d, bytes, memory);
+  enum { FLAGS = GKI_HIP_HOST_MALLOC_PORTABLE | GKI_HIP_HOST_MALLOC_MAPPED };
+  const gki_hip_driver *driver = ((const gki_hip_device *)device)->driver;
+  const bool is_host = kind == GK_HOST_MEMORY;
   void *taken = NULL;
-  const gk_result result =
-      gki_hip_result(d->driver, d->driver->hipMalloc(&taken, bytes), "hipMalloc of %zu bytes", bytes);
-  if (result == GK_OK) *memory = taken;
-  return result;
+  const hipError_t answer =
+      is_host ? driver->hipHostMalloc(&taken, bytes, FLAGS) : driver->hipMalloc(&taken, bytes);
+  if (answer == hipSuccess) *memory = taken;
+  return gki_hip_result(driver, answer, "%s of %zu bytes", is_host ? "hipHostMalloc" : "hipMalloc", bytes);
 }
 
 void gki_hip_free_raw(void *device, gk_memory kind, void *memory) {

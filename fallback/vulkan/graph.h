@@ -12,7 +12,7 @@ enum { GKI_VULKAN_TAPES = 2 /* under way */, GKI_VULKAN_KEPT = 64 /* recorded pi
 /* Memory that the host reads and writes during a launch. */
 typedef struct gki_vulkan_shared {
   gki_bad_count failures[GKI_LAUNCH_RING];
-  int32_t cancelled; /* as gk_launch_args.cancel */
+  uint32_t cancelled; /* as gk_launch_args.cancel */
 } gki_vulkan_shared; /* a copy of the state behind each tape under way follows */
 
 /* The gates of runs by grids of no groups, as control.comp reads them. Behind this struct are the size of each node's

@@ -122,13 +122,8 @@ gk_result gki_vulkan_handwritten(const gki_vulkan_device *d, const gk_kernel *ke
 /* ---- push constants ---------------------------------------------------------------------------------------------- */
 
 uint32_t gki_vulkan_push(const gki_params *params, uint32_t number, unsigned char to[GKI_VULKAN_PUSHED]) {
-  const gk_kernel *kernel = params->slots->plan->nodes[params->tasks[number].node].kernel;
-  void *values[GK_MAX_ARGS];
-  uint64_t places[GK_MAX_ARGS];
-  const uint64_t bytes = gki_param_places(kernel, places);
-  gki_param_point(params, number, values);
+  const gki_param_task *task = &params->tasks[number];
   memset(to, 0, GKI_VULKAN_PUSHED);
-  for (uint32_t k = 0; k < kernel->param_count; ++k)
-    memcpy(to + places[k], values[k], gki_param_bytes(&kernel->params[k]));
-  return (uint32_t)((bytes + 3) / 4 * 4);
+  memcpy(to, params->wanted.bytes + task->at, task->bytes);
+  return (uint32_t)((task->bytes + 3) / 4 * 4);
 }

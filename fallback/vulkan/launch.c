@@ -1,8 +1,8 @@
 #include "base/sort.h"
+#include "lower/cancel.h"
 #include "plan/node.h"
 #include "plan/walk.inc"
 #include "vulkan/graph.h"
-#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -149,19 +149,15 @@ gk_result gki_vulkan_launch(void *graph, const gk_launch_args *launch) {
   if (g->in_series != (g->shares_memory || g->has_bad_count)) gki_vulkan_forget(g);
   g->in_series = g->shares_memory || g->has_bad_count;
   if (g->points) memcpy(g->image + g->state_at, launch->state, g->points->state_count * sizeof(uint32_t));
-  __atomic_store_n(&g->shared->cancelled, 0, __ATOMIC_SEQ_CST);
-  if (__atomic_load_n(launch->cancel, __ATOMIC_SEQ_CST)) (void)gki_vulkan_cancel(g);
+  gki_cancel_begin(&g->shared->cancelled, launch);
   result = upload(g, begin, end);
   if (result == GK_OK) return GK_OK;
   g->slots.is_sent = g->is_written = false;
   return gki_vulkan_end_order(g, result);
 }
 
-/* Common has written the launch's own word. So a launch that begins now sees that word or clears this one before. */
 gk_result gki_vulkan_cancel(void *graph) {
-  gki_vulkan_graph *g = graph;
-  atomic_thread_fence(memory_order_seq_cst);
-  __atomic_store_n(&g->shared->cancelled, 1, __ATOMIC_SEQ_CST);
+  gki_cancel_set(&((gki_vulkan_graph *)graph)->shared->cancelled);
   return GK_OK;
 }
 

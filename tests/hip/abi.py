@@ -26,7 +26,7 @@ OTHERS = {"GKI_HIP_STREAM_NON_BLOCKING": "hipStreamNonBlocking", "GKI_HIP_EVENT_
           "GKI_HIP_LAUNCH_PARAM_BUFFER_SIZE": "(size_t)HIP_LAUNCH_PARAM_BUFFER_SIZE",
           "GKI_HIP_LAUNCH_PARAM_END": "(size_t)HIP_LAUNCH_PARAM_END", "GKI_HIP_PROPERTIES_5": "sizeof(hipDeviceProp_t)",
           "GKI_HIP_ARCHITECTURE_5": "offsetof(hipDeviceProp_t, gcnArchName)",
-          "GKI_HIP_ARCHITECTURE_BYTES": "sizeof(hipDeviceProp_t::gcnArchName)",
+          "GKI_HIP_NAME_BYTES": "sizeof(hipDeviceProp_t::gcnArchName)",
           "GKI_HIP_POINTER_ATTRIBUTES": "sizeof(hipPointerAttribute_t)", "gki_hip_dim3": "dim3"}
 NEWER = {"GKI_HIP_PROPERTIES_6", "GKI_HIP_ARCHITECTURE_6", "hipGetDevicePropertiesR0600"}
 SAME = [("12gki_hip_dim3", "4dim3"), ("P15hipDeviceProp_t", "Pv"),
@@ -70,7 +70,7 @@ def parse(header):
             members.extend((match[2], name) for name in names.split(", "))
 
     def entries(match):
-        rest.append(take(match[1], r"X\((?:(?:ALL|ANY|GRAPHS), )?[\w *]+, (\w+), +\([^()]*\)\)",
+        rest.append(take(match[1], r"X\((?:(?:ALL|ONE), )?[\w *]+, (\w+), +\([^()]*\)\)",
                          lambda m: functions.append(m[1])))
 
     text = re.sub(r"/\*.*?\*/", "", header, flags=re.S).replace("\\\n", " ")
@@ -78,7 +78,7 @@ def parse(header):
     text = take(text, r"^(?:typedef )?enum\s*\w*\s*{([^}]*)}\s*(\w*);", enumeration)
     text = take(text, r"^typedef struct \w+ {([^{}]*)}\s*(\w+);", struct)
     text = take(text, r"^typedef [\w *]+?(\w+);", lambda m: types.append(m[1]))
-    text = re.sub(r'^#(?:ifn?def|endif|define GKI_HIP_ABI_H|include).*$|^extern "C" {|^}$', "", text, flags=re.M)
+    text = re.sub(r'^#(?:ifn?def|endif|define GKI_HIP_ABI_H|include).*$', "", text, flags=re.M)
     return (values, types, members, functions), "".join(rest + [text]).strip()
 
 
@@ -157,7 +157,8 @@ PLANTED = [
      "hipModuleLoadData: "),
     ("a result of hipRTC", "X(const char *, hiprtcGetErrorString", "X(char *, hiprtcGetErrorString",
      "hiprtcGetErrorString: "),
-    ("a declaration that it doesn't know", "typedef int hipDevice_t;", "typedef int hipDevice_t;\nextern int other;",
+    ("a declaration that it doesn't know", "typedef void *hipDeviceptr_t;",
+     "typedef void *hipDeviceptr_t;\nextern int other;",
      "not understood, hence not compared: extern int other;"),
 ]
 

@@ -142,13 +142,6 @@ GKI_HIP_ENTRIES(PROTOTYPE)
 
 /* ---- devices ----------------------------------------------------------------------------------------------------- */
 
-/* HIP 5.2 without a device says that. */
-hipError_t hipInit(unsigned int flags) {
-  const hipError_t result = find_device(0);
-  if (result != hipSuccess) return SIM_HIP == 5 ? hipErrorInvalidDevice : result;
-  return flags == 0 ? hipSuccess : hipErrorInvalidValue;
-}
-
 hipError_t hipGetDeviceCount(int *count) {
   if (!count) return hipErrorInvalidValue;
   const hipError_t result = find_device(0);
@@ -185,18 +178,6 @@ const char *hipGetErrorName(hipError_t error) {
 
 const char *hipGetErrorString(hipError_t error) { return hipGetErrorName(error); } /* as HIP 5.2 does */
 
-hipError_t hipDeviceGet(hipDevice_t *device, int ordinal) {
-  const hipError_t result = find_device(ordinal);
-  if (!device) return hipErrorInvalidValue;
-  if (result == hipSuccess) *device = ordinal;
-  return result;
-}
-
-hipError_t hipDeviceGetName(char *name, int bytes, hipDevice_t device) {
-  const hipError_t result = find_device(device);
-  return result == hipSuccess ? hip(cu.cuDeviceGetName(name, bytes, device)) : result;
-}
-
 static int wave_size(void) { return strncmp(architecture(), "gfx9", 4) == 0 ? 64 : 32; }
 
 hipError_t hipDeviceGetAttribute(int *value, hipDeviceAttribute_t attribute, int device) {
@@ -219,9 +200,9 @@ static hipError_t write_properties(void *properties, int device, size_t bytes, s
   const hipError_t result = find_device(device);
   if (result != hipSuccess || !properties) return result != hipSuccess ? result : hipErrorInvalidValue;
   memset(properties, 0xa5, bytes);
-  snprintf((char *)properties + architecture_at, GKI_HIP_ARCHITECTURE_BYTES, "%s%s", architecture(),
+  snprintf((char *)properties + architecture_at, GKI_HIP_NAME_BYTES, "%s%s", architecture(),
            wave_size() == 64 ? ":sramecc+:xnack-" : "");
-  return hip(cu.cuDeviceGetName(properties, 256, device));
+  return hip(cu.cuDeviceGetName(properties, GKI_HIP_NAME_BYTES, device));
 }
 
 hipError_t hipGetDeviceProperties(void *properties, int device) {
@@ -270,14 +251,6 @@ SAME(hipHostMalloc, (void **memory, size_t bytes, unsigned int flags), cuMemHost
 hipError_t hipHostFree(void *memory) {
   ENTER();
   return memory ? hip(cu.cuMemFreeHost(memory)) : hipSuccess;
-}
-
-hipError_t hipHostGetDevicePointer(void **at, void *memory, unsigned int flags) {
-  ENTER();
-  CUdeviceptr on_device = 0;
-  const hipError_t result = hip(cu.cuMemHostGetDevicePointer(&on_device, memory, flags));
-  if (result == hipSuccess) *at = (void *)(uintptr_t)on_device;
-  return result;
 }
 
 /* HIP 5 refuses memory that it doesn't know; later versions say 0. HIP 5 counts the types from 0 on, the others from

@@ -305,7 +305,7 @@ static const elsewhere_case large[] = {
 
 static const elsewhere_case losses[] = {
     {HIP7, {HOME, "GK_HIP_GRAPHS=0"}, "lose",
-     {"GK_ERROR_DEVICE: backend hip: waiting for the device, at task 0 (X = 5) of graph of_two: ",
+     {"GK_ERROR_DEVICE: backend hip: waiting for task 0 (X = 5) of graph of_two: ",
       " | GK_ERROR_DEVICE: HIP device 0 (simulated GPU 0) is lost; close it, and if it can't be opened again, "}}};
 
 TEST(a_failure_is_of_its_task) { ELSEWHERE(losses); }
