@@ -18,6 +18,17 @@ static int shares_runtime(void) {
   return 0;
 }
 
+/* What comes from hipDeviceProp_t and from attributes. */
+static int describes(void) {
+  if (opens()) return 0;
+  const gk_device_info *info = gk_device_describe(device);
+  printf("%s | %s | ", info->name, info->driver);
+  gk_device_facts(device, print_fact, (void *)(uintptr_t)"architecture");
+  gk_device_facts(device, print_fact, (void *)(uintptr_t)"wave");
+  gk_device_close(device);
+  return 0;
+}
+
 /* A runtime without a hipRTC beside it; the loader knows another one. */
 static int lacks_compiler(void) {
   char folder[] = "build/tests/unit/hip/alone.XXXXXX", real[PATH_MAX], alone[PATH_MAX + 64];
@@ -264,6 +275,20 @@ static const elsewhere_case versions[] = {
     {HIP6, {HOME, "SIMHIP_ARCH=gfx1201"}, "run", {"arguments kernelParams 20 7 8 9 by "}},
     {HIP7, {HOME}, "run", {"arguments kernelParams 20 7 8 9 by "}},
 };
+/* hipGetDeviceProperties of HIP 5 gives another layout than hipGetDevicePropertiesR0600, which later versions have. */
+#define GFX90A "gfx90a:sramecc+:xnack-"
+static const elsewhere_case properties[] = {
+    {HIP5, {HOME}, "describe",
+     {"simulated GPU 0 | HIP 5.2, " GFX90A " | architecture " GFX90A "wave 64", "$"}},
+    {HIP6, {HOME}, "describe",
+     {"simulated GPU 0 | HIP 6.4, " GFX90A " | architecture " GFX90A "wave 64", "$"}},
+    {HIP7, {HOME}, "describe",
+     {"simulated GPU 0 | HIP 7.2, " GFX90A " | architecture " GFX90A "wave 64", "$"}},
+    {HIP5, {HOME, "SIMHIP_ARCH=gfx1030"}, "describe",
+     {"simulated GPU 0 | HIP 5.2, gfx1030 | architecture gfx1030wave 32", "$"}},
+    {HIP7, {HOME, "SIMHIP_ARCH=gfx1201"}, "describe",
+     {"simulated GPU 0 | HIP 7.2, gfx1201 | architecture gfx1201wave 32", "$"}},
+};
 static const elsewhere_case architectures[] = {
     {HIP5, {HOME, "SIMHIP_ARCH=gfx1100", NO_CACHE}, "say",
      {"GK_ERROR_NO_DEVICE: backend hip: hipRTC of HIP 5.2 isn't known to compile for gfx1100",
@@ -314,6 +339,7 @@ TEST(bundles_that_are_cut_off_are_refused) { ELSEWHERE(bundles); }
 TEST(only_the_runtimes_own_compiler_is_used) { ELSEWHERE(alone); }
 TEST(grids_beyond_2_32_threads_are_refused) { ELSEWHERE(large); }
 TEST(every_version_runs_a_list) { ELSEWHERE(versions); }
+TEST(properties_are_read_in_the_versions_layout) { ELSEWHERE(properties); }
 TEST(unknown_architectures_are_not_handed_to_the_compiler) { ELSEWHERE(architectures); }
 TEST(the_programs_stream_gets_all_work) { ELSEWHERE(streams); }
 TEST(a_call_that_waits_for_its_device_is_named) { ELSEWHERE(calls_inside); }
@@ -336,9 +362,10 @@ TEST(a_runtime_without_a_device_says_so) {
 }
 
 int main(int count, char **words) {
-  static const elsewhere_word known[] = {{"say", say}, {"run", runs}, {"fork", forked}, {"share", shares},
-                                         {"call", calls_its_device}, {"beside capture", works_beside_capture},
-                                         {"compile", compiles}, {"beside", shares_runtime}, {"alone", lacks_compiler},
+  static const elsewhere_word known[] = {{"say", say}, {"run", runs}, {"describe", describes}, {"fork", forked},
+                                         {"share", shares}, {"call", calls_its_device},
+                                         {"beside capture", works_beside_capture}, {"compile", compiles},
+                                         {"beside", shares_runtime}, {"alone", lacks_compiler},
                                          {"bundle", has_bad_bundle}, {"many", has_many}, {"lose", loses}};
   int code;
   if (elsewhere_is_here(count, words, known, GK_COUNT(known), &code)) return code;
