@@ -295,7 +295,8 @@ class Programs:
         return suites[:1] + first + suites[1:] + others
 
     def build(self, command):
-        return tap.run("ninja", next(word for word in command if word.startswith("build/tests/")), cwd=TREE)
+        libraries = ["simulated-hip"] if any("build/simgpu/hip" in word for word in command) else []
+        return tap.run("ninja", next(word for word in command if word.startswith("build/tests/")), *libraries, cwd=TREE)
 
     def is_sound(self, name, command):
         """Whether the test passes without a mutation; if it doesn't, that is a failure of its own.."""

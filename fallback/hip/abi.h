@@ -36,7 +36,6 @@ typedef enum hipError_t {
 } hipError_t;
 
 typedef enum hipDeviceAttribute_t {
-  hipDeviceAttributeMaxThreadsPerBlock = 56,
   hipDeviceAttributeMultiprocessorCount = 63,
   hipDeviceAttributePageableMemoryAccess = 65,
   hipDeviceAttributeWarpSize = 87

@@ -17,7 +17,7 @@ typedef struct gki_hip_kernel {
 
 typedef struct gki_hip_device {
   const gki_hip_driver *driver;
-  int ordinal, multiprocessors, most_threads, wave;
+  int ordinal, multiprocessors, wave;
   int reaches_pageable; /* not 0: host memory that isn't page-locked, too */
   char name[128], architecture[GKI_HIP_NAME_BYTES], driver_text[160];
   hipStream_t stream;

@@ -54,10 +54,9 @@ gk_result gki_hip_result(const gki_hip_driver *driver, hipError_t code, const ch
 static gk_result find_entries(gki_hip_driver *driver, void *library) {
   const char *missing = gki_library_find(library, entries, GK_COUNT(entries), ALL, driver);
   (void)gki_library_find(library, entries, GK_COUNT(entries), ONE, driver);
-  if (!missing && !driver->hipGetDeviceProperties && !driver->hipGetDevicePropertiesR0600)
-    missing = "hipGetDeviceProperties";
-  if (!missing) return GK_OK;
-  return gk_fail(GK_ERROR_NO_DEVICE, "backend hip: %s has no %s; install HIP 5.2 or newer", driver->path, missing);
+  if (!missing && (driver->hipGetDeviceProperties || driver->hipGetDevicePropertiesR0600)) return GK_OK;
+  return gk_fail(GK_ERROR_NO_DEVICE, "backend hip: %s has no %s; install HIP 5.2 or newer", driver->path,
+                 missing ? missing : "hipGetDeviceProperties");
 }
 
 /* In a library of its own, beside the runtime's, or in the runtime's. What another one makes, this runtime might not

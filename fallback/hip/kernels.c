@@ -86,17 +86,12 @@ const gk_code *gki_hip_code(const gk_kernel *kernel, const char **beyond) {
 }
 
 /* HIP takes less than 2^32 threads along each dimension of a grid. */
-static gk_result set_block(const gki_hip_device *d, const gk_kernel *kernel, gki_hip_kernel *made) {
+static void set_block(const gk_code *code, gki_hip_kernel *made) {
   static const unsigned most[3] = {INT32_MAX, 65535, 65535};
-  const gk_code *code = kernel->hip;
   made->shared_bytes = code->shared_bytes;
   gki_param_block(code, made->block, made->per_block);
   for (int k = 0; k < 3; ++k)
     made->most[k] = UINT32_MAX / made->block[k] < most[k] ? UINT32_MAX / made->block[k] : most[k];
-  const uint64_t threads = (uint64_t)made->block[0] * made->block[1] * made->block[2];
-  if (threads <= (uint64_t)d->most_threads) return GK_OK;
-  return gk_fail(GK_ERROR_INVALID, "kernel %s: its blocks have %llu threads, and this GPU takes %d; make .block "
-                 "smaller", kernel->name, (unsigned long long)threads, d->most_threads);
 }
 
 /* Sets the blocks that run at the same time. */
@@ -113,12 +108,11 @@ static gk_result measure(gki_hip_device *d, const char *name, gki_hip_kernel *ke
 
 static gk_result prepare(gki_hip_device *d, const gk_kernel *kernel, gki_hip_kernel *made) {
   void *function;
-  gk_result result = kernel->hip ? set_block(d, kernel, made) : GK_OK;
-  if (result == GK_OK)
-    result = gki_module_use(&d->modules, &loader, d, kernel, kernel->hip, &made->module, &function);
+  gk_result result = gki_module_use(&d->modules, &loader, d, kernel, kernel->hip, &made->module, &function);
   if (result != GK_OK) return result;
   made->function = function;
-  if (!kernel->hip) result = measure(d, kernel->name, made);
+  if (kernel->hip) set_block(kernel->hip, made);
+  else result = measure(d, kernel->name, made);
   if (result != GK_OK) gki_module_release(&d->modules, &loader, d, made->module);
   return result;
 }
@@ -167,8 +161,7 @@ static gk_result load_own(gki_hip_device *d) {
   void *loaded;
   char why[300];
   gk_result result = load(d, gki_hip_image, &loaded, why, sizeof why);
-  if (result == GK_ERROR_COMPILE) result = gki_module_load_text(&loader, d, &text, &loaded);
-  else if (result != GK_OK) result = gk_fail(result, "%s of %s: %s", loader.entry, text.file, why);
+  if (result != GK_OK) result = gki_module_load_text(&loader, d, &text, &loaded);
   if (result == GK_OK) d->builtin = loaded;
   return result;
 }

@@ -184,8 +184,6 @@ hipError_t hipDeviceGetAttribute(int *value, hipDeviceAttribute_t attribute, int
   const hipError_t result = find_device(device);
   if (result != hipSuccess || !value) return result != hipSuccess ? result : hipErrorInvalidValue;
   switch (attribute) {
-    case hipDeviceAttributeMaxThreadsPerBlock:
-      return hip(cu.cuDeviceGetAttribute(value, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, device));
     case hipDeviceAttributeMultiprocessorCount:
       return hip(cu.cuDeviceGetAttribute(value, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device));
     case hipDeviceAttributePageableMemoryAccess:

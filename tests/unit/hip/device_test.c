@@ -4,6 +4,7 @@
 #include "gk_hip.h"
 #include "base/error.h"
 #include "hip/compile.h"
+#include <sys/stat.h>
 
 /* ---- in the process of a case ------------------------------------------------------------------------------------ */
 
@@ -27,6 +28,30 @@ static int describes(void) {
   gk_device_facts(device, print_fact, (void *)(uintptr_t)"wave");
   gk_device_close(device);
   return 0;
+}
+
+static void print_hip(void *user, const gk_fact *fact) {
+  static const char *const names[] = {"libamdhip64", "hipRTC", "ROCM_PATH", "GK_HIP_GRAPHS"};
+  (void)user;
+  for (size_t k = 0; k < GK_COUNT(names); ++k)
+    if (strcmp(fact->name, names[k]) == 0)
+      printf("%s: %s, %s; ", fact->name, fact->value ? fact->value : "none", fact->why);
+}
+
+extern const gk_backend gki_hip;
+static int lists_facts(void) {
+  return gk_backend_facts(&gki_hip, print_hip, NULL) != GK_OK || gk_facts(print_hip, NULL) != GK_OK;
+}
+
+/* A library with the runtime's name, and without its entries. */
+static int lacks_entries(void) {
+  char folder[] = "build/tests/unit/hip/rocm.XXXXXX", real[PATH_MAX], below[PATH_MAX], runtime[PATH_MAX + 32];
+  if (!mkdtemp(folder) || !realpath("build/simgpu/libcuda.so.1", real)) return 1;
+  snprintf(below, sizeof below, "%s/lib", folder);
+  snprintf(runtime, sizeof runtime, "%s/libamdhip64.so.7", below);
+  if (mkdir(below, 0700) != 0 || symlink(real, runtime) != 0 || setenv("ROCM_PATH", folder, 1) != 0) return 1;
+  if (!opens()) gk_device_close(device);
+  return unlink(runtime) != 0 || rmdir(below) != 0 || rmdir(folder) != 0;
 }
 
 /* A runtime without a hipRTC beside it; the loader knows another one. */
@@ -153,6 +178,27 @@ static int calls_its_device(void) {
   gk_graph_destroy(waited_for);
   gk_device_close(device);
   return 0;
+}
+
+/* Memory of hipMalloc, which gk doesn't know. */
+static int binds_own_memory(void) {
+  enum { Y = 1 };
+  static const gk_slot_desc own[] = {GK_BUFFER(Y, int)};
+  static const gk_task fills[] = {GK_FILL(Y, GK_ONE, 5)};
+  static const gk_list filling = GK_LIST(filling, fills, own);
+  hipError_t (*make)(void **memory, size_t bytes), (*give_back)(void *memory);
+  gk_graph *graph = NULL;
+  void *memory = NULL;
+  int value = 0;
+  if (opens() || fails(gk_graph_create(device, &filling, 0, &graph))) return 0;
+  *(void **)&make = hip("hipMalloc");
+  *(void **)&give_back = hip("hipFree");
+  if (make(&memory, sizeof value) != hipSuccess || fails(gk_bind(graph, Y, memory))) return 0;
+  if (fails(gk_launch(graph, 0)) || fails(gk_wait(graph, NULL))) return 0;
+  if (!fails(gk_download(device, &value, memory, sizeof value))) printf("%d", value);
+  gk_graph_destroy(graph);
+  gk_device_close(device);
+  return give_back(memory) != hipSuccess;
 }
 
 /* The driver's, as simulated HIP has no capture of its own. */
@@ -328,6 +374,19 @@ static const elsewhere_case large[] = {
     {HIP7, {HOME}, "many", {"GK_ERROR_INVALID: ", "task 0 (many): 16777216 blocks along x, by slot 7 (N), and a grid "
                             "has at most 16777215", " | runs with 1 | runs with 0", "$"}}};
 
+static const elsewhere_case own_memory[] = {
+    {HIP5, {HOME}, "bind", {"5", "$"}}, {HIP6, {HOME}, "bind", {"5", "$"}}, {HIP7, {HOME}, "bind", {"5", "$"}}};
+static const elsewhere_case facts[] = {
+    {HIP7, {HOME, "GK_HIP_GRAPHS=0"}, "facts",
+     {"libamdhip64: HIP 7.2, ", "libamdhip64.so.7; hipRTC: HIP 7.2, compiles kernels at run time; ",
+      "ROCM_PATH: none, ", "GK_HIP_GRAPHS: 0, "}},
+    {"broken", {"ROCM_PATH=/nowhere"}, "facts",
+     {"libamdhip64: none, backend hip: there is no libamdhip64.so.7, .6 or .5; ", "ROCM_PATH: /nowhere, "}}};
+static const elsewhere_case other_libraries[] = {
+    {"broken", {"ROCM_PATH=/nowhere"}, "say",
+     {"GK_ERROR_NO_DEVICE: backend hip: there is no libamdhip64.so.7, .6 or .5; install AMD's HIP runtime"}},
+    {"broken", {HOME}, "lacks entries", {"GK_ERROR_NO_DEVICE: backend hip: ", "/lib/libamdhip64.so.7 has no hipGet",
+                                         "; install HIP 5.2 or newer"}}};
 static const elsewhere_case losses[] = {
     {HIP7, {HOME, "GK_HIP_GRAPHS=0"}, "lose",
      {"GK_ERROR_DEVICE: backend hip: waiting for task 0 (X = 5) of graph of_two: ",
@@ -337,6 +396,9 @@ TEST(a_failure_is_of_its_task) { ELSEWHERE(losses); }
 TEST(a_loaded_runtime_is_used) { ELSEWHERE(runtimes); }
 TEST(bundles_that_are_cut_off_are_refused) { ELSEWHERE(bundles); }
 TEST(only_the_runtimes_own_compiler_is_used) { ELSEWHERE(alone); }
+TEST(facts_name_the_runtime) { ELSEWHERE(facts); }
+TEST(other_libraries_are_no_runtime) { ELSEWHERE(other_libraries); }
+TEST(memory_of_the_program_is_bound_as_it_is) { ELSEWHERE(own_memory); }
 TEST(grids_beyond_2_32_threads_are_refused) { ELSEWHERE(large); }
 TEST(every_version_runs_a_list) { ELSEWHERE(versions); }
 TEST(properties_are_read_in_the_versions_layout) { ELSEWHERE(properties); }
@@ -366,6 +428,8 @@ int main(int count, char **words) {
                                          {"share", shares}, {"call", calls_its_device},
                                          {"beside capture", works_beside_capture}, {"compile", compiles},
                                          {"beside", shares_runtime}, {"alone", lacks_compiler},
+                                         {"lacks entries", lacks_entries}, {"facts", lists_facts},
+                                         {"bind", binds_own_memory},
                                          {"bundle", has_bad_bundle}, {"many", has_many}, {"lose", loses}};
   int code;
   if (elsewhere_is_here(count, words, known, GK_COUNT(known), &code)) return code;

@@ -49,6 +49,38 @@ static int other_lengths(void) {
 /* A graph's launch takes longer than any number of kernels saves. */
 static int no_length(void) { return measured(5120000, 5120000 + 2 * 60000, 5120000 + 64 * 60000, run_lengths); }
 
+static void hear(void *user, gk_log_level level, const char *line) {
+  (void)user, (void)level;
+  if (strstr(line, "task by task")) printf("log: %s | ", line);
+}
+
+/* The runtime makes no graph of a list's run: it answers that. */
+static int refuses_run(CUresult code) {
+  static const gk_task fills[] = {GK_FILL(X, GK_ONE, 3), GK_FILL(X, GK_ONE, 4)};
+  static const gk_list filling = GK_LIST(filling, fills, slots);
+  const char *failed = "";
+  gk_result result = GK_OK;
+  gk_graph *graph = NULL;
+  int x = 0;
+  gk_set_log(GK_LOG_INFO, hear, NULL);
+  if (opens()) return 0;
+  for (uint64_t k = 1; k < 40 && strcmp(failed, "cuGraphAddKernelNode") != 0; ++k) {
+    gk_graph_destroy(graph);
+    graph = NULL;
+    (sim()->fail)(k, code, SIMGPU_NOW);
+    result = gk_graph_create(device, &filling, 0, &graph);
+    failed = sim()->failed() ? sim()->failed() : "";
+  }
+  if (!fails(result) && !fails(gk_launch(graph, 0)) && !fails(gk_wait(graph, NULL)) && !fails(gk_read(graph, X, &x, 1)))
+    printf("%d", x);
+  gk_graph_destroy(graph);
+  gk_device_close(device);
+  return 0;
+}
+
+static int refuses_all_runs(void) { return refuses_run(CUDA_ERROR_NOT_SUPPORTED); }
+static int lacks_memory_for_runs(void) { return refuses_run(CUDA_ERROR_OUT_OF_MEMORY); }
+
 /* By a graph of the trial, which breaks a rule of the simulated driver. */
 static int loses_in_trial(void) {
   const int code = say();
@@ -83,6 +115,11 @@ static const elsewhere_case deadly_graphs[] = {
     {HIP7, {HOME, "SIMHIP_FAULT=graph-pointers", "GK_HIP_GRAPHS=0"}, "run",
      {"arguments kernelParams 20 7 8 9 by kernels", "$"}},
 };
+static const elsewhere_case refused_runs[] = {
+    {HIP7, {HOME, "GK_HIP_GRAPHS=1"}, "refused run",
+     {"log: ", "run 0 is launched task by task, as HIP makes no graph of it: hipErrorNotSupported ", " | 4", "$"}},
+    {HIP7, {HOME, "GK_HIP_GRAPHS=1"}, "no memory for run", {"GK_ERROR_MEMORY: ", "making graph filling: "}},
+};
 static const elsewhere_case times[] = {
     {HIP7, {HOME}, "faster", {"arguments kernelParams 20 7 8 9 by graphs 1", "$"}},
     {HIP7, {HOME}, "slower", {"arguments kernelParams 20 7 8 9 by kernels 1", "$"}},
@@ -93,6 +130,7 @@ static const elsewhere_case times[] = {
 
 TEST(the_form_of_arguments_that_works_is_taken) { ELSEWHERE(forms); }
 TEST(graphs_are_used_where_they_are_right) { ELSEWHERE(graphs); }
+TEST(a_run_without_a_graph_goes_task_by_task) { ELSEWHERE(refused_runs); }
 TEST(graphs_are_used_where_they_are_faster) { ELSEWHERE(times); }
 TEST(a_graph_that_breaks_the_device_is_reported) { ELSEWHERE(deadly_graphs); }
 
@@ -100,7 +138,9 @@ int main(int count, char **words) {
   atomic_store(&clock_runs, true);
   static const elsewhere_word known[] = {{"run", runs}, {"faster", graphs_are_faster}, {"slower", graphs_are_slower},
                                          {"lengths", lengths}, {"other lengths", other_lengths},
-                                         {"no length", no_length}, {"lose in trial", loses_in_trial}};
+                                         {"no length", no_length}, {"lose in trial", loses_in_trial},
+                                         {"refused run", refuses_all_runs},
+                                         {"no memory for run", lacks_memory_for_runs}};
   int code;
   if (elsewhere_is_here(count, words, known, GK_COUNT(known), &code)) return code;
   return run_all_tests();
