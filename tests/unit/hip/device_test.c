@@ -201,6 +201,26 @@ static int binds_own_memory(void) {
   return give_back(memory) != hipSuccess;
 }
 
+/* The host reads the flag where it is: no copy is made. */
+static int reads_host_flag(void) {
+  static const gk_task loop[] = {GK_FILL(X, GK_ONE, 0), GK_DO_WHILE(LEFT), GK_RUN(step, GK_ONE, X, LEFT), GK_END};
+  static const gk_list looping = GK_LIST(looping, loop, slots);
+  gk_graph *graph = NULL;
+  int x = 0;
+  if (opens() || fails(gk_graph_create(device, &looping, GK_HOST_GATED, &graph))) return 0;
+  int *left = gk_alloc(device, sizeof *left, GK_HOST_MEMORY);
+  if (!left || fails(gk_bind(graph, LEFT, left))) return 0;
+  *left = 7;
+  sim()->mark();
+  if (fails(gk_launch(graph, 0)) || fails(gk_wait(graph, NULL))) return 0;
+  const unsigned long long copies = sim()->calls("cuMemcpyDtoHAsync");
+  if (!fails(gk_read(graph, X, &x, 1))) printf("%d %d %llu", x, *left, copies);
+  gk_graph_destroy(graph);
+  gk_free(device, left);
+  gk_device_close(device);
+  return 0;
+}
+
 /* The driver's, as simulated HIP has no capture of its own. */
 static void *cuda(const char *name, int version) {
   void *entry = NULL;
@@ -387,6 +407,7 @@ static const elsewhere_case other_libraries[] = {
      {"GK_ERROR_NO_DEVICE: backend hip: there is no libamdhip64.so.7, .6 or .5; install AMD's HIP runtime"}},
     {"broken", {HOME}, "lacks entries", {"GK_ERROR_NO_DEVICE: backend hip: ", "/lib/libamdhip64.so.7 has no hipGet",
                                          "; install HIP 5.2 or newer"}}};
+static const elsewhere_case host_flags[] = {{HIP7, {HOME}, "host flag", {"7 0 0", "$"}}};
 static const elsewhere_case losses[] = {
     {HIP7, {HOME, "GK_HIP_GRAPHS=0"}, "lose",
      {"GK_ERROR_DEVICE: backend hip: waiting for task 0 (X = 5) of graph of_two: ",
@@ -398,6 +419,7 @@ TEST(bundles_that_are_cut_off_are_refused) { ELSEWHERE(bundles); }
 TEST(only_the_runtimes_own_compiler_is_used) { ELSEWHERE(alone); }
 TEST(facts_name_the_runtime) { ELSEWHERE(facts); }
 TEST(other_libraries_are_no_runtime) { ELSEWHERE(other_libraries); }
+TEST(flags_in_host_memory_are_read_there) { ELSEWHERE(host_flags); }
 TEST(memory_of_the_program_is_bound_as_it_is) { ELSEWHERE(own_memory); }
 TEST(grids_beyond_2_32_threads_are_refused) { ELSEWHERE(large); }
 TEST(every_version_runs_a_list) { ELSEWHERE(versions); }
@@ -429,7 +451,7 @@ int main(int count, char **words) {
                                          {"beside capture", works_beside_capture}, {"compile", compiles},
                                          {"beside", shares_runtime}, {"alone", lacks_compiler},
                                          {"lacks entries", lacks_entries}, {"facts", lists_facts},
-                                         {"bind", binds_own_memory},
+                                         {"bind", binds_own_memory}, {"host flag", reads_host_flag},
                                          {"bundle", has_bad_bundle}, {"many", has_many}, {"lose", loses}};
   int code;
   if (elsewhere_is_here(count, words, known, GK_COUNT(known), &code)) return code;

@@ -22,14 +22,14 @@ static int graphs_are_slower(void) { return measured(1000000, 1000001, 1000001, 
 
 /* Graphs of lists without decisions, each one run of fills: whether a launch is one graph. */
 static int run_lengths(void) {
-  static gk_task fills[16];
+  static gk_task all[16];
   if (opens()) return 0;
   gk_device_facts(device, print_fact, (void *)(uintptr_t)"graphs");
   for (uint32_t length = 9; length <= 12; ++length) {
     const gk_slot_desc own[] = {GK_OWN(X, int, 1)};
     gk_graph *graph;
-    for (uint32_t k = 0; k < length; ++k) fills[k] = (gk_task)GK_FILL(X, GK_ONE, 3);
-    const gk_list straight = {GK_ABI, "straight", fills, length, own, GK_COUNT(own)};
+    for (uint32_t k = 0; k < length; ++k) all[k] = (gk_task)GK_FILL(X, GK_ONE, 3);
+    const gk_list straight = {GK_ABI, "straight", all, length, own, GK_COUNT(own)};
     if (fails(gk_graph_create(device, &straight, 0, &graph))) return 0;
     sim()->mark();
     if (fails(gk_launch(graph, 0)) || fails(gk_wait(graph, NULL))) return 0;
@@ -54,21 +54,23 @@ static void hear(void *user, gk_log_level level, const char *line) {
   if (strstr(line, "task by task")) printf("log: %s | ", line);
 }
 
-/* The runtime makes no graph of a list's run: it answers that. */
-static int refuses_run(CUresult code) {
-  static const gk_task fills[] = {GK_FILL(X, GK_ONE, 3), GK_FILL(X, GK_ONE, 4)};
-  static const gk_list filling = GK_LIST(filling, fills, slots);
+static const gk_task fills[] = {GK_FILL(X, GK_ONE, 3), GK_FILL(X, GK_ONE, 4)};
+static const gk_list filling = GK_LIST(filling, fills, slots);
+
+/* While a graph of the list is made, an entry of the driver answers that. */
+static int refuses(const char *entry, CUresult code, const gk_list *of) {
   const char *failed = "";
   gk_result result = GK_OK;
   gk_graph *graph = NULL;
   int x = 0;
   gk_set_log(GK_LOG_INFO, hear, NULL);
-  if (opens()) return 0;
-  for (uint64_t k = 1; k < 40 && strcmp(failed, "cuGraphAddKernelNode") != 0; ++k) {
+  for (uint64_t k = 1; k < 40 && strcmp(failed, entry) != 0; ++k) {
     gk_graph_destroy(graph);
+    gk_device_close(device);
     graph = NULL;
+    if (opens()) return 0; /* it keeps the code of kernels */
     (sim()->fail)(k, code, SIMGPU_NOW);
-    result = gk_graph_create(device, &filling, 0, &graph);
+    result = gk_graph_create(device, of, 0, &graph);
     failed = sim()->failed() ? sim()->failed() : "";
   }
   if (!fails(result) && !fails(gk_launch(graph, 0)) && !fails(gk_wait(graph, NULL)) && !fails(gk_read(graph, X, &x, 1)))
@@ -78,8 +80,9 @@ static int refuses_run(CUresult code) {
   return 0;
 }
 
-static int refuses_all_runs(void) { return refuses_run(CUDA_ERROR_NOT_SUPPORTED); }
-static int lacks_memory_for_runs(void) { return refuses_run(CUDA_ERROR_OUT_OF_MEMORY); }
+static int refuses_run(void) { return refuses("cuGraphAddKernelNode", CUDA_ERROR_NOT_SUPPORTED, &filling); }
+static int lacks_memory_for_run(void) { return refuses("cuGraphAddKernelNode", CUDA_ERROR_OUT_OF_MEMORY, &filling); }
+static int lacks_memory_for_code(void) { return refuses("cuModuleLoadDataEx", CUDA_ERROR_OUT_OF_MEMORY, &list); }
 
 /* By a graph of the trial, which breaks a rule of the simulated driver. */
 static int loses_in_trial(void) {
@@ -119,6 +122,8 @@ static const elsewhere_case refused_runs[] = {
     {HIP7, {HOME, "GK_HIP_GRAPHS=1"}, "refused run",
      {"log: ", "run 0 is launched task by task, as HIP makes no graph of it: hipErrorNotSupported ", " | 4", "$"}},
     {HIP7, {HOME, "GK_HIP_GRAPHS=1"}, "no memory for run", {"GK_ERROR_MEMORY: ", "making graph filling: "}},
+    {HIP7, {HOME, NO_CACHE, "GK_HIP_GRAPHS=0"}, "no memory for code",
+     {"GK_ERROR_MEMORY: ", "hipModuleLoadData"}},
 };
 static const elsewhere_case times[] = {
     {HIP7, {HOME}, "faster", {"arguments kernelParams 20 7 8 9 by graphs 1", "$"}},
@@ -130,7 +135,7 @@ static const elsewhere_case times[] = {
 
 TEST(the_form_of_arguments_that_works_is_taken) { ELSEWHERE(forms); }
 TEST(graphs_are_used_where_they_are_right) { ELSEWHERE(graphs); }
-TEST(a_run_without_a_graph_goes_task_by_task) { ELSEWHERE(refused_runs); }
+TEST(what_the_runtime_refuses_is_told_or_not_needed) { ELSEWHERE(refused_runs); }
 TEST(graphs_are_used_where_they_are_faster) { ELSEWHERE(times); }
 TEST(a_graph_that_breaks_the_device_is_reported) { ELSEWHERE(deadly_graphs); }
 
@@ -139,8 +144,9 @@ int main(int count, char **words) {
   static const elsewhere_word known[] = {{"run", runs}, {"faster", graphs_are_faster}, {"slower", graphs_are_slower},
                                          {"lengths", lengths}, {"other lengths", other_lengths},
                                          {"no length", no_length}, {"lose in trial", loses_in_trial},
-                                         {"refused run", refuses_all_runs},
-                                         {"no memory for run", lacks_memory_for_runs}};
+                                         {"refused run", refuses_run},
+                                         {"no memory for run", lacks_memory_for_run},
+                                         {"no memory for code", lacks_memory_for_code}};
   int code;
   if (elsewhere_is_here(count, words, known, GK_COUNT(known), &code)) return code;
   return run_all_tests();
