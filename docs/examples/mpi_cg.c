@@ -1,0 +1,401 @@
+/* Conjugate gradients over MPI: Poisson's equation in a box that is cut into slabs, one for each rank.
+ *
+ * Every rank runs the same list, with the whole loop in it, on any backend. Where the ranks exchange data, the list
+ * has a GK_YIELD. gk_run calls `on_yield` there, which calls MPI on the thread that called gk_run. So MPI needs
+ * MPI_THREAD_FUNNELED only. With --calls the exchanges are GK_CALL_HOSTs in the list, on backends where the host
+ * decides and reaches all memory (OpenMP).
+ *
+ * docs/distributed.md explains the rules that keep the ranks in agreement.
+ *
+ *   mpicc -std=c11 mpi_cg.c -lgk -lm -o mpi_cg && mpirun -n 2 ./mpi_cg --side 32 */
+#define _POSIX_C_SOURCE 200809L
+#include <gk_info.h>
+#include <gk_kernel.h>
+#include <math.h>
+#include <mpi.h>
+#if defined(OPEN_MPI)
+#include <mpi-ext.h>
+#endif
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+GK_SOURCE(mpi_cg)
+GK_STRUCT(course) { double rr, limit, beta; int pass, unused; };
+
+/* p has a plane of neighbours' cells in front of the slab and one behind it, so cell i is p[i + plane]. */
+GK_KERNEL(begin, (out(double, u), out(double, r), out(double, p), sum(double, rr), in(double, b), value(int, plane))) {
+  u[i] = 0.0;
+  r[i] = b[i];
+  p[i + plane] = 0.0;
+  rr[0] += b[i] * b[i];
+}
+GK_KERNEL(begin_course, (out(course, c), inout(double, rr), out(double, pq), out(int, again), value(double, tolerance))) {
+  c[0].rr = rr[0];
+  c[0].limit = rr[0] * tolerance;
+  c[0].beta = 0.0;
+  c[0].pass = 0;
+  c[0].unused = 0;
+  again[0] = rr[0] > 0.0 ? 1 : 0;
+  rr[0] = 0.0;
+  pq[0] = 0.0;
+}
+GK_KERNEL(direct, (inout(double, p), in(double, r), in(course, c), value(int, plane))) {
+  p[i + plane] = r[i] + c[0].beta * p[i + plane];
+}
+GK_KERNEL_3D(multiply, (out(double, q), sum(double, pq), in(double, p), value(int, side))) {
+  int plane = side * side, cell = i + side * j + plane * k, at = cell + plane;
+  double total = 6.0 * p[at] - p[at - plane] - p[at + plane];
+  if (i > 0) total -= p[at - 1];
+  if (i < side - 1) total -= p[at + 1];
+  if (j > 0) total -= p[at - side];
+  if (j < side - 1) total -= p[at + side];
+  q[cell] = total;
+  pq[0] += p[at] * total;
+}
+GK_KERNEL(advance, (inout(double, u), inout(double, r), sum(double, rr), in(double, p), in(double, q), in(double, pq),
+                    in(course, c), value(int, plane))) {
+  double alpha = c[0].rr / pq[0], rest = r[i] - alpha * q[i];
+  u[i] += alpha * p[i + plane];
+  r[i] = rest;
+  rr[0] += rest * rest;
+}
+GK_KERNEL(note, (out(double, history), out(int, full), in(double, rr), in(course, c), value(int, room))) {
+  full[0] = c[0].pass >= room ? 1 : 0;
+  if (c[0].pass < room) history[c[0].pass] = rr[0];
+}
+GK_KERNEL(judge, (inout(course, c), inout(double, rr), out(double, pq), out(int, again), out(int, save))) {
+  c[0].beta = rr[0] / c[0].rr;
+  c[0].rr = rr[0];
+  c[0].pass += 1;
+  again[0] = rr[0] > c[0].limit ? 1 : 0; /* the same on each rank, since rr is */
+  save[0] = rr[1] > 0.0 ? 1 : 0;
+  rr[0] = 0.0;
+  pq[0] = 0.0;
+}
+GK_SOURCE_END
+
+enum slot {
+  U = 1, R, P, Q, B, CELLS, SIDE, PLANE, PLANES, RR, PQ, COURSE, AGAIN, SAVING, TOLERANCE, HISTORY, ROOM, FULL, RANK,
+  AT_START, AT_HALO, AT_PQ, AT_RR
+};
+enum label { START = 1, HALO, SUM_PQ, SUM_RR, NOTE, SAVE, PASSES }; /* 0 is the end of a launch */
+
+static const gk_slot_desc slots[] = {
+  GK_BUFFER(U, double), GK_BUFFER(R, double), GK_BUFFER(P, double), GK_BUFFER(Q, double), GK_BUFFER(B, double),
+  GK_SCALAR(CELLS, int), GK_SCALAR(SIDE, int), GK_SCALAR(PLANE, int), GK_SCALAR(PLANES, int),
+  GK_BUFFER(RR, double), /* in memory that the host reaches: the sum, and votes to save and to stop */
+  GK_BUFFER(PQ, double), /* likewise */
+  GK_OWN(COURSE, course, 1), GK_OWN(AGAIN, int, 1), GK_OWN(SAVING, int, 1), GK_DEFAULT(TOLERANCE, double, 1e-12),
+  GK_OWN(HISTORY, double, 16), GK_ROOM(ROOM, HISTORY), GK_OWN(FULL, int, 1),
+  {.slot = RANK, .type = GK_HOST_PTR, .name = "RANK"}, /* the struct rank, for calls */
+  GK_DEFAULT(AT_START, int, START), GK_DEFAULT(AT_HALO, int, HALO), GK_DEFAULT(AT_PQ, int, SUM_PQ),
+  GK_DEFAULT(AT_RR, int, SUM_RR)};
+
+#define TASKS(start, halo, sum_pq, sum_rr) { \
+  GK_FILL(RR, GK_ONE, 0), \
+  GK_RUN(begin, CELLS, U, R, P, RR, B, PLANE), \
+  start, \
+  GK_RUN(begin_course, GK_ONE, COURSE, RR, PQ, AGAIN, TOLERANCE), \
+  GK_DO_WHILE(AGAIN, .max_iterations = MOST_PASSES, .label = PASSES), \
+    GK_RUN(direct, CELLS, P, R, COURSE, PLANE), \
+    halo, \
+    GK_RUN_3D(multiply, SIDE, SIDE, PLANES, Q, PQ, P, SIDE), \
+    sum_pq, \
+    GK_RUN(advance, CELLS, U, R, RR, P, Q, PQ, COURSE, PLANE), \
+    sum_rr, \
+    GK_CHECKPOINT(NOTE, FULL), /* a rank whose buffer is full pauses alone; the others wait in the next exchange */ \
+      GK_RUN(note, GK_ONE, HISTORY, FULL, RR, COURSE, ROOM), \
+    GK_END, \
+    GK_RUN(judge, GK_ONE, COURSE, RR, PQ, AGAIN, SAVING), \
+    GK_CHECKPOINT(SAVE, SAVING), GK_END, /* all ranks or none: they have voted */ \
+  GK_END}
+enum { MOST_PASSES = 10000 };
+
+/* What a rank knows. */
+typedef struct rank {
+  int number, ranks, below, above; /* of the neighbours, or MPI_PROC_NULL */
+  int side, planes, first;         /* cells in a row, planes of this rank, number of the first one */
+  int exchanges;                   /* made so far */
+  size_t room;                     /* of HISTORY */
+  gk_device *device;
+  gk_graph *graph;
+  double *p;        /* P at an address that MPI can use; NULL: planes are staged */
+  double *staged;   /* four planes: those that are sent, those that are received */
+  double *rr, *pq;  /* RR and PQ on the host */
+  const char *file; /* where to save, or NULL */
+  unsigned saved;
+} rank;
+
+static volatile sig_atomic_t wants_save, wants_stop; /* this rank's votes */
+
+/* An error of one rank ends all: otherwise the others would wait for it in their next exchange. */
+static _Noreturn void fail(const rank *me, const char *what) {
+  fprintf(stderr, "rank %d: %s: %s\n", me->number, what, gk_error());
+  MPI_Abort(MPI_COMM_WORLD, 1);
+  abort();
+}
+
+/* All ranks must be at the same label for the same number of times. In debug builds each exchange checks this, and so
+ * does the end. MPI alone would wait for ever, or add up numbers that don't belong together. */
+static void agreed(rank *me, int label) {
+#ifndef NDEBUG
+  static const char *const names[] = {"the end", "START", "HALO", "SUM_PQ", "SUM_RR", "NOTE", "SAVE"};
+  int mine[2] = {label, me->exchanges}, *all = malloc((size_t)me->ranks * sizeof mine), differ = 0;
+  if (!all) MPI_Abort(MPI_COMM_WORLD, 1);
+  MPI_Allgather(mine, 2, MPI_INT, all, 2, MPI_INT, MPI_COMM_WORLD);
+  for (int k = 1; k < me->ranks; ++k) differ |= all[2 * k] != all[0] || all[2 * k + 1] != all[1];
+  if (differ && me->number == 0) {
+    fprintf(stderr, "the ranks don't agree:");
+    for (int k = 0; k < me->ranks; ++k)
+      fprintf(stderr, "%s rank %d is at %s, exchange %d", k ? ";" : "", k, names[all[2 * k]], all[2 * k + 1]);
+    fprintf(stderr, "\n");
+    MPI_Abort(MPI_COMM_WORLD, 1);
+  }
+  if (differ) MPI_Barrier(MPI_COMM_WORLD); /* rank 0 prints and ends the job */
+  free(all);
+#else
+  (void)me, (void)label;
+#endif
+}
+
+/* Gives the first and the last plane of the slab to the neighbours, and gets theirs. */
+static gk_result exchange_halos(rank *me) {
+  const int plane = me->side * me->side;
+  const size_t bytes = (size_t)plane * sizeof(double), inner = (size_t)me->planes * bytes;
+  char *p = gk_bound(me->graph, P);
+  double *low = me->staged, *high = low + plane, *from_below = high + plane, *from_above = from_below + plane;
+  if (me->p) from_below = me->p, low = me->p + plane, high = me->p + me->planes * plane, from_above = high + plane;
+  else {
+    gk_result result = gk_download(me->device, low, p + bytes, bytes);
+    if (result == GK_OK) result = gk_download(me->device, high, p + inner, bytes);
+    if (result != GK_OK) return result;
+  }
+  MPI_Request requests[4];
+  MPI_Irecv(from_below, plane, MPI_DOUBLE, me->below, 0, MPI_COMM_WORLD, &requests[0]);
+  MPI_Irecv(from_above, plane, MPI_DOUBLE, me->above, 1, MPI_COMM_WORLD, &requests[1]);
+  MPI_Isend(high, plane, MPI_DOUBLE, me->above, 0, MPI_COMM_WORLD, &requests[2]);
+  MPI_Isend(low, plane, MPI_DOUBLE, me->below, 1, MPI_COMM_WORLD, &requests[3]);
+  MPI_Waitall(4, requests, MPI_STATUSES_IGNORE);
+  if (me->p) return GK_OK;
+  gk_result result = gk_upload(me->device, p, from_below, bytes); /* zeroes where there is no neighbour */
+  return result == GK_OK ? gk_upload(me->device, p + inner + bytes, from_above, bytes) : result;
+}
+
+/* What all ranks do together at a label. MPI's own errors end the job, by its default handler. */
+static gk_result exchange(rank *me, int label) {
+  agreed(me, label);
+  ++me->exchanges;
+  if (label == HALO) return exchange_halos(me);
+  if (label == SUM_PQ) MPI_Allreduce(MPI_IN_PLACE, me->pq, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+  else { /* votes cost nothing in a sum that is there anyway */
+    me->rr[1] = wants_save;
+    me->rr[2] = wants_stop;
+    MPI_Allreduce(MPI_IN_PLACE, me->rr, 3, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    if (me->rr[2] > 0.0) return gk_cancel(me->graph); /* on all ranks, so all stop at the end of this pass */
+  }
+  return GK_OK;
+}
+
+/* Each rank writes its cells: all ranks are in the same pass here. */
+static gk_result save(rank *me) {
+  const size_t cells = (size_t)me->planes * (size_t)me->side * (size_t)me->side;
+  double *u = malloc(cells * sizeof *u);
+  gk_result result = u ? gk_read(me->graph, U, u, cells) : GK_ERROR_MEMORY;
+  char name[4096];
+  snprintf(name, sizeof name, "%s.%d", me->file ? me->file : "", me->number);
+  FILE *file = result == GK_OK && me->file ? fopen(name, "wb") : NULL;
+  if (file && fwrite(u, sizeof *u, cells, file) < cells) perror(name);
+  if (file ? fclose(file) != 0 : result == GK_OK && me->file) perror(name);
+  free(u);
+  wants_save = 0;
+  ++me->saved;
+  return result == GK_OK ? gk_write(me->graph, SAVING, &(int){0}, 1) : result;
+}
+
+static gk_result on_yield(void *user, gk_graph *graph, const gk_status *status) {
+  rank *me = user;
+  if (status->yielded == NOTE) return gk_resize(graph, HISTORY, me->room *= 2);
+  return status->yielded == SAVE ? save(me) : exchange(me, status->yielded);
+}
+static gk_result call(const gk_value *args, void *native) { /* the memory, a label, the rank */
+  (void)native;
+  return exchange(args[2].ptr, args[1].i32);
+}
+
+static const gk_task by_yields[] = TASKS(GK_YIELD(START), GK_YIELD(HALO), GK_YIELD(SUM_PQ), GK_YIELD(SUM_RR));
+static const gk_task by_calls[] = TASKS(GK_CALL_HOST(call, RR, AT_START, RANK), GK_CALL_HOST(call, P, AT_HALO, RANK),
+                                        GK_CALL_HOST(call, PQ, AT_PQ, RANK), GK_CALL_HOST(call, RR, AT_RR, RANK));
+static const gk_list yields_list = GK_LIST(cg_by_yields, by_yields, slots);
+static const gk_list calls_list = GK_LIST(cg_by_calls, by_calls, slots);
+
+typedef struct options { const char *backend; bool calls, history; int side, planes; double tolerance; } options;
+
+/* A solution that is known: a number for each cell of the whole box, 0 around it. */
+static double known(const rank *me, int planes, int x, int y, int z) {
+  if (x < 0 || y < 0 || z < 0 || x >= me->side || y >= me->side || z >= planes) return 0.0;
+  uint32_t h = (uint32_t)((z * me->side + y) * me->side + x) * 2654435769u;
+  h = (h ^ h >> 15) * 2246822519u;
+  return (double)((h ^ h >> 13) >> 8) / (1 << 24) - 0.5;
+}
+
+static void right_hand_side(const rank *me, int planes, double *b) {
+  for (int k = 0; k < me->planes; ++k)
+    for (int y = 0; y < me->side; ++y)
+      for (int x = 0; x < me->side; ++x, ++b) {
+        const int z = me->first + k;
+        *b = 6.0 * known(me, planes, x, y, z) - known(me, planes, x - 1, y, z) - known(me, planes, x + 1, y, z) -
+             known(me, planes, x, y - 1, z) - known(me, planes, x, y + 1, z) - known(me, planes, x, y, z - 1) -
+             known(me, planes, x, y, z + 1);
+      }
+}
+
+static double largest_error(const rank *me, int planes, const double *u) {
+  double most = 0.0;
+  for (int k = 0; k < me->planes; ++k)
+    for (int y = 0; y < me->side; ++y)
+      for (int x = 0; x < me->side; ++x, ++u)
+        most = fmax(most, fabs(*u - known(me, planes, x, y, me->first + k)));
+  MPI_Allreduce(MPI_IN_PLACE, &most, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+  return most;
+}
+
+static bool mpi_takes_device_memory(void) {
+#if defined(MPIX_CUDA_AWARE_SUPPORT) && MPIX_CUDA_AWARE_SUPPORT
+  return MPIX_Query_cuda_support() == 1;
+#else
+  return false;
+#endif
+}
+
+/* Each rank of a machine gets a device and an equal part of the cores. A rank without a device of its own shares the
+ * first one. */
+static void open_device(rank *me, const options *o) {
+  MPI_Comm machine;
+  int local = 0, locals = 1;
+  MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, me->number, MPI_INFO_NULL, &machine);
+  MPI_Comm_rank(machine, &local);
+  MPI_Comm_size(machine, &locals);
+  MPI_Comm_free(&machine);
+  const int cores = (int)sysconf(_SC_NPROCESSORS_ONLN);
+  gk_device_desc desc = {.backend = o->backend, .ordinal = local, .threads = cores > locals ? cores / locals : 1};
+  gk_result result = gk_device_open(&desc, &me->device);
+  if (result == GK_ERROR_NO_DEVICE) {
+    desc.ordinal = 0;
+    result = gk_device_open(&desc, &me->device);
+  }
+  if (result != GK_OK) fail(me, "no device");
+}
+
+/* Memory of `count` numbers that the host reaches, bound to a slot. */
+static double *bind_host_memory(rank *me, gk_slot slot, size_t count) {
+  void *memory = gk_alloc(me->device, count * sizeof(double), GK_HOST_MEMORY);
+  if (!memory || gk_bind(me->graph, slot, memory) != GK_OK) fail(me, "memory of the host");
+  return gk_host_address(me->device, memory);
+}
+
+static void set_up(rank *me, const options *o) {
+  const int plane = me->side * me->side;
+  const size_t cells = (size_t)plane * (size_t)me->planes;
+  if (gk_graph_create(me->device, o->calls ? &calls_list : &yields_list, GK_CANCELLABLE, &me->graph) != GK_OK)
+    fail(me, "the list");
+  for (gk_slot slot = U; slot <= B; ++slot)
+    if (gk_resize(me->graph, slot, slot == P ? cells + 2 * (size_t)plane : cells) != GK_OK) fail(me, "memory");
+  me->rr = bind_host_memory(me, RR, 3);
+  me->pq = bind_host_memory(me, PQ, 1);
+  gk_bind_int(me->graph, CELLS, (int64_t)cells);
+  gk_bind_int(me->graph, SIDE, me->side);
+  gk_bind_int(me->graph, PLANE, plane);
+  gk_bind_int(me->graph, PLANES, me->planes);
+  gk_bind_float(me->graph, TOLERANCE, o->tolerance);
+  gk_bind(me->graph, RANK, me);
+  me->p = gk_host_address(me->device, gk_bound(me->graph, P));
+  const gk_device_info *info = gk_device_describe(me->device);
+  if (!me->p && strcmp(info->backend, "cuda") == 0 && mpi_takes_device_memory()) me->p = gk_bound(me->graph, P);
+  void *staged = me->p ? NULL : gk_alloc(me->device, 4 * (size_t)plane * sizeof(double), GK_HOST_MEMORY);
+  if (!me->p && !staged) fail(me, "memory of the host");
+  if (staged) me->staged = gk_host_address(me->device, staged);
+  if (o->calls && !me->p) fail(me, "--calls need memory that the host reaches");
+  double *b = malloc(cells * sizeof *b);
+  if (!b) fail(me, "memory");
+  right_hand_side(me, o->planes, b);
+  if (gk_write(me->graph, B, b, cells) != GK_OK) fail(me, "the right-hand side");
+  free(b);
+}
+
+/* Ends with status 1 if the solution is wrong. */
+static int report(rank *me, const options *o, const gk_status *totals) {
+  const size_t cells = (size_t)me->planes * (size_t)me->side * (size_t)me->side;
+  const int passes = (int)gk_passes(totals, PASSES);
+  double *u = malloc(cells * sizeof *u), *history = calloc((size_t)passes, sizeof *history);
+  if (!u || !history) fail(me, "memory");
+  if (gk_read(me->graph, U, u, cells) || gk_read(me->graph, HISTORY, history, (size_t)passes)) fail(me, "reading");
+  const double error = largest_error(me, o->planes, u);
+  if (me->number == 0) {
+    for (int k = 0; k < passes && o->history; ++k) printf("%.17g\n", history[k]);
+    printf("%d ranks on %s: %d passes, %d exchanges, saved %u times, %s, largest error %.1e\n", me->ranks,
+           gk_device_describe(me->device)->backend, passes, me->exchanges, me->saved,
+           totals->state == GK_CANCELLED ? "stopped" : "finished", error);
+  }
+  free(u);
+  free(history);
+  return totals->state == GK_FINISHED && o->tolerance <= 1e-12 && !(error < 1e-3);
+}
+
+static void on_signal(int number) {
+  if (number == SIGUSR1) wants_save = 1;
+  else wants_stop = 1;
+}
+
+static options read_options(int count, char **words, rank *me) {
+  options o = {.side = 16, .tolerance = 1e-12};
+  for (int k = 1; k < count; ++k) {
+    const bool has_value = k + 1 < count;
+    if (strcmp(words[k], "--calls") == 0) o.calls = true;
+    else if (strcmp(words[k], "--history") == 0) o.history = true;
+    else if (has_value && strcmp(words[k], "--backend") == 0) o.backend = words[++k];
+    else if (has_value && strcmp(words[k], "--side") == 0) o.side = atoi(words[++k]);
+    else if (has_value && strcmp(words[k], "--planes") == 0) o.planes = atoi(words[++k]);
+    else if (has_value && strcmp(words[k], "--tolerance") == 0) o.tolerance = atof(words[++k]);
+    else if (has_value && strcmp(words[k], "--save") == 0) me->file = words[++k];
+    else o.side = 0;
+  }
+  if (o.planes == 0) o.planes = o.side * me->ranks;
+  if (o.side < 1 || o.side > 1000 || o.planes < me->ranks || o.planes > 1000 * me->ranks) {
+    if (me->number == 0)
+      fprintf(stderr, "usage: %s [--side 16] [--planes ALL] [--tolerance 1e-12] [--backend NAME] [--calls] [--history]"
+                      " [--save FILE]\n", words[0]);
+    MPI_Finalize();
+    exit(2);
+  }
+  return o;
+}
+
+int main(int count, char **words) {
+  int threads = MPI_THREAD_SINGLE;
+  MPI_Init_thread(&count, &words, MPI_THREAD_FUNNELED, &threads);
+  rank me = {.room = 16};
+  MPI_Comm_rank(MPI_COMM_WORLD, &me.number);
+  MPI_Comm_size(MPI_COMM_WORLD, &me.ranks);
+  const options o = read_options(count, words, &me);
+  me.side = o.side;
+  me.first = (int)((int64_t)o.planes * me.number / me.ranks);
+  me.planes = (int)((int64_t)o.planes * (me.number + 1) / me.ranks) - me.first;
+  me.below = me.number > 0 ? me.number - 1 : MPI_PROC_NULL;
+  me.above = me.number + 1 < me.ranks ? me.number + 1 : MPI_PROC_NULL;
+  const struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+  sigaction(SIGUSR1, &action, NULL); /* one rank that gets it makes all save */
+  sigaction(SIGUSR2, &action, NULL); /* likewise stop */
+  open_device(&me, &o);
+  set_up(&me, &o);
+  const gk_status *totals = NULL;
+  if (gk_run(me.graph, on_yield, &me, &totals) != GK_OK) fail(&me, "the solver");
+  agreed(&me, 0);
+  const int wrong = report(&me, &o, totals);
+  gk_graph_destroy(me.graph);
+  gk_device_close(me.device);
+  MPI_Finalize();
+  return wrong;
+}

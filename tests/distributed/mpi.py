@@ -1,0 +1,177 @@
+#!/usr/bin/env python3
+"""docs/examples/mpi_cg.c under mpirun: the same residuals on one, two and four ranks, on OpenMP and on the simulated
+CUDA driver; a rank that yields alone, votes, and ranks that fail. Mistakes that docs/distributed.md warns of are
+planted in a copy, and must be noticed. For a tree without sanitizers. Prints TAP."""
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).absolute().parent.parent))
+import suites  # noqa: E402
+import tap  # noqa: E402
+
+EXAMPLE = tap.ROOT / "docs/examples/mpi_cg.c"
+WARNINGS = ["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror"]
+SECONDS = 120      # a job that fails ends by itself within that time
+HANGS_SECONDS = 5  # a job that waits for ever is ended after that time
+PASSES = 50        # whose residuals are compared
+LARGEST = 1e-12    # difference of them
+BOX = ["--side", "16", "--planes", "32"]
+# What stands there, what stands there with the mistake, what happens to a rank, and what is said then; None: the job
+# doesn't end.
+MISTAKES = {
+    "a decision by a vote of one rank": (
+        "if (me->rr[2] > 0.0)", "if (wants_stop)", "stop 1 21",
+        "the ranks don't agree: rank 0 is at HALO, exchange 31; rank 1 is at the end, exchange 31"),
+    "a rank that skips an exchange": (
+        "  agreed(me, label);", "  if (me->number == 1 && me->exchanges == 7) return ++me->exchanges, GK_OK;\n"
+        "  agreed(me, label);", "",
+        "the ranks don't agree: rank 0 is at HALO, exchange 7; rank 1 is at SUM_PQ, exchange 8"),
+    "an error that ends one rank's loop alone": (
+        "  MPI_Abort(MPI_COMM_WORLD, 1);\n  abort();", "  MPI_Barrier(MPI_COMM_WORLD);\n  abort();", "resize 1 1", None),
+}
+
+
+class Job:
+    def __init__(self, program, ranks, *words, fault="", seconds=tap.HANGS, **env):
+        command = ["mpirun", "-n", str(ranks), "--oversubscribe", str(program), *words]
+        env = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+               "OMPI_MCA_btl_vader_single_copy_mechanism": "none", "GK_CACHE": "off", **env}
+        if fault:
+            command[4:4] = ["-x", f"LD_PRELOAD={program.parent / 'faults.so'}", "-x", f"MPI_FAULT={fault}"]
+        with subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                              start_new_session=True) as started:
+            try:
+                self.said, self.code = started.communicate(timeout=seconds)[0], started.returncode
+            except subprocess.TimeoutExpired:
+                os.killpg(started.pid, 9)
+                self.said, self.code = started.communicate()[0], None
+        numbers = re.compile(r"^\d[\d.e+-]*\n", re.M)
+        self.history = [float(line) for line in numbers.findall(self.said)]
+        self.said = numbers.sub("", self.said)
+        self.text = f"$ {' '.join(command)}\n{self.said}(exit code {self.code})"
+        self.last = self.said.rstrip().split("\n")[-1]
+
+    def passes(self):
+        found = re.search(r": (\d+) passes,", self.last)
+        return int(found[1]) if found else 0
+
+
+def same(job, wanted):
+    """None if the job ended well, with the residuals of another one."""
+    if job.code != 0 or len(job.history) < PASSES:
+        return job.text
+    worst = max(abs(a - b) / b for a, b in zip(job.history[:PASSES], wanted.history))
+    return None if worst <= LARGEST else f"residuals differ by {worst}\n{job.text}"
+
+
+def fails(job, *says):
+    """None if the job ended by itself, not well, and said this."""
+    wrong = [f"it doesn't say: {word}" for word in says if word not in job.said]
+    return "\n".join([*wrong, job.text]) if job.code in (0, None) or wrong else None
+
+
+def build(source, program, *flags):
+    return tap.run("mpicc", *WARNINGS, "-O1", *flags, f"-I{tap.ROOT}/include", source, "-Lbuild",
+                   f"-Wl,-rpath,{Path('build').absolute()}", "-lgk", "-lm", "-ldl", "-o", program,
+                   env=dict(os.environ, OMPI_CC=tap.config("cc")[0]))
+
+
+def residuals(program):
+    first = Job(program, 1, *BOX, "--history", "--backend", "openmp")
+    tap.case("on OpenMP, ranks: 1", same(first, first))
+    for ranks in (2, 4):
+        tap.case(f"on OpenMP, ranks: {ranks}",
+                 same(Job(program, ranks, *BOX, "--history", "--backend", "openmp"), first))
+    for ranks in (1, 2, 4):
+        tap.case(f"on OpenMP by calls, ranks: {ranks}",
+                 same(Job(program, ranks, *BOX, "--history", "--backend", "openmp", "--calls"), first))
+    for version in ("13.0", "12.4", "12.2"):
+        for ranks in (1, 2, 4):
+            env = {"LD_LIBRARY_PATH": str(Path("build/simgpu").absolute()), "CUDA_HOME": "build/simgpu",
+                   "SIMGPU_VERSION": version}
+            tap.case(f"on simulated CUDA {version}, ranks: {ranks}",
+                     same(Job(program, ranks, *BOX, "--history", "--backend", "cuda", **env), first))
+    return first
+
+
+def saved(folder, ranks):
+    return b"".join((folder / f"state.{k}").read_bytes() for k in range(ranks))
+
+
+def doubles(data):
+    return memoryview(data).cast("d").tolist()
+
+
+def agreement(program, folder, first):
+    words = [*BOX, "--history", "--backend", "openmp"]
+    tap.case("one of four ranks yields alone", same(Job(program, 4, *words, fault="alone 1 1"), first))
+    states = {}
+    for ranks in (1, 4):
+        job = Job(program, ranks, *words, "--save", str(folder / "state"), fault=f"save {ranks - 1} 21")
+        states[ranks] = doubles(saved(folder, ranks)) if "saved 1 times" in job.last else []
+        tap.case(f"a vote to save, ranks: {ranks}", same(job, first) or (None if states[ranks] else job.text))
+    differ = max((abs(a - b) for a, b in zip(states[1], states[4])), default=1)
+    tap.case("all ranks save in the same pass", None if len(states[1]) == len(states[4]) and differ < 1e-9 else
+             f"the states differ by {differ}")
+    for way in ([], ["--calls"]):
+        jobs = [Job(program, ranks, *words, *way, fault=f"stop {ranks - 1} 21") for ranks in (1, 4)]
+        tap.case(f"a vote to stop, {'by calls' if way else 'by yields'}",
+                 None if all(job.code == 0 and "stopped" in job.last and job.passes() == jobs[0].passes()
+                             for job in jobs) else "\n".join(job.text for job in jobs))
+
+
+def failures(program):
+    words = [*BOX, "--backend", "openmp"]
+    tap.case("a rank is killed", fails(Job(program, 4, *words, fault="kill 2 21", seconds=SECONDS), "signal 9"))
+    tap.case("a fix fails on one rank", fails(Job(program, 4, *words, fault="resize 1 1", seconds=SECONDS),
+                                              "rank 1: the solver: ", "HISTORY"))
+    tap.case("a launch is refused on one rank",
+             fails(Job(program, 4, *words, fault="bind 3 11", seconds=SECONDS), "rank 3: the solver: ", "(PQ) is not bound"))
+    tap.case("a call fails on one rank",
+             fails(Job(program, 4, *words, "--calls", fault="call 2 21", seconds=SECONDS), "rank 2: the solver: ",
+                   "(call)"))
+    tap.case("a rank makes fewer passes",
+             fails(Job(program, 4, *words, fault="finish 1 21", seconds=SECONDS), "the ranks don't agree: rank 0 is at ",
+                   "rank 1 is at the end, exchange "))
+
+
+def planted(folder):
+    text = EXAMPLE.read_text()
+    for title, (before, after, fault, says) in MISTAKES.items():
+        source, program = folder / "planted.c", folder / "planted"
+        source.write_text(text.replace(before, after))
+        problem = None if text.count(before) == 1 else f"it isn't there once: {before}"
+        problem = problem or build(source, program, "-Wno-unused-parameter")
+        if problem:
+            tap.case(f"planted: {title}", problem)
+            continue
+        job = Job(program, 2, *BOX, "--backend", "openmp", fault=fault, seconds=SECONDS if says else HANGS_SECONDS)
+        tap.case(f"planted: {title}", fails(job, says) if says else None if job.code is None else job.text)
+
+
+def main():
+    missing = [name for name in ("mpicc", "mpirun") if not shutil.which(name)]
+    if missing:
+        tap.skip("gk under MPI", f"{' and '.join(missing)} isn't installed (openmpi-bin, libopenmpi-dev)")
+        tap.finish()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        program = folder / "mpi_cg"
+        problem = build(EXAMPLE, program) or build(EXAMPLE, folder / "without_checks", "-DNDEBUG") or \
+            build(tap.ROOT / "tests/distributed/faults.c", folder / "faults.so", "-shared", "-fPIC", "-Wno-pedantic")
+        if tap.case("the example compiles", problem):
+            first = residuals(program)
+            agreement(program, folder, first)
+            failures(program)
+            planted(folder)
+            job = Job(program, 1, "--side", "0")
+            tap.case("wrong options", None if job.code == 2 and "usage: " in job.said else job.text)
+    tap.finish()
+
+
+main()
