@@ -219,6 +219,9 @@ PACKAGES = [
     ("qemu-user", "more", lambda: shutil.which("qemu-aarch64")),
     ("gcc-aarch64-linux-gnu", "more", lambda: shutil.which("aarch64-linux-gnu-gcc")),
     ("libc6-dev-arm64-cross", "more", lambda: Path("/usr/aarch64-linux-gnu/include/stdio.h").exists()),
+    ("openmpi-bin", "more", lambda: shutil.which("mpirun")),
+    ("libopenmpi-dev", "more", lambda: shutil.which("mpicc")),
+    ("libstarpu-dev", "more", lambda: any(Path("/usr/include/starpu").glob("1.3/starpu.h"))),
     ("python3-venv", "peers", lambda: output(sys.executable, "-c", "import ensurepip") is not None),
     ("python3-matplotlib", "plots more", lambda: output("/usr/bin/python3", "-c", "import matplotlib") is not None or
      output(sys.executable, "-c", "import matplotlib") is not None),

@@ -52,6 +52,8 @@ SCRIPTS = [
     ("softbody on simulated CUDA", ["tests/softbody_devices.py"], PLAIN),
     ("softbody on lavapipe", ["tests/softbody_devices.py", "lavapipe"], PLAIN),
     ("softbody on simulated HIP", ["tests/softbody_devices.py", "hip7.2:graphs"], PLAIN),
+    ("gk under MPI", ["tests/distributed/mpi.py"], PLAIN),
+    ("gk under StarPU", ["tests/distributed/starpu.py"], PLAIN),
     ("gpu script", ["tests/repo/gpu_script.py"], PLAIN),
     ("valgrind", ["tests/repo/valgrind.py"], PLAIN),
 ]
