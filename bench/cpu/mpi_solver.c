@@ -108,7 +108,7 @@ static void begin_ranks(ranks *all, int side, const rank *me) {
     if (way == HAND) continue;
     all->o.calls = way == CALLS;
     open_device(&all->by[way], &all->o);
-    set_up(&all->by[way], &all->o);
+    set_up(&all->by[way], &all->o, way == CALLS ? &calls_list : &yields_list);
   }
   const size_t plane = (size_t)side * (size_t)side, cells = plane * (size_t)side;
   double **memory[] = {&all->hand.u, &all->hand.r, &all->hand.p, &all->hand.q, &all->hand.b};
@@ -215,17 +215,13 @@ static void start_ranks(char **argv, int argc) {
 
 int main(int argc, char **argv) {
   start_ranks(argv, argc);
-  int threads = 0, code = 0;
+  int code = 0;
   if (!getenv("OMPI_COMM_WORLD_SIZE") && !getenv("PMI_SIZE")) {
     bench_begin(argc, argv, "mpi_solver");
     return bench_missing("mpirun isn't installed");
   }
-  MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &threads);
-  rank me = {.room = 16};
-  MPI_Comm_rank(MPI_COMM_WORLD, &me.number);
-  MPI_Comm_size(MPI_COMM_WORLD, &me.ranks);
-  me.below = me.number > 0 ? me.number - 1 : MPI_PROC_NULL;
-  me.above = me.number + 1 < me.ranks ? me.number + 1 : MPI_PROC_NULL;
+  rank me;
+  (void)begin_rank(&me, 1, argv);
   if (me.number == 0) bench_begin(argc, argv, "mpi_solver");
   const int first = is_quick(argv) ? 6 : 16;
   for (int side = first; side <= 32 && side < 4 * first; side *= 2) {

@@ -5,7 +5,7 @@
  * MPI_THREAD_FUNNELED only. With --calls the exchanges are GK_CALL_HOSTs in the list, on backends where the host
  * decides and reaches all memory (OpenMP).
  *
- * docs/distributed.md explains the rules that keep the ranks in agreement.
+ * docs/distributed.md explains the rules that keep the ranks in agreement. nccl_cg.c includes this file.
  *
  *   mpicc -std=c11 mpi_cg.c -lgk -lm -o mpi_cg && mpirun -n 2 ./mpi_cg --side 32 */
 #define _POSIX_C_SOURCE 200809L
@@ -32,7 +32,8 @@ GK_KERNEL(begin, (out(double, u), out(double, r), out(double, p), sum(double, rr
   p[i + plane] = 0.0;
   rr[0] += b[i] * b[i];
 }
-GK_KERNEL(begin_course, (out(course, c), inout(double, rr), out(double, pq), out(int, again), value(double, tolerance))) {
+GK_KERNEL(begin_course, (out(course, c), inout(double, rr), out(double, pq), out(int, again),
+                         value(double, tolerance))) {
   c[0].rr = rr[0];
   c[0].limit = rr[0] * tolerance;
   c[0].beta = 0.0;
@@ -296,10 +297,10 @@ static double *bind_host_memory(rank *me, gk_slot slot, size_t count) {
   return gk_host_address(me->device, memory);
 }
 
-static void set_up(rank *me, const options *o) {
+static void set_up(rank *me, const options *o, const gk_list *list) {
   const int plane = me->side * me->side;
   const size_t cells = (size_t)plane * (size_t)me->planes;
-  if (gk_graph_create(me->device, o->calls ? &calls_list : &yields_list, GK_CANCELLABLE, &me->graph) != GK_OK)
+  if (gk_graph_create(me->device, list, GK_CANCELLABLE, &me->graph) != GK_OK)
     fail(me, "the list");
   for (gk_slot slot = U; slot <= B; ++slot)
     if (gk_resize(me->graph, slot, slot == P ? cells + 2 * (size_t)plane : cells) != GK_OK) fail(me, "memory");
@@ -373,23 +374,30 @@ static options read_options(int count, char **words, rank *me) {
   return o;
 }
 
-int main(int count, char **words) {
+/* Starts MPI and cuts the box. */
+static options begin_rank(rank *me, int count, char **words) {
   int threads = MPI_THREAD_SINGLE;
   MPI_Init_thread(&count, &words, MPI_THREAD_FUNNELED, &threads);
-  rank me = {.room = 16};
-  MPI_Comm_rank(MPI_COMM_WORLD, &me.number);
-  MPI_Comm_size(MPI_COMM_WORLD, &me.ranks);
-  const options o = read_options(count, words, &me);
-  me.side = o.side;
-  me.first = (int)((int64_t)o.planes * me.number / me.ranks);
-  me.planes = (int)((int64_t)o.planes * (me.number + 1) / me.ranks) - me.first;
-  me.below = me.number > 0 ? me.number - 1 : MPI_PROC_NULL;
-  me.above = me.number + 1 < me.ranks ? me.number + 1 : MPI_PROC_NULL;
+  *me = (rank){.room = 16};
+  MPI_Comm_rank(MPI_COMM_WORLD, &me->number);
+  MPI_Comm_size(MPI_COMM_WORLD, &me->ranks);
+  const options o = read_options(count, words, me);
+  me->side = o.side;
+  me->first = (int)((int64_t)o.planes * me->number / me->ranks);
+  me->planes = (int)((int64_t)o.planes * (me->number + 1) / me->ranks) - me->first;
+  me->below = me->number > 0 ? me->number - 1 : MPI_PROC_NULL;
+  me->above = me->number + 1 < me->ranks ? me->number + 1 : MPI_PROC_NULL;
+  return o;
+}
+
+int main(int count, char **words) {
+  rank me;
+  const options o = begin_rank(&me, count, words);
   const struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
   sigaction(SIGUSR1, &action, NULL); /* one rank that gets it makes all save */
   sigaction(SIGUSR2, &action, NULL); /* likewise stop */
   open_device(&me, &o);
-  set_up(&me, &o);
+  set_up(&me, &o, o.calls ? &calls_list : &yields_list);
   const gk_status *totals = NULL;
   if (gk_run(me.graph, on_yield, &me, &totals) != GK_OK) fail(&me, "the solver");
   agreed(&me, 0);

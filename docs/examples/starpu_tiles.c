@@ -1,4 +1,4 @@
-/* Tiles of a plate under StarPU: heat spreads in each, and hot cells are listed. A launch of gk is the work of a codelet.
+/* Tiles of a plate under StarPU: heat spreads in each, and hot cells are listed. A launch is the work of a codelet.
  *
  * Each worker has a device with one thread and a graph. The codelet binds its tile to the graph's slots, so nothing is
  * made per task. The list has the loop over the sweeps. It yields when there are more hot cells than the buffer has
@@ -37,8 +37,9 @@ GK_SOURCE_END
 enum slot { A = 1, B, SIDE, CELLS, DOUBLE_SWEEPS, LIMIT, HOT, ROOM, COUNT, FULL };
 enum label { LISTING = 1 };
 static const gk_slot_desc slots[] = {
-  GK_BUFFER(A, float), GK_BUFFER(B, float), GK_SCALAR(SIDE, int), GK_SCALAR(CELLS, int), GK_SCALAR(DOUBLE_SWEEPS, int),
-  GK_DEFAULT(LIMIT, float, 0.5f), GK_OWN(HOT, int, 64), GK_ROOM(ROOM, HOT), GK_OWN(COUNT, int, 1), GK_OWN(FULL, int, 1)};
+  GK_BUFFER(A, float), GK_BUFFER(B, float), GK_SCALAR(SIDE, int), GK_SCALAR(CELLS, int),
+  GK_SCALAR(DOUBLE_SWEEPS, int), GK_DEFAULT(LIMIT, float, 0.5f), GK_OWN(HOT, int, 64), GK_ROOM(ROOM, HOT),
+  GK_OWN(COUNT, int, 1), GK_OWN(FULL, int, 1)};
 static const gk_task tasks[] = {
   GK_REPEAT(DOUBLE_SWEEPS),
     GK_RUN_2D(spread, SIDE, SIDE, B, A, SIDE),

@@ -15,6 +15,7 @@ import tap  # noqa: E402
 
 EXAMPLE = tap.ROOT / "docs/examples/mpi_cg.c"
 WARNINGS = ["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror"]
+HEADERS = [Path("/usr/local/include"), Path(os.environ.get("CUDA_HOME", "/usr/local/cuda")) / "include"]
 SECONDS = 120      # a job that fails ends by itself within that time
 HANGS_SECONDS = 5  # a job that waits for ever is ended after that time
 PASSES = 50        # whose residuals are compared
@@ -39,6 +40,7 @@ MISTAKES = {
 # mpirun refuses root without the first two. The last one: in a container, a process may not read another one's memory.
 AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
            "OMPI_MCA_btl_vader_single_copy_mechanism": "none"}
+COMPILER = dict(os.environ, OMPI_CC=tap.config("cc")[0])
 
 
 class Job:
@@ -82,7 +84,7 @@ def fails(job, *says):
 def build(source, program, *flags):
     return tap.run("mpicc", *WARNINGS, "-O1", *flags, f"-I{tap.ROOT}/include", source, "-Lbuild",
                    f"-Wl,-rpath,{Path('build').absolute()}", "-lgk", "-lm", "-ldl", "-o", program,
-                   env=dict(os.environ, OMPI_CC=tap.config("cc")[0]))
+                   env=COMPILER)
 
 
 def residuals(program):
@@ -169,6 +171,14 @@ def main():
         program = folder / "mpi_cg"
         problem = build(EXAMPLE, program) or build(EXAMPLE, folder / "without_checks", "-DNDEBUG") or \
             build(tap.ROOT / "tests/distributed/faults.c", folder / "faults.so", "-shared", "-fPIC", "-Wno-pedantic")
+        missing = [name for name in ("nccl.h", "cuda.h") if not any((place / name).exists() for place in HEADERS)]
+        if missing:
+            tap.skip("the example with NCCL compiles", f"{' and '.join(missing)} isn't there")
+        else:
+            folders = [word for place in HEADERS for word in ("-isystem", place)]
+            tap.case("the example with NCCL compiles",
+                     tap.run("mpicc", *WARNINGS, *folders, f"-I{tap.ROOT}/include", "-c",
+                             tap.ROOT / "docs/examples/nccl_cg.c", "-o", folder / "nccl.o", env=COMPILER))
         if tap.case("the example compiles", problem):
             first = residuals(program)
             agreement(program, folder, first)
