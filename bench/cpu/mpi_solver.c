@@ -49,40 +49,52 @@ static double multiply_row(double *restrict q, const double *restrict p, int sid
   return pq;
 }
 
-/* @return the passes */
-static int solve_by_hand(const by_hand *h) {
-  const int side = h->me->side, plane = side * side, planes = h->me->planes, cells = plane * planes;
-  double *restrict u = h->u, *restrict r = h->r, *restrict q = h->q;
-  double *p = h->p; /* MPI writes to it, too */
-  const double *restrict b = h->b;
-  double rr = 0.0, beta = 0.0;
-  int passes = 0;
-#pragma omp parallel for simd schedule(static) reduction(+ : rr)
-  for (int i = 0; i < cells; ++i) {
+/* The loops over the cells of a plane. */
+static double begin_plane(double *restrict u, double *restrict r, double *restrict p, const double *restrict b, int n) {
+  double rr = 0.0;
+#pragma omp simd reduction(+ : rr)
+  for (int i = 0; i < n; ++i) {
     u[i] = 0.0;
     r[i] = b[i];
-    p[i + plane] = 0.0;
+    p[i] = 0.0;
     rr += b[i] * b[i];
   }
+  return rr;
+}
+static double advance_plane(double *restrict u, double *restrict r, const double *restrict p, const double *restrict q,
+                            double alpha, int n) {
+  double rr = 0.0;
+#pragma omp simd reduction(+ : rr)
+  for (int i = 0; i < n; ++i) {
+    u[i] += alpha * p[i];
+    r[i] -= alpha * q[i];
+    rr += r[i] * r[i];
+  }
+  return rr;
+}
+
+/* @return the passes */
+static int solve_by_hand(const by_hand *h) {
+  const int side = h->me->side, plane = side * side, planes = h->me->planes;
+  double *u = h->u, *r = h->r, *q = h->q, *p = h->p + plane;
+  double rr = 0.0, beta = 0.0;
+  int passes = 0;
+#pragma omp parallel for schedule(static) reduction(+ : rr)
+  for (int k = 0; k < planes; ++k)
+    rr += begin_plane(u + plane * k, r + plane * k, p + plane * k, h->b + plane * k, plane);
   rr = sum_of_ranks(rr);
   for (const double limit = rr * 1e-12; rr > limit; ++passes) {
     double pq = 0.0, rest = 0.0;
 #pragma omp parallel for simd schedule(static)
-    for (int i = 0; i < cells; ++i) p[i + plane] = r[i] + beta * p[i + plane];
+    for (int i = 0; i < plane * planes; ++i) p[i] = r[i] + beta * p[i];
     hand_halos(h);
 #pragma omp parallel for collapse(2) schedule(static) reduction(+ : pq)
     for (int k = 0; k < planes; ++k)
-      for (int j = 0; j < side; ++j) {
-        const int at = plane * k + side * j;
-        pq += multiply_row(q + at, p + plane + at, side, j);
-      }
+      for (int j = 0; j < side; ++j) pq += multiply_row(q + plane * k + side * j, p + plane * k + side * j, side, j);
     const double alpha = rr / sum_of_ranks(pq);
-#pragma omp parallel for simd schedule(static) reduction(+ : rest)
-    for (int i = 0; i < cells; ++i) {
-      u[i] += alpha * p[i + plane];
-      r[i] -= alpha * q[i];
-      rest += r[i] * r[i];
-    }
+#pragma omp parallel for schedule(static) reduction(+ : rest)
+    for (int k = 0; k < planes; ++k)
+      rest += advance_plane(u + plane * k, r + plane * k, p + plane * k, q + plane * k, alpha, plane);
     rest = sum_of_ranks(rest);
     beta = rest / rr;
     rr = rest;
