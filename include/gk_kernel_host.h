@@ -84,11 +84,13 @@
       if (gki_sum_count > 0 && gki_at.end - gki_at.i >= GKI_LANES) \
         for (int gki_j = gki_at.j; gki_j < gki_at.last_j; ++gki_j) { \
           int gki_i = gki_at.i; \
-          do { \
-            GKI_INDEPENDENT for (int gki_lane = 0; gki_lane < GKI_LANES; ++gki_lane) \
-              gki_item_##id(GKI_EACH(GKI_ACTUAL, list) GKI_NUMBERS_##d(gki_i + gki_lane)); \
-            gki_i += GKI_LANES; \
-          } while (gki_at.end - gki_i >= GKI_LANES); \
+          do { GKI_LANES_OF(id, list, d, gki_i, GKI_LANES) } while (gki_at.end - gki_i >= GKI_LANES); \
+          GKI_REST(id, list, d, gki_i) \
+        } \
+      else if (gki_sum_count > 0 && d > 1 && gki_at.end - gki_at.i >= GKI_FEW_LANES) \
+        for (int gki_j = gki_at.j; gki_j < gki_at.last_j; ++gki_j) { \
+          int gki_i = gki_at.i; \
+          do { GKI_LANES_OF(id, list, d, gki_i, GKI_FEW_LANES) } while (gki_at.end - gki_i >= GKI_FEW_LANES); \
           GKI_REST(id, list, d, gki_i) \
         } \
       else \
@@ -101,6 +103,10 @@
     .host = gki_host_##id}; \
   GKI_INLINE void gki_item_##id(GKI_EACH(GKI_FORMAL, list) GKI_PLACE_##d)
 
+#define GKI_LANES_OF(id, list, d, first, count) \
+  GKI_INDEPENDENT for (int gki_lane = 0; gki_lane < count; ++gki_lane) \
+    gki_item_##id(GKI_EACH(GKI_ACTUAL, list) GKI_NUMBERS_##d(first + gki_lane)); \
+  first += count;
 #define GKI_REST(id, list, d, first) \
   GKI_INDEPENDENT for (int i = first; i < gki_at.end; ++i) { \
     enum { gki_lane = GKI_LANES }; \
@@ -203,6 +209,7 @@ GKI_INLINE gki_rows gki_next_rows(gki_rows at, gk_range items, int dimensions) {
  * of a row has one more sum: adding it to the first would write a number that the next row reads as part of a vector,
  * and processors wait for such a write. */
 #define GKI_LANES 32
+#define GKI_FEW_LANES 8 /* in rows of fewer items than GKI_LANES */
 
 #define GKI_ATOMIC(type, suffix, op, expression) \
   GKI_INLINE type gki_##op##_##suffix(type *at, type v) { \

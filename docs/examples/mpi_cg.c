@@ -49,10 +49,9 @@ GK_KERNEL(direct, (inout(double, p), in(double, r), in(course, c), value(int, pl
 GK_KERNEL_3D(multiply, (out(double, q), sum(double, pq), in(double, p), value(int, side))) {
   int plane = side * side, cell = i + side * j + plane * k, at = cell + plane;
   double total = 6.0 * p[at] - p[at - plane] - p[at + plane];
-  if (i > 0) total -= p[at - 1];
-  if (i < side - 1) total -= p[at + 1];
-  if (j > 0) total -= p[at - side];
-  if (j < side - 1) total -= p[at + side];
+  double left = p[at - 1], right = p[at + 1], before = p[at - side], behind = p[at + side]; /* all are inside of p */
+  total -= (i > 0 ? left : 0.0) + (i < side - 1 ? right : 0.0);
+  total -= (j > 0 ? before : 0.0) + (j < side - 1 ? behind : 0.0);
   q[cell] = total;
   pq[0] += p[at] * total;
 }
