@@ -119,16 +119,22 @@ TEST(test_parts_of_a_plane) {
   }
 }
 
+/* Rows without a vector of sums, with one, with two and a rest. */
 TEST(test_parts_of_a_box) {
-  enum { nx = 3, ny = 4, nz = 5, all = nx * ny * nz };
-  for (size_t step = 1; step <= all; ++step) {
-    int y[all] = {0}, n = 0;
-    for (size_t at = 0; at < all; at += step)
-      box.host(ARGS(PTR(y), {.i32 = nx}, {.i32 = ny}, PTR(&n)),
-               (gk_range){at, at + step < all ? at + step : all, {nx, ny, nz}});
-    for (int k = 0; k < all; ++k)
-      assert_int_equal(y[k], k % nx == 1 ? 0 : 10000 * (k / nx / ny) + 100 * (k / nx % ny) + k % nx);
-    assert_int_equal(n, 2 * ny * (0 + 1 + 2 + 3 + 4));
+  enum { ny = 4, nz = 5, most = 19 };
+  static const int widths[] = {3, 8, most};
+  for (size_t w = 0; w < GK_COUNT(widths); ++w) {
+    const int nx = widths[w];
+    const size_t all = (size_t)nx * ny * nz;
+    for (size_t step = 1; step <= all; ++step) {
+      int y[most * ny * nz] = {0}, n = 0;
+      for (size_t at = 0; at < all; at += step)
+        box.host(ARGS(PTR(y), {.i32 = nx}, {.i32 = ny}, PTR(&n)),
+                 (gk_range){at, at + step < all ? at + step : all, {(uint32_t)nx, ny, nz}});
+      for (int k = 0; k < (int)all; ++k)
+        assert_int_equal(y[k], k % nx == 1 ? 0 : 10000 * (k / nx / ny) + 100 * (k / nx % ny) + k % nx);
+      assert_int_equal(n, (nx - 1) * ny * (0 + 1 + 2 + 3 + 4));
+    }
   }
 }
 
