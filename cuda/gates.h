@@ -31,7 +31,7 @@ typedef struct gki_cuda_point {
   uint32_t handle;
   uint32_t reenable, reenable_count;
   uint32_t block, close;
-  uint32_t count;      /* HEAD of a REPEAT: its constant count; 0: it is read */
+  uint32_t count;      /* HEAD of a REPEAT: its constant count; 0: it is read. LOOP_END with a flag: .every */
 } gki_cuda_point;
 
 typedef struct gki_cuda_exit { uint32_t next, handle, value; } gki_cuda_exit;          /* gk_gate_exit */

@@ -98,7 +98,7 @@ static gki_cuda_point point_of(const gk_plan *plan, const gk_gate_point *p) {
   const bool reads = p->kind < GK_POINT_ENTER && !(repeats && p->kind == GK_POINT_LOOP_END);
   return (gki_cuda_point){
     .kind = p->kind, .flag = reads ? gki_flag_slot(plan, node) : 0, .offset = gki_flag_offset(plan, node),
-    .node = p->node, .count = node->count,
+    .node = p->node, .count = p->kind == GK_POINT_LOOP_END && !repeats ? node->every : node->count,
     .by_value = node->op == GK_OP_SWITCH ? 1 : !repeats ? 0 : gki_counts_by_number(plan, node) ? 2 : 1,
     .bound = loops ? node->max_iterations : 0, .loop = loops ? node->loop : GKI_CUDA_NONE,
     .checkpoint = p->checkpoint, .exits = p->exits, .exit_count = p->exit_count, .handle = p->handle,

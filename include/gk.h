@@ -201,8 +201,10 @@ typedef struct gk_task {
     float pattern_f32;        /**< FILL with GK_FLOATS: each element. */
   };
   uint32_t max_iterations;    /**< Loop: most passes; 0: no bound. */
+  uint32_t every;             /**< DO_WHILE, WHILE: reads the flag behind each so many passes of an entry, and at the
+                               * bound; 0: behind each pass. A cancel waits for the next such read. \since 0.2.0 */
   int32_t label;              /**< Unique. CHECKPOINT, YIELD: not 0; loop: may be 0. LIST: added to the labels in it. */
-  uint32_t reserved[4];       /**< Zero. */
+  uint32_t reserved[3];       /**< Zero. */
 } gk_task;
 
 /** A task list. Several lists may use one table of slots, and slots may be unused. */
@@ -245,10 +247,11 @@ typedef struct gk_list {
 /** The same with the name id, so that a list that is included twice has slots with different names. */
 #define GK_INCLUDE_AS(id, l, labels_from, ...) \
   {.op = GK_OP_LIST, .name = #id, .list = &(l), .args = {__VA_ARGS__}, .label = (labels_from)}
-/** Arguments: the flag's slot, then any of .offset = , .max_iterations = , .label = , in this order. */
+/** Arguments: the flag's slot, then any of .offset = , .max_iterations = , .every = , .label = , in this order. */
 #define GK_DO_WHILE(...) GKI_BLOCK_TASK(DO_WHILE, __VA_ARGS__)
 #define GK_WHILE(...) GKI_BLOCK_TASK(WHILE, __VA_ARGS__) /**< Arguments as for GK_DO_WHILE. */
-/** Makes n passes. Arguments: n, a number's slot, a PTR to an int32 or GK_ITEMS, then as GK_DO_WHILE. \since 0.2.0 */
+/** Makes n passes. Arguments: n, a number's slot, a PTR to an int32 or GK_ITEMS, then as GK_DO_WHILE, without .every.
+ * \since 0.2.0 */
 #define GK_REPEAT(...) {.op = GK_OP_REPEAT, .name = #__VA_ARGS__, .flag = __VA_ARGS__}
 #define GK_IF(...) GKI_BLOCK_TASK(IF, __VA_ARGS__) /**< Arguments: the flag's slot, maybe .offset = . */
 #define GK_ELSE {.op = GK_OP_ELSE} /**< The other block of the open IF. */

@@ -53,6 +53,7 @@ typedef struct gk_node {
   uint32_t from_offset;    /**< As in gk_task. */
   uint32_t pattern;        /**< As in gk_task. */
   uint32_t max_iterations; /**< As in gk_task. */
+  uint32_t every;          /**< As in gk_task. */
   uint32_t count;          /**< REPEAT: its count, if that is a constant; else 0, and `flag` is its slot. */
   int32_t label;           /**< The label in the whole plan of a checkpoint, YIELD or loop; 0: none. */
   bool can_yield;          /**< Is or contains a YIELD or a checkpoint with a flag. */
@@ -148,10 +149,12 @@ typedef enum gk_step_kind {
   GK_STEP_FLAG, /**< Answer the flag of node `at`, or the count of a REPEAT, an int32 in the memory of its slot. Read it
                  * after all steps before. */
   GK_STEP_LOOP, /**< Run up to `passes` passes of the loop at node `at` from its head. A WHILE whose `entries` are 0
-                 * reads its flag first. A REPEAT reads nothing, makes `passes` passes unless the launch stops, and
-                 * answers 0. Add its counts to the result, and to the `entries` and `counts` of inner loops if the
-                 * launch stops in one. Answer 1 if the loop has ended, else 0, before another section gets such a
-                 * step. After an answer of 0 without a pass, the walker gives that pass step by step. */
+                 * reads its flag first. Read the flag and look for a cancel behind each pass with which the `entries`
+                 * would be a multiple of gk_node.every (0: each pass), and behind the last of `passes`. A REPEAT reads
+                 * nothing, makes `passes` passes unless the launch stops, and answers 0. Add its counts to the result,
+                 * and to the `entries` and `counts` of inner loops if the launch stops in one. Answer 1 if the loop has
+                 * ended, else 0, before another section gets such a step. After an answer of 0 without a pass, the
+                 * walker gives that pass step by step. */
   GK_STEP_FORK, /**< The PARALLEL at node `at` contains loops or branches. Call gk_walk_fork for each section, walk them
                  * in any order or at the same time, then call gk_walk_join for each. The answer is ignored. */
   GK_STEP_END,  /**< The launch is over and the result complete. */

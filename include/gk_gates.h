@@ -70,7 +70,9 @@ typedef enum gk_point_kind {
                       * cancelled. Exits: on. */
   GK_POINT_LOOP_END, /**< Counts the pass. Stops if the launch is cancelled (GK_WITH_CANCEL). Else reads the flag
                       * (REPEAT: compares the passes of the entry with its count), checks the bound, sets its handle to
-                      * 0 or 1 and those in `reenable` to 1. Exits: again, out. */
+                      * 0 or 1 and those in `reenable` to 1. If the passes of the entry are neither a multiple of
+                      * gk_node.every nor at the bound, it doesn't stop, and the flag counts as true. Exits: again,
+                      * out. */
   GK_POINT_HEAD,     /**< Start of a WHILE: reads the flag, sets its handle to 0 or 1. Start of a REPEAT: reads the
                       * count, keeps it with the entry, sets its handle to 1 if it is positive. Exits: in, past. */
   GK_POINT_BRANCH,   /**< Reads the flag once and sets handles by its exits. Exits: one per case, in order; then one for

@@ -15,11 +15,13 @@
 enum {
   KERNEL = 1 << 0, CALL = 1 << 1, LIST = 1 << 2, ITEMS = 1 << 3, ITEMS_1 = 1 << 4, ITEMS_2 = 1 << 5, ARGS = 1 << 6,
   FLAG = 1 << 7, OFFSET = 1 << 8, FROM_OFFSET = 1 << 9, PATTERN = 1 << 10, MAX_ITERATIONS = 1 << 11, LABEL = 1 << 12,
+  EVERY = 1 << 13,
 };
 
 static const char *const field_names[] = {
     ".kernel", ".call",   ".list",        ".items[0]", ".items[1]",       ".items[2]", ".args",
     ".flag",   ".offset", ".from_offset", ".pattern",  ".max_iterations", ".label",
+    ".every",
 };
 
 static const uint32_t used_fields[] = {
@@ -29,8 +31,8 @@ static const uint32_t used_fields[] = {
     [GK_OP_CALL] = CALL | ARGS,
     [GK_OP_CALL_HOST] = CALL | ARGS,
     [GK_OP_LIST] = LIST | ARGS | LABEL,
-    [GK_OP_DO_WHILE] = FLAG | OFFSET | MAX_ITERATIONS | LABEL,
-    [GK_OP_WHILE] = FLAG | OFFSET | MAX_ITERATIONS | LABEL,
+    [GK_OP_DO_WHILE] = FLAG | OFFSET | MAX_ITERATIONS | EVERY | LABEL,
+    [GK_OP_WHILE] = FLAG | OFFSET | MAX_ITERATIONS | EVERY | LABEL,
     [GK_OP_REPEAT] = FLAG | OFFSET | MAX_ITERATIONS | LABEL,
     [GK_OP_IF] = FLAG | OFFSET,
     [GK_OP_SWITCH] = FLAG | OFFSET,
@@ -44,7 +46,8 @@ static uint32_t set_fields(const gk_task *task) {
          (task->items[0] ? ITEMS : 0u) | (task->items[1] ? ITEMS_1 : 0u) | (task->items[2] ? ITEMS_2 : 0u) |
          (task->args[0] ? ARGS : 0u) | (task->flag ? FLAG : 0u) | (task->offset ? OFFSET : 0u) |
          (task->from_offset ? FROM_OFFSET : 0u) | (task->pattern ? PATTERN : 0u) |
-         (task->max_iterations ? MAX_ITERATIONS : 0u) | (task->label ? LABEL : 0u);
+         (task->max_iterations ? MAX_ITERATIONS : 0u) | (task->label ? LABEL : 0u) |
+         (task->every ? EVERY : 0u);
 }
 
 static void check_fields(gki_checker *c, const gk_task *task) {

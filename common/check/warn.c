@@ -98,8 +98,9 @@ static void warn_of_flag(walk *w, uint32_t line) {
   const gk_task *task = set_line(w, line);
   const slot_state *flag = &w->slots[gki_slot_of(c->blocks, c->inclusion, task->flag)];
   if (task->max_iterations || flag->written > line + 1 || w->call > line + 1 || w->yield > line + 1) return;
-  gki_report(c, GKI_FLAG_UNWRITTEN, gki_format_slot(c, task->flag),
-             task->op == GK_OP_WHILE ? "no pass or never ends" : "one pass or never ends", NULL);
+  const char *passes = task->op == GK_OP_WHILE ? "no pass or never ends"
+                       : task->every > 1       ? ".every passes or never ends" : "one pass or never ends";
+  gki_report(c, GKI_FLAG_UNWRITTEN, gki_format_slot(c, task->flag), passes, NULL);
 }
 
 /* The check doesn't know whether the graph will be host-gated. gk_graph_create does, and asks for no report. */

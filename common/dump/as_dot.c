@@ -43,6 +43,7 @@ static void open_cluster(gki_text *text, const gk_plan *plan, uint32_t at) {
   bool named = strcmp(node->name, op) != 0;
   gki_text_add(text, "subgraph cluster_%" PRIu32 " {\nlabel=\"%s%s", at, op, named ? " " : "");
   if (named) gki_text_quote(text, node->name, GKI_DOT);
+  if (node->every > 1) gki_text_add(text, ", flag read every %" PRIu32 " passes", node->every);
   if (node->max_iterations) gki_text_add(text, ", at most %" PRIu32 " passes", node->max_iterations);
   if (node->label) gki_text_add(text, ", label %" PRId32, node->label);
   gki_text_add(text, "\";\nstyle=%s;\n", node->op == GK_OP_CHECKPOINT ? "bold" : "rounded");

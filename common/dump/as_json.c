@@ -42,6 +42,7 @@ static void add_node(gki_text *text, const gk_plan *plan, uint32_t at) {
   if (node->op == GK_OP_FILL) add_number(text, "pattern", node->pattern);
   if (node->otherwise) add_number(text, "otherwise", node->otherwise);
   if (node->max_iterations) add_number(text, "max_iterations", node->max_iterations);
+  if (node->every) add_number(text, "every", node->every);
   if (node->label) gki_text_add(text, ", \"label\": %" PRId32, node->label);
   add_mark(text, "always", node->always);
   add_mark(text, "can_yield", node->can_yield);

@@ -22,6 +22,7 @@ static void add_node(gki_text *text, const gk_plan *plan, uint32_t at, uint32_t 
     gki_text_add(text, node->op == GK_OP_REPEAT ? ", count " : ", flag ");
     gki_dump_slot(text, plan, node->flag, node->offset, GKI_PLAIN);
   }
+  if (node->every > 1) gki_text_add(text, ", read every %" PRIu32 " passes", node->every);
   if (node->max_iterations) gki_text_add(text, ", at most %" PRIu32 " passes", node->max_iterations);
   if (node->label) gki_text_add(text, ", label %" PRId32, node->label);
   if (node->always) gki_text_add(text, ", always");

@@ -169,7 +169,8 @@ static void add_node(maker *make, uint32_t line) {
   *node = (gk_node){.op = task->op, .end = at + 1, .parent = make->block, .source = from->source,
                     .args = make->arg_count, .flag = gki_slot_of(blocks, from->inclusion, task->flag),
                     .offset = task->offset, .from_offset = task->from_offset, .pattern = task->pattern,
-                    .max_iterations = task->max_iterations, .label = (int32_t)gki_label_of(blocks, line),
+                    .max_iterations = task->max_iterations, .every = task->every,
+                    .label = (int32_t)gki_label_of(blocks, line),
                     .always = (task->bits & GK_ALWAYS) != 0, .kernel = task->kernel, .call = task->call};
   if (node->op == GK_OP_REPEAT && task->flag < 0) node->count = (uint32_t)-task->flag;
   node->handwritten = node->op == GK_OP_KERNEL && node->kernel && gki_backend_code(make->backend, node->kernel);

@@ -128,6 +128,7 @@ static void put_loop(builder *b, uint32_t at, const point_scope *scope, uint32_t
   head[GKW_NEXT] = end[GKW_NEXT] = body;
   head[GKW_PAST] = end[GKW_PAST] = next;
   end[GKW_BOUND] = node->max_iterations;
+  end[GKW_HOW] = node->every;
   if (repeats) end[GKW_SLOT] = GKW_NONE;
   b->loops[node->loop] = pass_end;
   put_block(b, at + 1, node->end, *scope, pass_end);
@@ -377,8 +378,9 @@ void gk_points_start(const gk_points *points, const gk_launch_args *launch, uint
   for (uint32_t k = 0; k < plan->loop_count && launch->target; ++k) {
     uint32_t *loop = &state[points->loops_at + k * GKW_LOOP_WORDS];
     const uint64_t entry = launch->entries[k], left = launch->counts[k] > entry ? launch->counts[k] - entry : 0;
+    const uint32_t every = plan->nodes[plan->loops[k]].every;
     loop[GKW_ENTRY] = entry < UINT32_MAX ? (uint32_t)entry : UINT32_MAX;
-    loop[GKW_LEFT] = (uint32_t)left;
+    loop[GKW_LEFT] = every ? every - (uint32_t)(entry % every) : (uint32_t)left;
     loop[GKW_LEFT_HIGH] = (uint32_t)(left >> 32);
   }
 }
@@ -395,8 +397,11 @@ void gk_points_add(const gk_points *points, const uint32_t *state, uint32_t *bef
     result->passes[k] += loop[GKW_PASSES] - before[k]; /* right also if the device's 32 bits have overflowed */
     before[k] = loop[GKW_PASSES];
     result->hit_bound[k] = loop[GKW_HIT] != 0;
+    const gk_node *node = &plan->nodes[plan->loops[k]];
+    const bool repeats = node->op == GK_OP_REPEAT;
     launch->entries[k] = loop[GKW_ENTRY];
-    const bool repeats = plan->nodes[plan->loops[k]].op == GK_OP_REPEAT;
+    if (loop[GKW_ENTRY] == UINT32_MAX && node->every) /* the passes since the last multiple stay known */
+      launch->entries[k] += 2 * (uint64_t)node->every - loop[GKW_LEFT] - UINT32_MAX % node->every;
     launch->counts[k] = repeats ? ((uint64_t)loop[GKW_LEFT_HIGH] << 32) + loop[GKW_LEFT] + loop[GKW_ENTRY] : 0;
   }
   for (uint32_t k = 0; k < plan->checkpoint_count; ++k) result->ran[k] = state[points->checkpoints_at + k] != 0;

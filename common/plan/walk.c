@@ -104,6 +104,12 @@ static bool may_repeat(gk_walk *walk, uint32_t loop) {
   return false;
 }
 
+/* Whether the end of a pass reads the loop's flag, and stops for a cancel. */
+static bool looks(const gk_walk *walk, const gk_node *node) {
+  const uint64_t entry = walk->entries[node->loop];
+  return node->every <= 1 || entry % node->every == 0 || (node->max_iterations && entry >= node->max_iterations);
+}
+
 /* At the head of a loop: offers its passes in one step, if the backend takes such steps. Not in a cancelled launch: the
  * next loop end must see the cancel, and not every device does. */
 static bool offer(gk_walk *walk, uint32_t loop, gk_step *step) {
@@ -111,6 +117,7 @@ static bool offer(gk_walk *walk, uint32_t loop, gk_step *step) {
   const gk_node *node = &walk->plan->nodes[loop];
   const uint64_t made = walk->entries[node->loop];
   uint64_t left = node->max_iterations ? node->max_iterations - made : UINT32_MAX;
+  if (!node->max_iterations && node->every > 1) left -= (made + left) % node->every; /* up to a look */
   if (node->op == GK_OP_REPEAT && left > walk->counts[node->loop] - made) left = walk->counts[node->loop] - made;
   walk->at = loop;
   walk->block = node->parent;
@@ -153,7 +160,7 @@ static enum progress count_passes(gk_walk *walk, int64_t ended) {
   if (stops) return STOPPED;
   if (ended) return ENDED;
   if (!made) return NONE;
-  return cancelled(walk) ? STOPPED : SOME;
+  return cancelled(walk) && looks(walk, node) ? STOPPED : SOME;
 }
 
 static bool after_passes(gk_walk *walk, int64_t ended, gk_step *step) {
@@ -259,6 +266,10 @@ static bool finish_block(gk_walk *walk, gk_step *step) {
   case GK_OP_REPEAT:
     ++walk->result->passes[node->loop];
     ++walk->entries[node->loop];
+    if (!looks(walk, node)) {
+      go(walk, block + 1, block);
+      return false;
+    }
     if (cancelled(walk)) {
       stop(walk);
       return false;

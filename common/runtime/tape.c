@@ -33,8 +33,16 @@ static uint32_t passes_of(const gk_plan *plan, uint32_t loop, uint64_t count) {
   return count == 0 ? 1 : count < GKI_TAPE_RUNS ? (uint32_t)count : GKI_TAPE_RUNS;
 }
 
+/* The passes of a loop up to one that looks at its flag, at least so many. */
+static uint32_t up_to_look(const gk_plan *plan, uint32_t loop, uint32_t passes) {
+  const gk_node *node = &plan->nodes[plan->loops[loop]];
+  if (node->every > 1 && passes % node->every) passes += node->every - passes % node->every;
+  return node->max_iterations && passes > node->max_iterations ? node->max_iterations : passes;
+}
+
 /* What is left of the entry of a REPEAT; 0: there is none. */
 static uint64_t count_left(const gki_tape *tape, const uint32_t *state, uint32_t loop) {
+  if (tape->points->plan->nodes[tape->points->plan->loops[loop]].op != GK_OP_REPEAT) return 0;
   return (uint64_t)loop_word(tape, state, loop, GKW_LEFT_HIGH) << 32 | loop_word(tape, state, loop, GKW_LEFT);
 }
 
@@ -52,7 +60,7 @@ bool gki_tape_make(gki_tape *tape, const gk_points *points, gki_arena *arena) {
   if (!tape->passes || !tape->left || !tape->guessed || !tape->before || !tape->cursors || !tape->pending ||
       !tape->gated || !tape->runs)
     return false;
-  for (uint32_t k = 0; k < plan->loop_count; ++k) tape->passes[k] = 1;
+  for (uint32_t k = 0; k < plan->loop_count; ++k) tape->passes[k] = up_to_look(plan, k, 1);
   for (uint32_t k = 0; k < plan->run_count; ++k) tape->gated[k] = is_gated(plan, k);
   return true;
 }
@@ -120,7 +128,9 @@ static uint32_t passes_left(const gki_tape *tape, const uint32_t *state, uint32_
   const uint32_t made = loop_word(tape, state, loop, GKW_ENTRY);
   const uint64_t left = count_left(tape, state, loop);
   if (left) return passes_of(plan, loop, left);
-  return bound > made && bound - made < tape->passes[loop] ? bound - made : tape->passes[loop];
+  const uint32_t every = plan->nodes[plan->loops[loop]].every, behind = every ? made % every : 0;
+  const uint32_t passes = tape->passes[loop] > behind ? tape->passes[loop] - behind : 1;
+  return bound > made && bound - made < passes ? bound - made : passes;
 }
 
 static bool is_open(const gki_tape *tape, const uint32_t *state, uint32_t run) {
@@ -208,8 +218,7 @@ static void learn_lane(gki_tape *tape, const uint32_t *state, uint32_t lane) {
     if (!gki_op_is_loop(loop->op)) continue;
     uint32_t *passes = &tape->passes[loop->loop];
     if (loop_word(tape, state, loop->loop, GKW_ENTRY) < *passes) continue;
-    *passes = *passes < GKI_TAPE_RUNS ? *passes * 2 : *passes;
-    if (loop->max_iterations && *passes > loop->max_iterations) *passes = loop->max_iterations;
+    *passes = up_to_look(plan, loop->loop, *passes < GKI_TAPE_RUNS ? *passes * 2 : *passes);
   }
 }
 
@@ -218,7 +227,7 @@ void gki_tape_learn(gki_tape *tape, const uint32_t *state) {
   for (uint32_t k = 0; k < tape->points->plan->loop_count; ++k)
     if (4 * (uint64_t)(loop_word(tape, state, k, GKW_PASSES) - tape->before[k]) < tape->guessed[k] &&
         tape->passes[k] > 1)
-      tape->passes[k] /= 2;
+      tape->passes[k] = up_to_look(tape->points->plan, k, tape->passes[k] / 2);
   for (uint32_t lane = 0; lane < tape->points->lane_count; ++lane)
     if (tape->cursors[lane] == GK_NONE || !lane) learn_lane(tape, state, lane);
   for (uint32_t k = 0; k < tape->points->plan->loop_count; ++k) {

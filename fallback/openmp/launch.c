@@ -225,14 +225,20 @@ static gki_outcome run_passes(gki_runner *runner) {
     advance(runner, 0);
     return GKI_DONE;
   }
-  const gk_op op = program->plan->nodes[loop].op;
-  if (op == GK_OP_WHILE && read_flag(runner, loop) == 0) ended = 1;
+  const gk_node *node = &program->plan->nodes[loop];
+  const gk_op op = node->op;
+  const uint32_t every = node->every ? node->every : 1;
+  const uint64_t entry = runner->walk->entries[node->loop];
+  uint32_t until_look = every - (uint32_t)(entry % every);
+  if (op == GK_OP_WHILE && !entry && read_flag(runner, loop) == 0) ended = 1;
   for (uint32_t made = 1; !ended; ++made) {
     runner->at = ops.begin;
     gki_outcome outcome = run_ops(runner, ops.end);
     if (outcome != GKI_DONE) return outcome;
     ++*passes;
     if (gki_openmp_failed(program)) return GKI_FAILED;
+    if (--until_look && made != runner->step.passes) continue;
+    until_look = every;
     /* Without reading the flag. The walker sees the cancel, too. */
     if (__atomic_load_n(runner->launch->cancel, __ATOMIC_RELAXED)) break;
     ended = op != GK_OP_REPEAT && read_flag(runner, loop) == 0;

@@ -44,6 +44,7 @@ layout(constant_id = 2) const uint gki_kinds = 0xffffffffu; /* by kind of point;
 #define GKW_HAS(kind) ((gki_kinds >> kind & 1u) != 0u)
 #define GKW_HAS_ALWAYS GKW_HAS(13)                              /* GKI_VULKAN_ALWAYS */
 #define GKW_HAS_BOUNDS GKW_HAS(14)                              /* GKI_VULKAN_BOUND */
+#define GKW_HAS_EVERY GKW_HAS(17)                               /* GKI_VULKAN_EVERY */
 #define GKW_CANCELLED() (GKW_HAS(15) && gki.cancelled.at != 0) /* GKI_VULKAN_CANCELS */
 
 uint gkw_end_run(uint run);

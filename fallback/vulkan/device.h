@@ -19,9 +19,11 @@ typedef struct gki_vulkan_kernel {
 enum { GKI_VULKAN_COPY, GKI_VULKAN_FILL, GKI_VULKAN_GRIDS, GKI_VULKAN_BUILTINS };
 
 /* Control shaders: one per kind of point that a step decides at, and one that walks. Each has a form for each set of
- * these bits: the list has always-tasks, the loop a bound; the launch can be cancelled; the list has sections. */
-enum { GKI_VULKAN_WALK = 13, GKI_VULKAN_CONTROLS, GKI_VULKAN_FORMS = 16,
-       GKI_VULKAN_ALWAYS = 1, GKI_VULKAN_BOUND = 2, GKI_VULKAN_CANCELS = 4, GKI_VULKAN_SECTIONS = 8 };
+ * these bits: the list has always-tasks, the loop a bound; the launch can be cancelled; the list has sections, the loop
+ * .every. */
+enum { GKI_VULKAN_WALK = 13, GKI_VULKAN_CONTROLS, GKI_VULKAN_FORMS = 32,
+       GKI_VULKAN_ALWAYS = 1, GKI_VULKAN_BOUND = 2, GKI_VULKAN_CANCELS = 4, GKI_VULKAN_SECTIONS = 8,
+       GKI_VULKAN_EVERY = 16 };
 
 enum { GKI_VULKAN_PUSHED = 128 /* bytes of push constants that every device has */ };
 

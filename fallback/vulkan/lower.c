@@ -96,6 +96,7 @@ static gk_result find_steps(gki_vulkan_graph *g) {
     uint32_t form = g->points->lane_count > 1 ? GKI_VULKAN_SECTIONS : 0;
     if (plan->always_count) form |= GKI_VULKAN_ALWAYS;
     if (words[GKW_KIND] == GKW_PASS_END && words[GKW_BOUND]) form |= GKI_VULKAN_BOUND;
+    if (words[GKW_KIND] == GKW_PASS_END && words[GKW_HOW] > 1) form |= GKI_VULKAN_EVERY;
     if (plan->bits & GK_CANCELLABLE) form |= GKI_VULKAN_CANCELS;
     const uint32_t kind = words[GKW_SLOT] == GKW_NONE ? GKW_COUNT : words[GKW_KIND];
     result = gki_vulkan_control_for(g->device, kind, form, &g->steps[run]);
@@ -103,12 +104,15 @@ static gk_result find_steps(gki_vulkan_graph *g) {
   return result;
 }
 
-/* The shader that walks has a form for lists with one lane, since lavapipe runs all that stands in a shader. */
+/* The shader that walks has forms for lists with one lane and without .every, since lavapipe runs all that stands in a
+ * shader. */
 static gk_result find_control(gki_vulkan_graph *g) {
   if (!g->points) return GK_OK;
-  const uint32_t sections = g->points->lane_count > 1 ? GKI_VULKAN_SECTIONS : 0;
-  const gk_result result = gki_vulkan_control_for(
-    g->device, GKI_VULKAN_WALK, GKI_VULKAN_ALWAYS | GKI_VULKAN_BOUND | GKI_VULKAN_CANCELS | sections, &g->control);
+  uint32_t form = GKI_VULKAN_ALWAYS | GKI_VULKAN_BOUND | GKI_VULKAN_CANCELS;
+  if (g->points->lane_count > 1) form |= GKI_VULKAN_SECTIONS;
+  for (uint32_t k = 0; k < g->plan->loop_count; ++k)
+    if (g->plan->nodes[g->plan->loops[k]].every > 1) form |= GKI_VULKAN_EVERY;
+  const gk_result result = gki_vulkan_control_for(g->device, GKI_VULKAN_WALK, form, &g->control);
   if (result != GK_OK) return result;
   return g->gate == GKI_VULKAN_GRID ? gki_vulkan_builtin(g->device, GKI_VULKAN_GRIDS, &g->grids) : find_steps(g);
 }

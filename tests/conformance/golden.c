@@ -112,3 +112,21 @@ TRACED(golden_repeat_behind_always,
 TRACED(golden_repeat_in_a_checkpoint, TASKS(GK_CHECKPOINT(FIRST, F), GK_REPEAT(N), HIT(A), GK_END, GK_END, HIT(B)),
        {0, "N=2 F=1 -> A=2 B=0, yielded FIRST, passes N=2"},
        {FIRST, "N=3 F=0 -> A=5 B=1, passes N=3"})
+
+TRACED(golden_every, TASKS(SET(N, 4), GK_DO_WHILE(N, .every = 3), HIT(B), LOWER(N), GK_END, HIT(C)),
+       {0, "B=6 C=1 N=0, passes N=6"})
+
+CASE(golden_every_and_bound) {
+  GRAPH(s, GK_DO_WHILE(N, .max_iterations = 6, .every = 4), HIT(B), GK_END);
+  GRAPH(cleared, GK_DO_WHILE(N, .max_iterations = 6, .every = 4), HIT(B), LOWER(N), GK_END);
+  trace(s, 0, "N=1 -> B=6, passes N=6, bound N");
+  trace(cleared, 0, "N=5 -> B=6 N=0, passes N=6");
+}
+
+TRACED(golden_every_while, TASKS(GK_WHILE(N, .every = 3), HIT(B), GK_END), {0, "N=0 -> B=0, passes N=0"})
+
+TRACED(golden_every_across_yields,
+       TASKS(GK_DO_WHILE(N, .every = 2), HIT(A), GK_YIELD(FIRST), HIT(B), LOWER(N), GK_END, HIT(C)),
+       {0, "N=1 -> A=1 B=0 C=0, yielded FIRST, passes N=0"},
+       {FIRST, "A=2 B=1 C=0 N=0, yielded FIRST, passes N=1"},
+       {FIRST, "A=2 B=2 C=1, passes N=1"})

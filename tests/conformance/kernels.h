@@ -11,6 +11,7 @@ GK_STRUCT(line) { int factor, offset; };
 
 GK_KERNEL(count, (inout(int, x))) { x[i] += 1; }
 GK_KERNEL(decrease, (inout(int, n))) { n[i] -= 1; }
+GK_KERNEL(lower, (inout(int, n))) { if (n[i] > 0) n[i] -= 1; }
 GK_KERNEL(set, (out(int, x), value(int, v))) { x[i] = v; }
 GK_KERNEL(add, (inout(int, x), value(int, a))) { x[i] += a; }
 GK_KERNEL(assign, (out(int, x), in(int, y))) { x[i] = y[i]; }
@@ -62,6 +63,7 @@ GK_SOURCE_END
 #define HIT(x) GK_RUN(count, GK_ONE, x)
 #define HIT_ALWAYS(x) GK_RUN_ALWAYS(count, GK_ONE, x)
 #define DOWN(n) GK_RUN(decrease, GK_ONE, n)
+#define LOWER(n) GK_RUN(lower, GK_ONE, n) /* stays at 0 */
 #define SET(x, v) GK_FILL(x, GK_ONE, v)
 #define ADD_TO(x, y) GK_RUN(add_to, GK_ONE, x, y)
 #define NOTE(x, id) GK_RUN(note, GK_ONE, x, id)

@@ -233,6 +233,26 @@ CASE(repeat_cancelled_at_last_pass) {
   trace(s, FIRST, "N=1 -> A=7 B=2, passes N=3, ran FIRST");
 }
 
+/* The passes between two looks are one piece; an inner loop's end isn't between two looks of its own. */
+CASE(every_cancel_only_at_a_look) {
+  CANCELLABLE(s, GK_DO_WHILE(N, .max_iterations = 8, .every = 3), GK_TARGET(FIRST), HIT(B), GK_END, HIT(A), PAUSE,
+              DOWN(N), GK_END, HIT(C));
+  CANCELLABLE(nested, GK_WHILE(M, .every = 2), HIT(B), GK_DO_WHILE(N), HIT(A), PAUSE, DOWN(N), GK_END, GK_END);
+  CANCELLED(s, 0, 1, "N=20 -> A=3 C=0, cancelled, passes N=3, ran FIRST");
+  CANCELLED(s, FIRST, 2, "A=6 B=6 N=14, cancelled, passes N=3, ran FIRST");
+  CANCELLED(s, FIRST, 1, "A=8 C=0, cancelled, passes N=2, ran FIRST"); /* the bound is a look */
+  trace(s, FIRST, "A=9 C=1, passes N=1, bound N, ran FIRST");
+  CANCELLED(s, 0, 6, "N=7 -> A=15 C=1 N=1, cancelled, passes N=6, ran FIRST");
+  CANCELLED(nested, 0, 2, "M=1 N=9 -> A=2 B=1 N=7, cancelled, passes M=0 N=2");
+}
+
+/* A body that is one run. */
+CASE(every_cancel_in_a_straight_loop) {
+  CANCELLABLE(s, GK_DO_WHILE(N, .every = 3), HIT(A), PAUSE, DOWN(N), GK_END, HIT(B));
+  CANCELLED(s, 0, 1, "N=9 -> A=3 B=0 N=6, cancelled, passes N=3");
+  CANCELLED(s, 0, 3, "N=9 -> A=6 B=0 N=6, cancelled, passes N=3");
+}
+
 CASE(sections_stop_each_at_their_own_loop_end) {
   CANCELLABLE(s, PAUSE,
               PARALLEL(SECTION(GK_DO_WHILE(L), HIT(A), DOWN(L), GK_END, HIT(U)),

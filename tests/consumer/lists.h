@@ -34,7 +34,7 @@ static const gk_slot_desc slots[] = {
 };
 
 static const gk_task inner_tasks[] = {
-  GK_WHILE(FLAG, .max_iterations = 3, .label = ROUNDS),
+  GK_WHILE(FLAG, .max_iterations = 3, .every = 2, .label = ROUNDS),
     GK_RUN(halt, GK_ONE, FLAG),
   GK_END,
 };

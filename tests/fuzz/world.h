@@ -234,6 +234,7 @@ static inline gk_task task_of(world *w, uint32_t list, record r) {
     if (op == GK_OP_CHECKPOINT || variant == 4) task.label = 1 + (int32_t)w->lists[list].task_count;
     if (op == GK_OP_REPEAT && r.c & 1) task.flag = -1 - (r.a & 7), task.offset = 0;
     if (op >= GK_OP_DO_WHILE && op <= GK_OP_REPEAT) task.max_iterations = r.b & 128 ? 0 : 1 + (r.b & 7u);
+    if (op == GK_OP_DO_WHILE || op == GK_OP_WHILE) task.every = r.b >> 4 & 3u;
   }
   if (variant == 5 && op <= GK_OP_CALL_HOST && (!w->depth || w->bits & AS_IT_COMES)) task.bits = GK_ALWAYS;
   return task;
@@ -262,7 +263,8 @@ static inline void set_task_field(world *w, gk_task *task, record r) {
   case 12: task->pattern = value; break;
   case 13: task->max_iterations = value; break;
   case 14: task->label = (int32_t)value; break;
-  case 15: task->reserved[r.c & 3] = value; break;
+  case 15: task->reserved[r.c % 3] = value; break;
+  case 16: task->every = value; break;
   default: task->args[r.a % 16] = (gk_slot)value;
   }
 }

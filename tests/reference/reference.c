@@ -300,7 +300,7 @@ static bool awaits(const reference *r, size_t from, size_t to) {
   return r->target != NONE && r->target >= from && r->target < to;
 }
 
-static void run_loop(reference *r, size_t at) { /* 4, 5, 10, 11, 14 to 16 */
+static void run_loop(reference *r, size_t at) { /* 4, 5, 10, 11, 15 to 19 */
   line *l = &r->lines[at];
   reference_loop *loop = &r->loops[l->number];
   const bool resumed = awaits(r, at, l->end), repeats = l->task->op == GK_OP_REPEAT;
@@ -319,11 +319,13 @@ static void run_loop(reference *r, size_t at) { /* 4, 5, 10, 11, 14 to 16 */
     if (r->stopped || r->failed) return;
     ++loop->passes;
     ++l->entry;
+    const uint32_t every = l->task->every, bound = l->task->max_iterations;
+    if (every && l->entry % every && (!bound || l->entry < bound)) continue;
     r->stopped = r->cancelled;
     if (r->stopped) return;
     if (repeats ? (int64_t)l->entry >= l->count : !flag_of(r, at)) break;
-    loop->hit_bound |= l->task->max_iterations && l->entry >= l->task->max_iterations;
-    if (!l->task->max_iterations || l->entry < l->task->max_iterations) continue;
+    loop->hit_bound |= bound && l->entry >= bound;
+    if (!bound || l->entry < bound) continue;
     if (!r->status.limit) r->status.limit = loop;
     break;
   }

@@ -99,6 +99,7 @@ static void count_list(const gk_list *list, tally *t, uint32_t depth, uint32_t l
     t->counts_in_memory += count == 'F';
     t->counts_of_any_size += strchr("EOL", count) != NULL;
     t->constants += task->items[0] < 0 || task->items[1] < 0 || task->items[2] < 0;
+    t->every += task->every > 1;
     t->constants_given += task->op == GK_OP_LIST && task->args[GK_MAX_ARGS - 1] < 0;
     if (task->op == GK_OP_KERNEL && task->kernel->params[0].access == GK_ACCESS_SUM) ++t->sums;
     if (task->items[2]) ++t->three_dimensions;
@@ -280,7 +281,8 @@ static int tell_tally(const tally *t, const char *backend, bool demanded) {
   TELL(polled); TELL(zero_passes); TELL(ten_deep); TELL(heavy);
   TELL(two_deep_includes); TELL(always); TELL(sections_in_sections); TELL(counts_in_memory); TELL(two_dimensions);
   TELL(three_dimensions); TELL(sums); TELL(offsets); TELL(shared_flags); TELL(guarantees); TELL(interruptions);
-  TELL(counts_of_any_size); TELL(constants); TELL(constants_given); TELL(rooms); TELL(bad_counts); TELL(swarms);
+  TELL(counts_of_any_size); TELL(constants); TELL(constants_given); TELL(every); TELL(rooms); TELL(bad_counts);
+  TELL(swarms);
   m = tell("cancelled", t->cancelled, cancels, m);
   m = tell("queued_cancelled", t->queued_cancelled, cancels, m);
   for (size_t k = 1; k < DEED_KINDS; ++k) m = tell(deeds[k], t->deeds[k], demanded, m);

@@ -80,8 +80,8 @@ typedef struct tally {
   uint64_t seed, lists, too_long, launches, finished, yielded, resumed, elsewhere, cancelled, queued_cancelled, queued,
       bounded, polled, zero_passes;
   uint64_t ops[GK_OP_END + 1], deeds[DEED_KINDS], deepest, two_deep_includes, ten_deep, heavy, always,
-      sections_in_sections, counts_in_memory, counts_of_any_size, constants, constants_given, rooms, bad_counts, swarms,
-      two_dimensions, three_dimensions, sums, offsets, shared_flags, guarantees, interruptions;
+      sections_in_sections, counts_in_memory, counts_of_any_size, constants, constants_given, every, rooms, bad_counts,
+      swarms, two_dimensions, three_dimensions, sums, offsets, shared_flags, guarantees, interruptions;
   story_calls calls; /* how the backend has them */
   bool printed; /* to the end */
   char why[1024];

@@ -16,16 +16,18 @@ static bool is_full(const writer *w) {
 
 /* Blocks have the names that their macros give them, by the text of their arguments. */
 static const char *block_name(const writer *w, const gk_task *task) {
-  char *name = w->l->task_names[w->l->list.task_count], bound[40] = "", label[40] = "", offset[40] = "";
+  char *name = w->l->task_names[w->l->list.task_count], bound[40] = "", label[40] = "", offset[40] = "",
+       every[40] = "";
   if (task->op == GK_OP_CHECKPOINT || task->op == GK_OP_YIELD) {
     snprintf(name, 4 * NAME_BYTES, "%d", (int)task->label);
     return name;
   }
   if (task->offset) snprintf(offset, sizeof offset, ", .offset = %u", (unsigned)task->offset);
   if (task->max_iterations) snprintf(bound, sizeof bound, ", .max_iterations = %u", (unsigned)task->max_iterations);
+  if (task->every) snprintf(every, sizeof every, ", .every = %u", (unsigned)task->every);
   if (task->label) snprintf(label, sizeof label, ", .label = %d", (int)task->label);
   if (task->flag < 0) snprintf(name, 4 * NAME_BYTES, "GK_ITEMS(%d)%s%s", -task->flag, bound, label);
-  else snprintf(name, 4 * NAME_BYTES, "%s%s%s%s", w->l->slots[task->flag - 1].name, offset, bound, label);
+  else snprintf(name, 4 * NAME_BYTES, "%s%s%s%s%s", w->l->slots[task->flag - 1].name, offset, bound, every, label);
   return name;
 }
 
@@ -242,6 +244,7 @@ static void add_loop(writer *w, spot at) {
   if (is_while && chance(w, 2)) add_roll(w, g, flag, 2);
   gk_task task = {.op = is_while ? GK_OP_WHILE : GK_OP_DO_WHILE, .flag = g->f, .offset = 4 * flag};
   if (repeats && !w->s->counts) choose_count(w, g, &task);
+  else if (chance(w, 3)) task.every = 1 + below(w, 4);
   if (bounded) task.max_iterations = 1 + w->s->bounds + below(w, 4);
   if (chance(w, 2)) task.label = (int32_t)++w->l->labels;
   add(w, task);

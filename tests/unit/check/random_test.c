@@ -61,7 +61,8 @@ static void make_slots(world *w, gk_slot_desc *slots) {
 
 static gk_task make_task(world *w, size_t level) {
   gk_task task = {.op = (gk_op)near(w, 16), .bits = rare(w), .name = word(w), .offset = rare(w), .from_offset = rare(w),
-                  .pattern = rare(w), .max_iterations = rare(w), .label = (int32_t)rare(w), .reserved = {rare(w)}};
+                  .pattern = rare(w), .max_iterations = rare(w), .every = rare(w), .label = (int32_t)rare(w),
+                  .reserved = {rare(w)}};
   if (task.op == GK_OP_KERNEL || !rare(w)) task.kernel = coin(w) ? &w->kernels[near(w, 3) % 3] : NULL;
   if (coin(w)) task.call = library;
   if (level && coin(w)) task.list = &w->lists[pick(&w->random, LISTS)]; /* itself and circles included */

@@ -98,6 +98,7 @@ static const warned lists[] = {
 
   {"flag-unwritten", 0, "task 0 (DO_WHILE F): no task in it writes its flag, slot 3 (F), so it makes one pass or never",
    {LOOP(GK_RUN(steps, N, X))}},
+  {"flag-unwritten", 0, "makes .every passes or never ends", {GK_DO_WHILE(F, .every = 4), GK_END}},
   {"flag-unwritten", 1, "no pass or never ends", {GK_RUN(sets, N, F), GK_WHILE(F), GK_RUN(adds, N, X, F), GK_END}},
   {"flag-unwritten", 0, "slot 3 (F)", {LOOP(GK_INCLUDE(part, 0, X, F)), GK_RUN(sets, N, F)}},
   {"flag-unwritten", 1, "slot 4 (G)", {LOOP(GK_WHILE(G), GK_RUN(sets, N, F), GK_END)}},

@@ -108,7 +108,7 @@ static const wrong wrongs[] = {
     WRONG("op-unknown", 0, "there is no op -1", {.op = (gk_op)-1, .bits = 77, .label = 3}),
     WRONG("bits-unknown", 1, "task 1 (scale): .bits is 0x2", SCALE,
           {.op = GK_OP_KERNEL, .bits = 2, .name = "scale", .kernel = &no_args}),
-    WRONG("reserved", 0, "task 0 (IF END)", {.op = GK_OP_IF, .name = "END", .flag = F, .reserved = {0, 0, 0, 1}},
+    WRONG("reserved", 0, "task 0 (IF END)", {.op = GK_OP_IF, .name = "END", .flag = F, .reserved = {0, 0, 1}},
           GK_END),
     /* fields */
     WRONG("field-unused", 0, "(no_args): .flag is set, but KERNEL",
@@ -123,6 +123,8 @@ static const wrong wrongs[] = {
     WRONG("field-unused", 0, ".from_offset is set", {.op = GK_OP_FILL, .args = {X}, .from_offset = 4}),
     WRONG("field-unused", 0, ".pattern is set", {.op = GK_OP_COPY, .args = {X, Y}, .pattern = 4}),
     WRONG("field-unused", 0, ".max_iterations is set", {.op = GK_OP_IF, .flag = F, .max_iterations = 1}, GK_END),
+    WRONG("field-unused", 0, ".every is set, but IF", {.op = GK_OP_IF, .flag = F, .every = 1}, GK_END),
+    WRONG("field-unused", 0, ".every is set, but REPEAT", GK_REPEAT(GK_ITEMS(2), .every = 2), GK_END),
     WRONG("field-unused", 0, ".label is set", {.op = GK_OP_SWITCH, .flag = F, .label = 1}, GK_END),
     WRONG("field-unused", 0, ".offset is set, but KERNEL doesn't use it unless",
           {.op = GK_OP_KERNEL, .kernel = &no_args, .items = {N}, .offset = 4}),

@@ -43,7 +43,8 @@ static void check_points(const gk_gates *g, const gki_cuda_point *points) {
     const gki_cuda_point wanted = {p->kind, flag, node->offset, p->node, repeats || node->op == GK_OP_SWITCH,
                                    loops ? node->max_iterations : 0, loops ? node->loop : GK_NONE, p->checkpoint,
                                    p->exits, p->exit_count, p->handle, p->reenable, p->reenable_count,
-                                   p->block, p->close, node->count};
+                                   p->block, p->close,
+                                   repeats ? node->count : p->kind == GK_POINT_LOOP_END ? node->every : 0};
     assert_memory_equal(&points[k], &wanted, sizeof wanted);
   }
 }

@@ -225,6 +225,22 @@ TEST(test_repeat) {
   }
 }
 
+TEST(test_every) {
+  enum { F = 1 };
+  static const gk_slot_desc slots[] = {GK_BUFFER(F, int)};
+  static const gk_task tasks[] = {GK_DO_WHILE(F, .max_iterations = 9, .every = 4), GK_WHILE(F, .every = 1), GK_END,
+                                  GK_END};
+  static const char *const wanted[][2] = {{"text", "flag F, read every 4 passes, at most 9 passes\n"},
+                                          {"json", "\"max_iterations\": 9, \"every\": 4}"},
+                                          {"dot", "label=\"DO_WHILE F, flag read every 4 passes, at most 9 passes"}};
+  for (size_t k = 0; k < GK_COUNT(wanted); ++k) {
+    char *text = dump_of(&(gk_list){GK_ABI, "list", tasks, GK_COUNT(tasks), slots, GK_COUNT(slots)}, 0, wanted[k][0]);
+    assert_non_null(text);
+    if (!strstr(text, wanted[k][1]) || strstr(text, "every 1")) fail_msg("%s", text);
+    gk_host_free(text);
+  }
+}
+
 TEST(test_unknown_format) {
   gki_begin();
   assert_null(dump_of(&sample, 0, "yaml"));

@@ -66,6 +66,28 @@ TEST(test_no_more_passes_than_the_bound) {
   world_end(&t.w);
 }
 
+/* Tapes end at a look: behind 6 passes, then 12, 24 and 48. */
+TEST(test_passes_up_to_a_look) {
+  begin(TASKS(GK_DO_WHILE(N, .every = 6), DO(tick, A), GK_IF(F), GK_YIELD(1), GK_END, DO(drop, N), GK_END), BY_TAPES);
+  for (int launches = 0; launches < 3; ++launches) {
+    static const long tapes[] = {4, 2, 1};
+    SET({N, 90}, {A, 0});
+    LAUNCH_IN(tapes[launches]);
+    EXPECT({A, 90});
+    assert_int_equal(t.w.tape.passes[0] % 6, 0);
+  }
+  t.w.tape.passes[0] = 6;
+  SET({N, 6}, {F, 1}, {A, 0});
+  for (int launches = 0; launches < 3; ++launches) launch(launches ? 1 : 0);
+  CELL_OF(F) = 0;
+  const long before = t.w.enqueued;
+  t.w.whole = true;
+  launch(1); /* goes on in the third pass */
+  EXPECT({A, 6}, {N, 0});
+  assert_int_equal(t.w.enqueued - before, 7);
+  world_end(&t.w);
+}
+
 /* Nothing behind a run that isn't open walks, so a bound that a step left undecided would end its tape: 20 of them. */
 TEST(test_bounds_in_few_tapes) {
   begin(TASKS(GK_DO_WHILE(N), GK_DO_WHILE(M, .max_iterations = 4), DO(tick, A), GK_END, DO(drop, N), GK_END),

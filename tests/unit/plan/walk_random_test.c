@@ -187,11 +187,12 @@ static void put_safe_item(writer *w, uint32_t depth, bool in_section, bool in_ch
   } else {
     ++w->next;
     put_work(w, SET, slot);
-    uint32_t bound = pick(&g->random, 2) ? 0 : 1 + pick(&g->random, 3);
+    uint32_t bound = pick(&g->random, 2) ? 0 : 1 + pick(&g->random, 3), every = pick(&g->random, 4);
     if (what == 4) {
       put(g, (gk_task)GK_IF(slot));
     } else {
-      put(g, (gk_task){.op = what == 2 ? GK_OP_WHILE : GK_OP_DO_WHILE, .flag = slot, .max_iterations = bound});
+      put(g, (gk_task){.op = what == 2 ? GK_OP_WHILE : GK_OP_DO_WHILE, .flag = slot, .max_iterations = bound,
+                       .every = every});
       w->around[w->loops++] = slot;
     }
     put_safe_block(w, depth + 1, in_section, in_checkpoint);

@@ -106,6 +106,8 @@ static bool device_loop(world *w, uint32_t at, uint64_t most, bool outermost, bo
     if (device_blocks(w, at + 1, node->end)) return true;
     ++w->record.passes[node->loop];
     if (!outermost) ++*entry;
+    const uint64_t number = outermost ? *entry + made + 1 : *entry;
+    if (node->every > 1 && number % node->every && (!node->max_iterations || number < node->max_iterations)) continue;
     if (device_cancelled(w)) return true;
     again = device_goes_on(w, at, outermost);
     if (outermost || !again || !node->max_iterations || *entry < node->max_iterations) continue;

@@ -48,7 +48,7 @@ static void put_waiting(generator *g) {
     }
     if (k < depth)
       put(g, (gk_task){.op = pick(&g->random, 2) ? GK_OP_DO_WHILE : GK_OP_WHILE, .flag = FLAG,
-                       .max_iterations = 1 + pick(&g->random, 4)});
+                       .max_iterations = 1 + pick(&g->random, 4), .every = pick(&g->random, 4)});
     else if (k < 2 * depth) put_end(g);
   }
 }

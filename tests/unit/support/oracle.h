@@ -38,12 +38,14 @@ static void put_item(generator *g, uint32_t depth, bool in_section, bool in_chec
   uint32_t what = pick(&g->random, depth < 6 ? 14 : 3), count = pick(&g->random, 4);
   uint32_t bound = pick(&g->random, 3) ? 0 : 1 + pick(&g->random, 4);
   const gk_slot constant = (gk_slot)pick(&g->random, 4);
+  const uint32_t every = pick(&g->random, 3) ? 0 : 1 + pick(&g->random, 4);
   if (g->budget) --g->budget;
   switch (what) {
   case 3: case 4: case 5: case 6:
     put(g, (gk_task){.op = what < 5 ? GK_OP_DO_WHILE : what == 5 ? GK_OP_WHILE : GK_OP_REPEAT,
                      .flag = FLAG, .max_iterations = bound});
     if (g->tasks[g->count - 1].op == GK_OP_REPEAT && constant) g->tasks[g->count - 1].flag = -(gk_slot)constant;
+    if (g->tasks[g->count - 1].op != GK_OP_REPEAT) g->tasks[g->count - 1].every = every;
     put_block(g, depth + 1, in_section, in_checkpoint);
     break;
   case 7:
@@ -176,7 +178,7 @@ static bool oracle_repeats(oracle *o, uint32_t k, bool resumed) { /* rules 15, 1
   return o->waits[k] = resumed || o->counts[k] > 0;
 }
 
-static void oracle_loop(oracle *o, uint32_t k) { /* rules 4, 5, 10, 11, 14 to 16 */
+static void oracle_loop(oracle *o, uint32_t k) { /* rules 4, 5, 10, 11, 15 to 19 */
   const gk_task *task = &o->tasks[k];
   bool resumed = holds_target(o, k, o->mate[k]), again = true;
   if (!resumed) {
@@ -191,12 +193,14 @@ static void oracle_loop(oracle *o, uint32_t k) { /* rules 4, 5, 10, 11, 14 to 16
     if (o->stopped) return;
     ++o->passes[k];
     ++o->entries[k];
+    const uint32_t bound = task->max_iterations;
+    if (task->every && o->entries[k] % task->every && !(bound && o->entries[k] >= bound)) continue;
     if (o->cancel) {
       o->stopped = true;
       return;
     }
     again = repeats ? (int64_t)o->entries[k] < o->counts[k] : trace_read(&o->t, k) != 0;
-    if (again && task->max_iterations && o->entries[k] >= task->max_iterations) {
+    if (again && bound && o->entries[k] >= bound) {
       again = false;
       o->hit_bound[k] = true;
       if (o->limit < 0) o->limit = k;
