@@ -372,6 +372,15 @@ static gk_result state_behind(void *at, const uint32_t **words) {
   return detect_loss(graph, gki_cuda_gated_state(&graph->gated, words));
 }
 
+static void *pass(void *state, uint32_t node) {
+  const any_graph *graph = state;
+  const gki_cuda_graph *g = &graph->native;
+  const gki_cuda_ahead *ahead = &graph->gated.ahead;
+  const CUdeviceptr at = graph->is_gated ? ahead->state + gk_points_pass(ahead->points, node) * sizeof(uint32_t)
+                                         : g->state + gki_cuda_entry_at(&g->shared, g->plan->nodes[node].loop);
+  return (void *)(uintptr_t)at;
+}
+
 static char *dump(void *state, const char *format) {
   const any_graph *graph = state;
   return graph->is_gated ? gki_cuda_outline_gated(&graph->gated, graph->why, format)
@@ -427,4 +436,5 @@ const gk_backend gki_cuda = {
   .own = own,
   .disown = disown,
   .code = gki_cuda_code,
+  .pass = pass,
 };

@@ -32,8 +32,8 @@ GKI_ENTRY gki_prologue(const gki_cuda_tables *t, uint32_t point, uint32_t target
     if (point != GKI_CUDA_NONE) gki_walk_chain(t, point, GKI_CUDA_NONE);
     return;
   }
-  const gki_walk w = gki_begin_walk(t, t);
-  w.control->target = target;
+  gki_walk w = gki_begin_walk(t, t);
+  w.control->target = w.target = target;
   w.control->reopens = w.number;
   gki_set_target(w, target, 0);
 }

@@ -11,7 +11,7 @@
 /* gk_point_kind, gk_close_kind, bits of gk_gates_make and gk_state again, since NVRTC can't read their header. tables.c
  * asserts that they agree. */
 enum { GKI_CUDA_YIELD, GKI_CUDA_LOOP_END, GKI_CUDA_HEAD, GKI_CUDA_BRANCH, GKI_CUDA_MARK, GKI_CUDA_ENTER,
-       GKI_CUDA_AIM };
+       GKI_CUDA_AIM, GKI_CUDA_BEGIN };
 enum { GKI_CUDA_CLOSES_GATE, GKI_CUDA_CLOSES_NODE, GKI_CUDA_CLOSES_GUARD };
 enum { GKI_CUDA_WITH_CANCEL = 2, GKI_CUDA_WITH_PLAIN = 16 };
 enum { GKI_CUDA_WITH_ARMING = 1 << 16 }; /* in a table's bits only: gki_arm runs before each launch */
@@ -25,7 +25,7 @@ typedef struct gki_cuda_point {
   uint32_t node;       /* the plan's: CHECKPOINT, loop, IF or SWITCH */
   uint32_t by_value;   /* BRANCH: 1 for a SWITCH; HEAD, LOOP_END: 1 for a REPEAT, 2: and its count has 64 bits */
   uint32_t bound;      /* LOOP_END: most passes of an entry; 0: no bound */
-  uint32_t loop;       /* HEAD, LOOP_END: number of the loop */
+  uint32_t loop;       /* HEAD, LOOP_END, BEGIN: number of the loop */
   uint32_t checkpoint; /* the rest as in gk_gate_point */
   uint32_t exits, exit_count;
   uint32_t handle;
@@ -38,7 +38,7 @@ typedef struct gki_cuda_exit { uint32_t next, handle, value; } gki_cuda_exit;   
 typedef struct gki_cuda_gate_close { uint32_t kind, at, value; } gki_cuda_gate_close;  /* gk_gate_close */
 typedef struct gki_cuda_target { uint32_t block, close; } gki_cuda_target;            /* gk_gate_target */
 typedef struct gki_cuda_block {                                                        /* gk_gate_block */
-  uint32_t begin, end, around, before, after, loop, handle, value, in_loop, head;
+  uint32_t begin, end, around, before, after, loop, handle, value, in_loop, head; /* in_loop: 2: is_numbered, too */
 } gki_cuda_block;
 
 enum { GKI_CUDA_DEPTH = 64 }; /* GK_MAX_DEPTH */
@@ -57,7 +57,8 @@ enum { GKI_CUDA_DEPTH = 64 }; /* GK_MAX_DEPTH */
  *   a stop inside the body                                  kept: the entry waits */
 typedef struct gki_cuda_loop {
   uint64_t launch;  /* the last launch that reached the loop */
-  uint64_t entry;   /* passes of the current entry, or of the one that waits for a resume */
+  uint64_t entry;   /* passes of the current entry, or of the one that waits for a resume. GK_PASS is its lower half,
+                     * so it is right during each pass of a loop with gk_node.is_numbered */
   uint64_t passes;  /* in `launch` */
   uint64_t limited; /* the last launch in which the loop hit its bound */
   uint64_t count;   /* REPEAT: as read by that entry, kept and reset with it; 0: no entry waits */

@@ -14,6 +14,7 @@ SAME(GKI_CUDA_BRANCH, GK_POINT_BRANCH);
 SAME(GKI_CUDA_MARK, GK_POINT_MARK);
 SAME(GKI_CUDA_ENTER, GK_POINT_ENTER);
 SAME(GKI_CUDA_AIM, GK_POINT_AIM);
+SAME(GKI_CUDA_BEGIN, GK_POINT_BEGIN);
 SAME(GKI_CUDA_CLOSES_GATE, GK_CLOSE_GATE);
 SAME(GKI_CUDA_CLOSES_NODE, GK_CLOSE_NODE);
 SAME(GKI_CUDA_CLOSES_GUARD, GK_CLOSE_GUARD);
@@ -94,7 +95,8 @@ gk_result gki_cuda_shared_lay_out(const gk_plan *plan, gki_cuda_shared *shared) 
 
 static gki_cuda_point point_of(const gk_plan *plan, const gk_gate_point *p) {
   const gk_node *node = &plan->nodes[p->node];
-  const bool loops = p->kind == GK_POINT_LOOP_END || p->kind == GK_POINT_HEAD, repeats = node->op == GK_OP_REPEAT;
+  const bool loops = p->kind == GK_POINT_LOOP_END || p->kind == GK_POINT_HEAD || p->kind == GK_POINT_BEGIN;
+  const bool repeats = node->op == GK_OP_REPEAT;
   const bool reads = p->kind < GK_POINT_ENTER && !(repeats && p->kind == GK_POINT_LOOP_END);
   return (gki_cuda_point){
     .kind = p->kind, .flag = reads ? gki_flag_slot(plan, node) : 0, .offset = gki_flag_offset(plan, node),
@@ -126,9 +128,10 @@ static void write_blocks(const gk_gates *gates, const gki_cuda_layout *layout, c
   }
   for (uint32_t k = 0; k < gates->block_count; ++k) {
     const gk_gate_block *b = &gates->blocks[k];
+    const bool is_numbered = b->loop != GK_NONE && gates->plan->nodes[gates->plan->loops[b->loop]].is_numbered;
     blocks[k] = (gki_cuda_block){.begin = b->begin, .end = b->end, .around = b->around, .before = b->before,
                                  .after = b->after, .loop = b->loop, .handle = b->handle, .value = b->value,
-                                 .in_loop = b->in_loop, .head = b->head};
+                                 .in_loop = is_numbered ? 2 : b->in_loop, .head = b->head};
   }
   for (uint32_t k = 0; k < gates->target_count; ++k)
     targets[k] = (gki_cuda_target){gates->targets[k].block, gates->targets[k].close};

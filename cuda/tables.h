@@ -27,6 +27,11 @@ typedef struct gki_cuda_shared {
 /* GK_ERROR_MEMORY: a launch's status is larger than 4 GB. */
 gk_result gki_cuda_shared_lay_out(const gk_plan *plan, gki_cuda_shared *shared);
 
+/* The offset of the passes of a loop's entry, whose lower half is the pass number. */
+static inline size_t gki_cuda_entry_at(const gki_cuda_shared *shared, uint32_t loop) {
+  return shared->loops + loop * sizeof(gki_cuda_loop) + offsetof(gki_cuda_loop, entry);
+}
+
 /* Writes all of shared->bytes, as before the first launch, with slots of 0.
  * @param failures  The address of GKI_LAUNCH_RING times gki_bad_count.
  * @param arms      GKI_CUDA_WITH_ARMING. */

@@ -107,6 +107,7 @@ typedef int32_t gk_slot;
 enum {
   GK_HAS_VALUE = 1, /**< gk_slot_desc.bits: the slot begins with `value`. */
   GK_IS_ROOM = 2,   /**< gk_slot_desc.bits: see GK_ROOM; value.i32 is the buffer's slot. \since 0.2.0 */
+  GK_IS_PASS = 4,   /**< gk_slot_desc.bits: see GK_PASS; value.i32 is the loop's label. \since 0.2.0 */
 };
 /** A slot: a named argument of a graph. A slot without an initial value or memory must be bound before a launch of
  * tasks that use it. Tasks without items don't need memory. */
@@ -116,8 +117,8 @@ typedef struct gk_slot_desc {
   const char *name;       /**< Name for messages and gk_find_slot. */
   const char *element;    /**< PTR, BYTES: type of the elements, as in kernels' parameters; NULL: unchecked. */
   uint32_t element_bytes; /**< Size of an element, for COPY, FILL and gk_resize; 0: 1. */
-  uint32_t bits;          /**< GK_HAS_VALUE, GK_IS_ROOM or 0. */
-  gk_value value;         /**< Initial value, with GK_HAS_VALUE. With GK_IS_ROOM, value.i32: a slot. */
+  uint32_t bits;          /**< GK_HAS_VALUE, GK_IS_ROOM, GK_IS_PASS or 0. */
+  gk_value value;         /**< Initial value, with GK_HAS_VALUE. Otherwise see GK_IS_ROOM, GK_IS_PASS. */
   size_t count;           /**< PTR: number of zeroed elements that the graph allocates for it at first. */
   uintptr_t reserved[2];  /**< Zero. */
 } gk_slot_desc;
@@ -135,6 +136,10 @@ typedef struct gk_slot_desc {
 /** Slot s is an int: the number of elements that the memory of slot b has, a PTR of the same table. gk keeps it, and
  * gk_bind and gk_resize change it. A launch that uses it is refused if the memory's size isn't known. \since 0.2.0 */
 #define GK_ROOM(s, b) {.slot = (s), .type = GK_I32, .name = #s, .bits = GK_IS_ROOM, .value = {.i32 = (b)}}
+/** Slot s is an int that gk writes: the completed passes of the loop with label l, for what is in it. \since 0.2.0 */
+#define GK_PASS(s, l) \
+  {.slot = (s), .type = GK_PTR, .name = #s, .element = "int", .element_bytes = sizeof(int32_t), .bits = GK_IS_PASS, \
+   .value = {.i32 = (l)}}
 /** Slot s is a struct T, copied into the graph by gk_bind_bytes. */
 #define GK_STRUCT_VALUE(s, T) {.slot = (s), .type = GK_BYTES, .name = #s, .element = #T, .element_bytes = sizeof(T)}
 

@@ -8,7 +8,7 @@
  * A YIELD is a point with a flag that is never 0. Its slot is gk_plan.slot_count, one behind the last: there the table
  * of slots needs the address of a word that isn't 0. The slot behind that one needs the address of numbers of 64 bits,
  * by slot: there the point in front of a REPEAT reads its count if a number's slot holds it.
- * A backend calls gk_plan_points, gk_points_step and gk_walk_text; common calls the other functions.
+ * A backend calls gk_plan_points, gk_points_step, gk_points_pass and gk_walk_text; common calls the other functions.
  * \sa gk_walk_start: the same contract, with a round trip for each decision. \since 0.2.0 */
 #ifndef GK_AHEAD_H
 #define GK_AHEAD_H
@@ -70,6 +70,9 @@ const char *gk_walk_text(void);
 /** Writes the state with which a launch begins.
  * @param state  Of points->state_count words. */
 void gk_points_start(const gk_points *points, const gk_launch_args *launch, uint32_t *state);
+
+/** For gk_backend.pass: the index in the state of the word that is the pass number of the loop at `node`. */
+uint32_t gk_points_pass(const gk_points *points, uint32_t node);
 
 /** Whether a launch in this state is over. */
 bool gk_points_over(const gk_points *points, const uint32_t *state);

@@ -63,6 +63,7 @@ typedef struct gk_node {
   const char *name;        /**< Never NULL. A block's: of its label or flag. In an included list: "contacts.scale". */
   const gk_kernel *kernel; /**< KERNEL: its kernel. */
   gk_call call;            /**< CALL, CALL_HOST: its function. */
+  bool is_numbered;        /**< Loop: some node uses its pass number, a slot with GK_IS_PASS. */
 } gk_node;
 
 /** A run, a straight piece of a plan: nodes begin to end - 1. It consists of tasks and whole PARALLEL blocks of
@@ -90,7 +91,7 @@ typedef struct gk_plan {
   const uint32_t *args;        /**< Slots of the arguments of all tasks, one task after the other. */
   const gk_slot_desc *slots;   /**< [0] is unused. The list's own slots by number, then those of included lists, then
                                 * the constants of GK_ITEMS: numbers, never bound, whose .slot is negative. A GK_ROOM
-                                * is a number that common binds. */
+                                * is a number that common binds. Of a GK_PASS, value.i32 is its loop's node. */
   const uint32_t *loops;       /**< Nodes of the loops. */
   const uint32_t *checkpoints; /**< Nodes of the checkpoints and YIELDs. */
   const uint32_t *by_label;    /**< Nodes of the checkpoints and YIELDs, in ascending order of labels. */
@@ -154,20 +155,22 @@ typedef enum gk_step_kind {
                  * nothing, makes `passes` passes unless the launch stops, and answers 0. Add its counts to the result,
                  * and to the `entries` and `counts` of inner loops if the launch stops in one. Answer 1 if the loop has
                  * ended, else 0, before another section gets such a step. After an answer of 0 without a pass, the
-                 * walker gives that pass step by step. */
+                 * walker gives that pass step by step. Never given for a loop with gk_node.is_numbered; of one in it,
+                 * `entries` must be right during each pass. */
   GK_STEP_FORK, /**< The PARALLEL at node `at` contains loops or branches. Call gk_walk_fork for each section, walk them
                  * in any order or at the same time, then call gk_walk_join for each. The answer is ignored. */
   GK_STEP_END,  /**< The launch is over and the result complete. */
   GK_STEP_CHECKPOINT, /**< A RUN and a FLAG: execute runs[at], then answer the flag of the checkpoint `node`. */
   GK_STEP_HOST, /**< A RUN that is a CALL_HOST: after all steps before, call its function. LOOP and CHECKPOINT may
                  * contain such a run, too. */
+  GK_STEP_PASS, /**< In front of each pass of the loop at node `at`, if gk_node.is_numbered: `passes` is its number. */
 } gk_step_kind;
 
 /** A step of a walk. */
 typedef struct gk_step {
   gk_step_kind kind; /**< What to do. */
   uint32_t at;       /**< Index of a run or node. */
-  uint32_t passes;   /**< LOOP: the most passes to run. */
+  uint32_t passes;   /**< LOOP: the most passes to run. PASS: the number. */
   uint32_t node;     /**< CHECKPOINT: the node whose flag to answer. */
 } gk_step;
 
@@ -200,6 +203,8 @@ typedef struct gk_walk {
  * @param takes     1 << kind for each of GK_STEP_LOOP, GK_STEP_FORK, GK_STEP_CHECKPOINT that the backend takes. The
  *                  walker splits the others into simpler steps. 1 << GK_STEP_FLAG: such a step also comes behind each
  *                  pass of a REPEAT, for any answer, so that a cancel or failure in the pass is seen.
+ *                  1 << GK_STEP_PASS: the backend's slots of pass numbers don't point to `entries`. A launch that
+ *                  resumes begins with the numbers in `entries`.
  * @param result    Zeroed. Only the walk may write it until the walk ends. */
 void gk_walk_start(gk_walk *walk, const gk_plan *plan, const gk_launch_args *launch, uint32_t takes,
                    gk_launch_result *result);
@@ -351,6 +356,11 @@ typedef struct gk_backend {
   /** Called before `open` if the program names no backend. GK_OK: this device may be opened. GK_ERROR_NO_DEVICE, with a
    * message: a later backend is the better choice, and common tries it. Optional: GK_OK. */
   gk_result (*by_default)(const gk_device_desc *desc);
+
+  /** Native and ahead. The address on the device of the int with the pass number of the loop at `node`: the passes that
+   * its entry has completed. Valid until drop. Called after `lower`. Optional: such graphs with a GK_PASS are refused.
+   * With the other modes common keeps these ints. */
+  void *(*pass)(void *graph, uint32_t node);
 } gk_backend;
 
 /** Registers a backend, which is tried before gk's own. It must live as long as the process uses gk. Thread-safe.

@@ -82,6 +82,7 @@ typedef enum gk_point_kind {
   GK_POINT_AIM,      /**< GK_WITH_RESUME, in front of an item of the list that holds targets in REPEATs: if the launch
                       * begins at one of them, reads the counts of the REPEATs around it whose entry doesn't wait, the
                       * outermost first; such a count is at least 1. Exits: on. */
+  GK_POINT_BEGIN,    /**< In front of a DO_WHILE with gk_node.is_numbered: the passes of its entry are 0. Exits: on. */
 } gk_point_kind;
 
 /** One decision. `node` has its flag, bound and label. The `node` of a SEGMENT's ENTER is the first task in it. */

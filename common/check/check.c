@@ -187,6 +187,7 @@ static gk_result check_line(walk *w, uint32_t line) {
   check_place(w, line);
   check_always(w, line);
   gki_check_task(c, at->task);
+  gki_check_passes(c, at->task);
   check_label(w, line);
   if (w->races.depth) result = check_races(w, line);
   if (gki_op_opens(at->task->op) || at->otherwise != GK_NONE) enter_block(w, line);

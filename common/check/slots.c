@@ -41,6 +41,13 @@ static void check_room(gki_checker *c, const gk_slot_desc *desc) {
                gki_format_type(c, buffer->type), NULL);
 }
 
+static void check_pass(gki_checker *c, const gk_slot_desc *desc) {
+  if (desc->type != GK_PTR || desc->element_bytes != sizeof(int32_t) || desc->count)
+    gki_report(c, GKI_PASS_TYPE, gki_format_desc(c, desc), NULL);
+  if (gki_loop_of(c->blocks, c->inclusion, desc->value.i32) == GK_NONE)
+    gki_report(c, GKI_PASS_LABEL, gki_format_desc(c, desc), gki_format_int(c, desc->value.i32), NULL);
+}
+
 static void check_slot(gki_checker *c, const gki_inclusion *in, size_t place) {
   const gk_slot_desc *desc = &in->list->slots[place];
   if (desc->slot < 1 || desc->slot > (gk_slot)UINT16_MAX) {
@@ -52,6 +59,7 @@ static void check_slot(gki_checker *c, const gki_inclusion *in, size_t place) {
   if (!desc->name || !*desc->name) gki_report(c, GKI_SLOT_NAMELESS, gki_format_desc(c, desc), NULL);
   check_type(c, desc);
   if (desc->bits == GK_IS_ROOM) check_room(c, desc);
+  else if (desc->bits == GK_IS_PASS) check_pass(c, desc);
   else if (desc->bits & ~(uint32_t)GK_HAS_VALUE)
     gki_report(c, GKI_SLOT_BITS, gki_format_desc(c, desc), gki_format_bits(c, desc->bits), NULL);
   if (!is_zero(desc->reserved, GK_COUNT(desc->reserved)))
@@ -91,4 +99,48 @@ gk_result gki_check_slots(gki_checker *c, uint32_t inclusion) {
   }
   gk_host_free(seen);
   return GK_OK;
+}
+
+/* ---- pass numbers ------------------------------------------------------------------------------------------------ */
+
+/* Whether a slot of the line's list is a pass number, whose loop has that line then. Slots given to an included list
+ * are what they are outside. */
+static bool is_pass(const gki_checker *c, gk_slot slot, uint32_t *loop) {
+  const gk_slot_desc *desc = &c->blocks->slots[gki_slot_of(c->blocks, c->inclusion, slot)];
+  if (desc->bits != GK_IS_PASS || desc->value.i32 < 0) return false; /* the latter is reported with the table */
+  *loop = (uint32_t)desc->value.i32;
+  return true;
+}
+
+/* use, name: "argument", "x". name: may be NULL */
+static void check_inside(gki_checker *c, gk_slot slot, uint32_t loop, const char *use, const char *name) {
+  const uint32_t end = c->blocks->lines[loop].mate;
+  char text[GKI_TEXT_BYTES];
+  if (end == GK_NONE || (c->line > loop && c->line < end)) return;
+  snprintf(text, sizeof text, "%s%s%.100s", use, name ? " " : "", name ? name : "");
+  gki_report(c, GKI_PASS_OUTSIDE, text, gki_format_slot(c, slot), gki_format_line(c, loop), NULL);
+}
+
+static void check_argument(gki_checker *c, const gk_task *task, uint32_t arg, uint32_t loop) {
+  const gk_param *params = task->op == GK_OP_KERNEL && task->kernel ? task->kernel->params : NULL;
+  const bool copies = task->op == GK_OP_COPY;
+  if (task->op == GK_OP_KERNEL && (!params || arg >= task->kernel->param_count)) return; /* reported by the kernel */
+  const char *name = params ? gki_format_name(c, params[arg].name) : copies && arg ? "from" : "to";
+  if (gki_op_is_call(task->op))
+    gki_report(c, GKI_PASS_CALL, gki_format_int(c, arg), gki_format_slot(c, task->args[arg]), NULL);
+  else if (params ? params[arg].access == GK_ACCESS_IN : copies && arg)
+    check_inside(c, task->args[arg], loop, "argument", name);
+  else gki_report(c, GKI_PASS_WRITTEN, name, gki_format_slot(c, task->args[arg]), NULL);
+}
+
+void gki_check_passes(gki_checker *c, const gk_task *task) {
+  uint32_t loop;
+  if (!c->blocks->has_passes) return;
+  for (uint32_t k = 0; gki_op_is_task(task->op) && k < gki_arg_count(task); ++k)
+    if (is_pass(c, task->args[k], &loop)) check_argument(c, task, k, loop);
+  for (uint32_t k = 0; k < 3; ++k)
+    if (is_pass(c, task->items[k], &loop)) check_inside(c, task->items[k], loop, "number of items", NULL);
+  if (!is_pass(c, task->flag, &loop)) return;
+  if (task->op == GK_OP_CHECKPOINT) gki_report(c, GKI_PASS_CHECKPOINT, gki_format_slot(c, task->flag), NULL);
+  else check_inside(c, task->flag, loop, task->op == GK_OP_REPEAT ? "count" : "flag", NULL);
 }

@@ -5,4 +5,7 @@
 
 /* Checks the table of an inclusion's list. */
 gk_result gki_check_slots(gki_checker *c, uint32_t inclusion);
+
+/* Checks how the line being checked uses pass numbers. */
+void gki_check_passes(gki_checker *c, const gk_task *task);
 #endif

@@ -62,6 +62,7 @@ static void add_slot(gki_text *text, const gk_plan *plan, uint32_t at) {
   if (slot->element_bytes) add_number(text, "element_bytes", slot->element_bytes);
   if (slot->count) add_number(text, "count", slot->count);
   if (slot->bits & GK_IS_ROOM) add_number(text, "room_of", (uint64_t)slot->value.i32);
+  if (slot->bits & GK_IS_PASS) add_number(text, "pass_of", (uint64_t)slot->value.i32);
   gki_text_add(text, "}");
 }
 

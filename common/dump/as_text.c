@@ -103,6 +103,9 @@ void gki_dump_text(gki_text *text, const gk_plan *plan, const gki_gate_counts *g
     if (slot->bits & GK_IS_ROOM) {
       gki_text_add(text, ", the room of ");
       gki_dump_slot(text, plan, (uint32_t)slot->value.i32, 0, GKI_PLAIN);
+    } else if (slot->bits & GK_IS_PASS) {
+      gki_text_add(text, ", the passes of ");
+      gki_text_quote(text, plan->nodes[slot->value.i32].name, GKI_PLAIN);
     } else if (slot->element_bytes > 1) {
       gki_text_add(text, " of %" PRIu32 " bytes", slot->element_bytes);
     }

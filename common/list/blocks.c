@@ -175,6 +175,45 @@ static gk_result add_lines(reader *read, uint32_t inclusion, nest open) {
   return GK_OK;
 }
 
+/* Labels may be wrong and have any 64 bits; no key is 0. */
+static uint64_t loop_key(int64_t label) { return (uint64_t)label ^ UINT64_C(1) << 63; }
+
+uint32_t gki_loop_of(const gki_blocks *blocks, uint32_t inclusion, int32_t label) {
+  if (!label || !blocks->loops.size) return GK_NONE;
+  const gki_inclusion *inclusions = blocks->inclusions;
+  const gki_entry *entry = gki_table_find(&blocks->loops, loop_key(label + inclusions[inclusion].label_offset));
+  if (!entry->key) return GK_NONE;
+  uint32_t in = blocks->lines[entry->value].inclusion;
+  while (in > inclusion) in = inclusions[in].around; /* inclusions are numbered from the outside to the inside */
+  return in == inclusion ? (uint32_t)entry->value : GK_NONE;
+}
+
+static gk_result add_loops(gki_blocks *blocks) {
+  for (uint32_t line = 0; line < blocks->line_count; ++line) {
+    if (!gki_op_is_loop(blocks->lines[line].task->op) || !blocks->lines[line].task->label) continue;
+    if (!gki_table_grow(&blocks->loops, 1, "reading a task list")) return GK_ERROR_MEMORY;
+    const uint64_t key = loop_key(gki_label_of(blocks, line));
+    if (!gki_table_find(&blocks->loops, key)->key) gki_table_add(&blocks->loops, key, line);
+  }
+  return GK_OK;
+}
+
+/* Pass numbers name the line of their loop. */
+static gk_result find_loops(gki_blocks *blocks) {
+  const gk_result result = blocks->has_passes ? add_loops(blocks) : GK_OK;
+  for (uint32_t n = 0; n < blocks->inclusion_count && blocks->has_passes && !result; ++n) {
+    const gki_inclusion *in = &blocks->inclusions[n];
+    for (size_t k = in->at ? in->arg_count : 0; in->list && k < in->list->slot_count; ++k) {
+      const gk_slot_desc *desc = &in->list->slots[k];
+      const uint32_t composed = blocks->slot_map[in->slot_base + k];
+      if (!composed || !(desc->bits & GK_IS_PASS)) continue;
+      const uint32_t line = gki_loop_of(blocks, n, desc->value.i32);
+      blocks->slots[composed].value.i32 = line == GK_NONE ? -1 : (int32_t)line;
+    }
+  }
+  return result;
+}
+
 static gk_result write_out(reader *read, const gk_list *list) {
   gki_blocks *blocks = read->blocks;
   const gki_measure *m = &read->measures.all[0];
@@ -198,7 +237,7 @@ static gk_result write_out(reader *read, const gk_list *list) {
   if (!result) result = add_lines(read, 0, (nest){GK_NONE, 0, 0});
   blocks->inclusion_count = read->inclusion_next;
   blocks->slot_count = read->slot_next + (uint32_t)blocks->constants.count;
-  return result;
+  return result ? result : find_loops(blocks);
 }
 
 gk_result gki_blocks_read(gki_blocks *blocks, const gk_list *list) {
@@ -210,7 +249,8 @@ gk_result gki_blocks_read(gki_blocks *blocks, const gk_list *list) {
   if (result) {
     gki_arena_free(&blocks->arena);
     gk_host_free(blocks->constants.entries);
-    blocks->constants = (gki_table){0};
+    gk_host_free(blocks->loops.entries);
+    blocks->constants = blocks->loops = (gki_table){0};
     blocks->lines = NULL;
     blocks->line_count = blocks->inclusion_count = blocks->slot_count = 0;
   }
@@ -220,6 +260,7 @@ gk_result gki_blocks_read(gki_blocks *blocks, const gk_list *list) {
 void gki_blocks_free(gki_blocks *blocks) {
   gki_arena_free(&blocks->arena);
   gk_host_free(blocks->constants.entries);
+  gk_host_free(blocks->loops.entries);
   *blocks = (gki_blocks){.fault_task = SIZE_MAX};
 }
 

@@ -20,6 +20,10 @@ uint32_t gki_items_of(const gki_blocks *blocks, uint32_t inclusion, gk_slot item
 /* Whether a list's table has that number. gki_slot_of may still be 0, if an INCLUDE gives an unknown slot. */
 bool gki_slot_is_known(const gki_blocks *blocks, uint32_t inclusion, gk_slot slot);
 
+/* The line of the loop whose label is `label` in this list, or in one that it includes, with that one's labels shifted
+ * as always; GK_NONE: there is none, or no table has a GK_PASS. */
+uint32_t gki_loop_of(const gki_blocks *blocks, uint32_t inclusion, int32_t label);
+
 /* The composed label of a line, in 64 bits so that nothing can overflow. 0: it has none. */
 int64_t gki_label_of(const gki_blocks *blocks, uint32_t line);
 #endif

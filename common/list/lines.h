@@ -40,7 +40,7 @@ typedef struct gki_inclusion {
 } gki_inclusion;
 
 typedef struct gki_blocks {
-  gki_arena arena;           /* holds everything below but `constants` */
+  gki_arena arena;           /* holds everything below but the tables */
   gki_line *lines;
   uint32_t line_count;
   gki_inclusion *inclusions; /* in the order in which they begin */
@@ -51,6 +51,8 @@ typedef struct gki_blocks {
   uint32_t slot_count;       /* with the constants */
   gki_table constants;       /* of GK_ITEMS, behind the other slots: index there, by type << 32 | number */
   uint32_t constant_base;    /* the first one's composed slot. Their .slot is the number, negative */
+  bool has_passes;           /* some table has a GK_PASS. As composed, its value.i32 is its loop's line; -1: none */
+  gki_table loops;           /* then: the lines of loops with labels, by composed label (gki_loop_of) */
   uint32_t max_depth;        /* the nesting of blocks, as composed */
   gki_problem fault;         /* after GK_ERROR_INVALID: the problem */
   size_t fault_task;         /* and its task; SIZE_MAX: no particular one */

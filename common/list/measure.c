@@ -73,6 +73,7 @@ static gk_result measure_slots(pass *p, gki_measure *m) {
     gk_slot slot = list->slots[k].slot;
     if (slot > (gk_slot)m->slot_max && slot <= GKI_MAX_SLOT) m->slot_max = (uint32_t)slot;
     m->text = sum(m->text, (list->slots[k].name ? strlen(list->slots[k].name) : 0) + 32);
+    p->blocks->has_passes |= (list->slots[k].bits & GK_IS_PASS) != 0;
   }
   m->ranks = gki_arena_alloc(&p->blocks->arena, m->slot_max + 1, sizeof *m->ranks);
   if (!m->ranks) return gki_fail_memory("a task list's slots", (m->slot_max + 1) * sizeof *m->ranks);

@@ -18,6 +18,7 @@ typedef struct maker {
   gk_plan *plan;
   gk_node *nodes;
   uint32_t *args, *loops, *checkpoints, *always;
+  uint32_t *loop_nodes; /* per line of a loop: its node; NULL: no slot is a pass number */
   uint8_t *filled;  /* per line. SECTION: 1 if it isn't empty; PARALLEL: number of such sections, at most 2 */
   char *text;       /* place of the next name */
   uint32_t arg_count, block;
@@ -181,6 +182,21 @@ static void add_node(maker *make, uint32_t line) {
   for (uint32_t k = 0; k < 3; ++k) node->items[k] = gki_items_of(blocks, from->inclusion, task->items[k]);
   if (node->always) make->always[make->plan->always_count++] = at;
   open_node(make, node, at);
+  if (make->loop_nodes && gki_op_is_loop(node->op)) make->loop_nodes[line] = at;
+}
+
+/* Pass numbers name the node of their loop, and loops know whether one is used. */
+static void find_passes(const maker *make, gk_slot_desc *slots) {
+  const gk_plan *plan = make->plan;
+  for (uint32_t k = 1; k < plan->slot_count; ++k)
+    if (slots[k].bits & GK_IS_PASS) slots[k].value.i32 = (int32_t)make->loop_nodes[slots[k].value.i32];
+  for (uint32_t k = 1; k < plan->node_count; ++k) {
+    const gk_node *node = &make->nodes[k];
+    uint32_t used[GK_MAX_ARGS + 4] = {node->flag, node->items[0], node->items[1], node->items[2]};
+    if (node->arg_count) memcpy(used + 4, make->args + node->args, node->arg_count * sizeof *used);
+    for (uint32_t u = 0; u < GK_COUNT(used); ++u)
+      if (slots[used[u]].bits & GK_IS_PASS) make->nodes[slots[used[u]].value.i32].is_numbered = true;
+  }
 }
 
 static void close_block(maker *make) {
@@ -261,6 +277,7 @@ static gk_result write_plan(maker *make, gki_arena *arena) {
   plan->name = store(make, or_unnamed(make->blocks->inclusions[0].list->name));
   write_slots(make, slots);
   write_nodes(make);
+  if (make->loop_nodes) find_passes(make, slots);
   plan->run_count = number_runs(make);
   gk_plan_run *runs = gki_arena_alloc(arena, plan->run_count, sizeof *runs);
   if (!runs) return gki_fail_memory("the runs of a plan", plan->run_count * sizeof *runs);
@@ -282,10 +299,13 @@ gk_result gki_plan_make(gki_planned *planned, const gki_blocks *blocks, const gk
   *planned = (gki_planned){.plan.bits = bits};
   maker make = {.blocks = blocks, .backend = backend, .plan = &planned->plan};
   make.filled = gki_array(blocks->line_count, sizeof *make.filled, "the plan of a task list");
-  if (!make.filled) return GK_ERROR_MEMORY;
-  count_filled(&make);
-  gk_result result = write_plan(&make, &planned->arena);
+  if (make.filled && blocks->has_passes)
+    make.loop_nodes = gki_array(blocks->line_count, sizeof *make.loop_nodes, "the plan of a task list");
+  const bool has_all = make.filled && (make.loop_nodes || !blocks->has_passes);
+  if (has_all) count_filled(&make);
+  gk_result result = has_all ? write_plan(&make, &planned->arena) : GK_ERROR_MEMORY;
   gk_host_free(make.filled);
+  gk_host_free(make.loop_nodes);
   if (result) gki_plan_free(planned);
   return result;
 }

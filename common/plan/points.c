@@ -385,6 +385,10 @@ void gk_points_start(const gk_points *points, const gk_launch_args *launch, uint
   }
 }
 
+uint32_t gk_points_pass(const gk_points *points, uint32_t node) {
+  return points->loops_at + points->plan->nodes[node].loop * GKW_LOOP_WORDS + GKW_ENTRY;
+}
+
 bool gk_points_over(const gk_points *points, const uint32_t *state) {
   return state[GKW_LANES + GKW_AT] == points->end && !state[GKW_DUE];
 }

@@ -266,6 +266,7 @@ static uint8_t beginning_of_item(gki_gating *g, uint32_t i) {
   case GK_OP_REPEAT:
   case GK_OP_WHILE: return A_DECISION;
   case GK_OP_DO_WHILE:
+    if (n->is_numbered) return A_DECISION;
     if (!g->begins[n->loop]) {
       body = beginning(g, i + 1, n->end);
       g->begins[n->loop] = body == NOTHING ? A_DECISION : body; /* empty: the loop end decides */
@@ -295,6 +296,13 @@ static entrance enter_while(gki_gating *g, uint32_t b, uint32_t i, gki_flow flow
   return (entrance){exit_of(g, head, 0, left), exit_of(g, head, 1, left), head};
 }
 
+/* If tasks read its pass number, a DO_WHILE has a point in front that a target closes. Other loops have their HEAD. */
+static gki_flow begin_entry(gki_gating *g, uint32_t b, uint32_t i, gki_flow flow) {
+  if (!g->plan->nodes[i].is_numbered || g->plan->nodes[i].op != GK_OP_DO_WHILE) return flow;
+  const uint32_t point = gki_gating_point(g, GK_POINT_BEGIN, i, 1);
+  return exit_of(g, point, 0, place(g, point, flow, b));
+}
+
 static entrance enter_do_while(gki_gating *g, uint32_t b, uint32_t i, gki_flow flow) {
   /* A kernel in front of the loop makes the body's first decision in the first pass; later the loop end makes it. */
   if (beginning(g, i, g->plan->nodes[i].end) == A_DECISION) flow = control(g, flow, b);
@@ -313,6 +321,7 @@ static gki_flow loop(gki_gating *g, uint32_t b, uint32_t i, gki_flow flow) {
   const gk_node *n = &g->plan->nodes[i];
   const bool test_first = n->op != GK_OP_DO_WHILE;
   const uint32_t end = gki_gating_point(g, GK_POINT_LOOP_END, i, 2);
+  flow = begin_entry(g, b, i, flow);
   const entrance entered = test_first    ? enter_while(g, b, i, flow)
                            : gki_is_plain(g) ? enter_plain(g, b, i, flow)
                                          : enter_do_while(g, b, i, flow);

@@ -12,6 +12,7 @@ enum phase {
   YIELD,    /* the flag of the checkpoint `block`, at its end */
   BRANCH,   /* the flag of the IF or SWITCH at `at` */
   PASSES,   /* passes of the loop `at` that the backend runs in one step */
+  NUMBER,   /* the pass number of the loop `at`, before a pass */
   FORK,     /* the sections of the PARALLEL `at` */
   PROLOGUE, /* always-tasks before the target */
   AIM,      /* the count of the REPEAT at `at`, around the target */
@@ -113,8 +114,8 @@ static bool looks(const gk_walk *walk, const gk_node *node) {
 /* At the head of a loop: offers its passes in one step, if the backend takes such steps. Not in a cancelled launch: the
  * next loop end must see the cancel, and not every device does. */
 static bool offer(gk_walk *walk, uint32_t loop, gk_step *step) {
-  if (!(walk->takes & 1u << GK_STEP_LOOP) || cancelled(walk)) return false;
   const gk_node *node = &walk->plan->nodes[loop];
+  if (!(walk->takes & 1u << GK_STEP_LOOP) || node->is_numbered || cancelled(walk)) return false;
   const uint64_t made = walk->entries[node->loop];
   uint64_t left = node->max_iterations ? node->max_iterations - made : UINT32_MAX;
   if (!node->max_iterations && node->every > 1) left -= (made + left) % node->every; /* up to a look */
@@ -127,11 +128,21 @@ static bool offer(gk_walk *walk, uint32_t loop, gk_step *step) {
   return true;
 }
 
+/* Begins a pass, from the loop's head. True: *step must be done first. */
+static bool begin_pass(gk_walk *walk, uint32_t loop, gk_step *step) {
+  const gk_node *node = &walk->plan->nodes[loop];
+  go(walk, loop + 1, loop);
+  if (!node->is_numbered || !(walk->takes & 1u << GK_STEP_PASS)) return false;
+  walk->at = loop;
+  *step = wait_for(walk, NUMBER, GK_STEP_PASS, loop);
+  step->passes = (uint32_t)walk->entries[node->loop];
+  return true;
+}
+
 /* After a pass with a flag that isn't 0. True: *step is set. */
 static bool repeat(gk_walk *walk, uint32_t loop, gk_step *step) {
-  if (!may_repeat(walk, loop)) end_loop(walk, loop);
-  else if (offer(walk, loop, step)) return true;
-  else go(walk, loop + 1, loop);
+  if (may_repeat(walk, loop)) return offer(walk, loop, step) || begin_pass(walk, loop, step);
+  end_loop(walk, loop);
   return false;
 }
 
@@ -201,15 +212,13 @@ static bool take_count(gk_walk *walk, int64_t count, gk_step *step) {
     return false;
   }
   walk->counts[walk->plan->nodes[loop].loop] = (uint64_t)count;
-  if (offer(walk, loop, step)) return true;
-  go(walk, loop + 1, loop);
-  return false;
+  return offer(walk, loop, step) || begin_pass(walk, loop, step);
 }
 
 static bool take_head(gk_walk *walk, int64_t answer, gk_step *step) {
   if (walk->plan->nodes[walk->at].op == GK_OP_REPEAT) return take_count(walk, answer, step);
-  if (answer) go(walk, walk->at + 1, walk->at);
-  else end_loop(walk, walk->at);
+  if (answer) return begin_pass(walk, walk->at, step);
+  end_loop(walk, walk->at);
   return false;
 }
 
@@ -311,7 +320,7 @@ static bool visit(gk_walk *walk, gk_step *step) {
   case GK_OP_DO_WHILE:
     walk->entries[node->loop] = 0;
     if (offer(walk, at, step)) return true;
-    if (node->op == GK_OP_DO_WHILE) break;
+    if (node->op == GK_OP_DO_WHILE) return begin_pass(walk, at, step);
     *step = wait_for(walk, HEAD, GK_STEP_FLAG, at);
     return true;
   case GK_OP_REPEAT:
@@ -429,6 +438,7 @@ static bool answered(gk_walk *walk, int64_t answer, gk_step *step) {
   case BRANCH: take_branch(walk, answer); return false;
   case PASSES: return after_passes(walk, answer, step);
   case FORK: after_fork(walk); return false;
+  case NUMBER: go(walk, walk->at + 1, walk->at); return false;
   case AIM:
     begin_entry(walk, walk->at, answer);
     if (aim(walk, step)) return true;

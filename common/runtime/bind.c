@@ -55,6 +55,11 @@ const gk_slot_desc *gki_slot_find(const gk_graph *graph, gk_slot slot, const cha
             call, (int)slot, desc->name, (int)desc->value.i32, plan->slots[desc->value.i32].name);
     return NULL;
   }
+  if (desc->bits & GK_IS_PASS) {
+    gk_fail(GK_ERROR_INVALID, "%s: slot %d (%s) is the pass number of %s, which gk writes; name another slot", call,
+            (int)slot, desc->name, plan->nodes[desc->value.i32].name);
+    return NULL;
+  }
   if (types >> desc->type & 1) return desc;
   const char *use = right_call(desc->type, types);
   gk_fail(GK_ERROR_INVALID, "%s: slot %d (%s) is of type %s; %s%s", call, (int)slot, desc->name,

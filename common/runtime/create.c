@@ -177,6 +177,7 @@ static gk_result make(gk_graph *graph, const gk_list *list, uint32_t bits, const
   if (result == GK_OK) result = refuse_mode(graph);
   if (result == GK_OK) result = make_slots(graph);
   if (result == GK_OK) result = gki_queue_make(graph);
+  if (result == GK_OK) result = gki_passes_make(graph);
   if (result == GK_OK) result = gki_status_make(graph);
   if (result == GK_OK && graph->mode == GK_MODE_AHEAD) result = gki_ahead_make(graph);
   return result;

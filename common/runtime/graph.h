@@ -81,6 +81,7 @@ struct gk_graph {
   gki_launch *queue;
   uint64_t *entries;   /* by loop: passes of its current entry, which a yield doesn't end */
   uint64_t *counts;    /* by loop: the count that its entry read; 0: none waits */
+  int32_t *passes;     /* batched: by loop, its pass number, in the device's memory; NULL: no slot has one */
   atomic_bool resend_slots;   /* a launch failed, and none has sent all slots since */
   atomic_uint_fast64_t launched; /* number of the last launch; 0: none */
   atomic_int waiting;  /* a gki_waiting: whether a launch waits for a place in the queue */

@@ -2,6 +2,7 @@
 #include "runtime/host_gated.h"
 #include "base/trace.h"
 #include "base/within.h"
+#include "runtime/slots.h"
 #include "runtime/wait.h"
 
 gk_result gki_call_host(gk_graph *graph, const gk_launch_args *launch, uint32_t run) {
@@ -32,6 +33,7 @@ static gk_result perform(gk_graph *graph, const gk_launch_args *launch, gk_step 
   case GK_STEP_HOST:
     result = backend->read_flag(graph->state, graph->planned.plan.runs[step.at].begin, &flag);
     return result == GK_OK ? gki_call_host(graph, launch, step.at) : result;
+  case GK_STEP_PASS: return gki_pass_write(graph, graph->planned.plan.nodes[step.at].loop, step.passes);
   case GK_STEP_END: return backend->read_flag(graph->state, 0, &flag); /* waits for everything submitted */
   case GK_STEP_LOOP: case GK_STEP_FORK: case GK_STEP_CHECKPOINT: break; /* never occur: the walker gives simple steps */
   }
@@ -42,7 +44,9 @@ static void begin_range(const gk_plan *plan, gk_step step) {
   const gk_node *node = &plan->nodes[step.at];
   if (step.kind == GK_STEP_RUN || step.kind == GK_STEP_HOST) gki_trace_begin_run(plan, step.at);
   else if (step.kind == GK_STEP_END) gki_trace_begin(0, "wait for the device");
-  else gki_trace_begin(0, "flag of task %u (%s)", (unsigned)node->source, node->name);
+  else
+    gki_trace_begin(0, step.kind == GK_STEP_PASS ? "pass number of task %u (%s)" : "flag of task %u (%s)",
+                    (unsigned)node->source, node->name);
 }
 
 static gk_result do_step(gk_graph *graph, const gk_launch_args *launch, gk_step step, int64_t *answer) {
@@ -53,10 +57,14 @@ static gk_result do_step(gk_graph *graph, const gk_launch_args *launch, gk_step 
 }
 
 gk_result gki_host_gated_run(gk_graph *graph, const gk_launch_args *launch, gk_launch_result *launch_result) {
-  gk_result result = graph->device->backend->launch(graph->state, launch);
+  const gk_plan *plan = &graph->planned.plan;
+  gk_result result = GK_OK;
+  for (uint32_t k = 0; k < plan->loop_count && graph->passes && launch->target && result == GK_OK; ++k)
+    result = gki_pass_write(graph, k, launch->entries[k]);
+  if (result == GK_OK) result = graph->device->backend->launch(graph->state, launch);
   if (result != GK_OK) return result;
   gk_walk walk;
-  gk_walk_start(&walk, &graph->planned.plan, launch, 1u << GK_STEP_FLAG, launch_result);
+  gk_walk_start(&walk, plan, launch, 1u << GK_STEP_FLAG | 1u << GK_STEP_PASS, launch_result);
   int64_t answer = 0;
   gk_step step;
   do {

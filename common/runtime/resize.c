@@ -17,6 +17,8 @@ static void free_memory(const gk_graph *graph, void *memory) {
 
 void gki_slots_free(gk_graph *graph) {
   if (!graph->slots) return;
+  if (graph->passes) gki_device_free(graph->device, graph->passes, graph, false);
+  graph->passes = NULL;
   for (uint32_t k = 1; k < graph->planned.plan.slot_count; ++k) {
     if (graph->slots[k].owned) free_memory(graph, graph->slots[k].owned);
     graph->slots[k].owned = NULL;

@@ -4,7 +4,9 @@
 #include "base/op.h"
 #include "plan/node.h"
 #include "runtime/bind.h"
+#include "runtime/memory.h"
 #include "runtime/resize.h"
+#include <string.h>
 
 /* The use of a room is one of its buffer, whose memory must not have been freed. */
 static void note_use(gk_graph *graph, uint32_t slot, uint32_t alignment) {
@@ -122,4 +124,62 @@ gk_result gki_slots_make(gk_graph *graph) {
     if (desc->count > 0) result = gki_slot_resize(graph, "gk_graph_create", k, desc->count);
   }
   return result;
+}
+
+/* ---- pass numbers ------------------------------------------------------------------------------------------------ */
+
+/* Batched: common keeps the numbers, in memory that it writes without a copy if the host can reach any. */
+static gk_result make_own_passes(gk_graph *graph) {
+  const gk_backend *backend = graph->device->backend;
+  void *memory = NULL;
+  if (graph->passes) return GK_OK;
+  const gk_result result = gki_device_alloc(graph->device, graph->planned.plan.loop_count * sizeof *graph->passes,
+                                            backend->host_address ? GK_HOST_MEMORY : GK_DEVICE_MEMORY, graph, &memory);
+  graph->passes = memory;
+  return result;
+}
+
+/* Where the device finds the pass number of the loop at `node`. */
+static gk_result find_pass(gk_graph *graph, uint32_t node, const gk_slot_desc *desc, void **at) {
+  const gk_backend *backend = graph->device->backend;
+  const gk_node *loop = &graph->planned.plan.nodes[node];
+  const int is_big_endian = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
+  if (graph->mode == GK_MODE_IN_PROCESS) {
+    *at = (int32_t *)(void *)&graph->entries[loop->loop] + is_big_endian;
+    return GK_OK;
+  }
+  if (graph->mode == GK_MODE_BATCHED) {
+    const gk_result result = make_own_passes(graph);
+    if (result == GK_OK) *at = graph->passes + loop->loop;
+    return result;
+  }
+  *at = backend->pass ? backend->pass(graph->state, node) : NULL;
+  if (*at) return GK_OK;
+  return gk_fail(GK_ERROR_UNSUPPORTED, "slot %d (%s) is the pass number of %s, and backend %s, which decides on the "
+                 "device, has none; create the graph with GK_HOST_GATED, or count in memory of your own",
+                 (int)desc->slot, desc->name, loop->name, backend->name);
+}
+
+gk_result gki_passes_make(gk_graph *graph) {
+  const gk_plan *plan = &graph->planned.plan;
+  gk_result result = GK_OK;
+  for (uint32_t k = 1; k < plan->slot_count && result == GK_OK; ++k) {
+    const gk_slot_desc *desc = &plan->slots[k];
+    gki_bound *bound = &graph->slots[k];
+    if (!(desc->bits & GK_IS_PASS)) continue;
+    result = find_pass(graph, (uint32_t)desc->value.i32, desc, &bound->value.ptr);
+    bound->bound = result == GK_OK;
+    bound->capacity = sizeof(int32_t);
+  }
+  return result;
+}
+
+gk_result gki_pass_write(const gk_graph *graph, uint32_t loop, uint64_t number) {
+  const gk_backend *backend = graph->device->backend;
+  const int32_t low = (int32_t)(uint32_t)number;
+  void *at = graph->passes + loop;
+  void *here = backend->host_address ? backend->host_address(graph->device->state, at) : NULL;
+  if (!here) return backend->copy(graph->device->state, GK_TO_DEVICE, at, &low, sizeof low);
+  memcpy(here, &low, sizeof low);
+  return GK_OK;
 }

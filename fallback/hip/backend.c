@@ -128,6 +128,7 @@ const gk_backend gki_hip = {
   .cancel = gki_hip_cancel,
   .ahead = gki_hip_ahead,
   .state = gki_hip_state,
+  .pass = gki_hip_pass,
   .query = query,
   .shares = shares,
   .reaches = gki_hip_reaches,

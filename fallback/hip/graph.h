@@ -43,6 +43,7 @@ typedef struct gki_hip_graph {
 /* gk_backend.lower and drop. */
 gk_result gki_hip_lower(void *device, void *graph, const gk_plan *plan, void *const *code, gk_mode *mode);
 void gki_hip_drop(void *graph);
+void *gki_hip_pass(void *graph, uint32_t node); /* gk_backend.pass */
 
 /* gk_backend.launch, submit and read_flag. */
 gk_result gki_hip_launch(void *graph, const gk_launch_args *launch);

@@ -94,3 +94,8 @@ void gki_hip_drop(void *graph) {
   }
   gki_arena_free(&g->arena);
 }
+
+void *gki_hip_pass(void *graph, uint32_t node) {
+  const gki_hip_graph *g = graph;
+  return (uint32_t *)g->block + gk_points_pass(g->points, node);
+}

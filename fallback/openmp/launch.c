@@ -288,6 +288,7 @@ static gki_outcome walk(gki_runner *runner) {
       end_section(runner);
       break;
     case GK_STEP_LOOP: outcome = run_passes(runner); break;
+    case GK_STEP_PASS: break; /* not taken: slots of pass numbers point to the walk's entries */
     }
     if (outcome != GKI_DONE) return outcome;
     if (gki_openmp_failed(program)) return GKI_FAILED;

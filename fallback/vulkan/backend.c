@@ -164,5 +164,5 @@ const gk_backend gki_vulkan = {
   .code = gki_vulkan_code, .load = gki_vulkan_load, .unload = gki_vulkan_unload,
   .lower = gki_vulkan_lower, .drop = gki_vulkan_drop,
   .launch = gki_vulkan_launch, .submit = gki_vulkan_submit_run, .read_flag = gki_vulkan_read_flag,
-  .ahead = gki_vulkan_ahead, .state = gki_vulkan_state, .cancel = gki_vulkan_cancel,
+  .ahead = gki_vulkan_ahead, .state = gki_vulkan_state, .pass = gki_vulkan_pass, .cancel = gki_vulkan_cancel,
 };

@@ -189,3 +189,9 @@ void gki_vulkan_drop(void *graph) {
   gki_vulkan_free(g->device, g->shared_block);
   gki_arena_free(&g->arena);
 }
+
+void *gki_vulkan_pass(void *graph, uint32_t node) {
+  const gki_vulkan_graph *g = graph;
+  const uint64_t state = g->block->address + g->state_at;
+  return (void *)(uintptr_t)(state + gk_points_pass(g->points, node) * sizeof(uint32_t));
+}

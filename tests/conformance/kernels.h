@@ -16,6 +16,7 @@ GK_KERNEL(set, (out(int, x), value(int, v))) { x[i] = v; }
 GK_KERNEL(add, (inout(int, x), value(int, a))) { x[i] += a; }
 GK_KERNEL(assign, (out(int, x), in(int, y))) { x[i] = y[i]; }
 GK_KERNEL(add_to, (inout(int, x), in(int, y))) { x[i] += y[i]; }
+GK_KERNEL(append, (inout(int, x), in(int, digit))) { x[i] = x[i] * 10 + digit[i]; }
 /* Tells any order of any ids from any other. */
 GK_KERNEL(note, (inout(int, x), value(int, id))) { x[i] = (int)((uint)x[i] * 31u + (uint)id); }
 GK_KERNEL(below, (out(int, flag), in(int, x), value(int, limit))) { flag[i] = x[i] < limit ? 1 : 0; }

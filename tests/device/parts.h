@@ -69,12 +69,14 @@ typedef struct graph {
   char late_message[600];
   int32_t flag;
   uint32_t *words;         /* the state on the device */
+  void *words_at;          /* its address there */
   uint32_t *states[TAPES]; /* its copies, one behind each tape under way */
   uint64_t tapes[TAPES];   /* numbers of the commands that end these tapes */
   uint32_t first, under_way; /* index of the oldest tape under way, and their number */
 } graph;
 
 void *test_device_here(void *device, const void *address, size_t bytes); /* takes the lock; NULL: nowhere */
+void *test_device_pass(void *graph, uint32_t node); /* gk_backend.pass */
 bool test_device_queue_open(device *d);
 void test_device_queue_close(device *d);
 /* Waits for room. The number is for test_device_wait. */

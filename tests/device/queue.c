@@ -91,6 +91,11 @@ static _Thread_local struct { graph *g; bool cancelled; } walked;
 #define GKW_CANCELLED() walked.cancelled
 #include "plan/walk.inc"
 
+void *test_device_pass(void *state, uint32_t node) {
+  const graph *g = state;
+  return (uint32_t *)g->words_at + gk_points_pass(g->plan->points, node);
+}
+
 static bool is_open(graph *g, uint32_t run) {
   const gk_points *points = g->plan->points;
   return g->words[points->table[points->runs[run] + GKW_RECORD] + GKW_TASKS] == GKW_OPEN;

@@ -3,7 +3,7 @@
 #include "watch.h"
 #include <sys/mman.h>
 
-enum { DEVICES = 2 };
+enum { DEVICES = 2, STRUCT_UNIT = 64 };
 static const size_t apart_bytes = (size_t)1 << 34, most_bytes = (size_t)1 << 30; /* a device's addresses; a block */
 
 /* ---- what the tests ask for, and see ----------------------------------------------------------------------------- */
@@ -281,8 +281,6 @@ static void unload(void *state, void *made) {
 
 /* ---- graphs ------------------------------------------------------------------------------------------------------ */
 
-enum { STRUCT_UNIT = 64 };
-
 static size_t struct_bytes(const gk_slot_desc *slot) {
   if (slot->type != GK_BYTES) return 0;
   return ((size_t)slot->element_bytes + STRUCT_UNIT - 1) / STRUCT_UNIT * STRUCT_UNIT;
@@ -310,7 +308,9 @@ static gk_result lower(void *device_state, void *state, const gk_plan *plan, voi
   g->bytes = gk_host_alloc(bytes);
   if (gk_plan_points(plan, NULL) != GK_OK) return GK_ERROR_MEMORY;
   const size_t state_bytes = plan->points->state_count * sizeof *g->words;
-  g->words = gk_host_alloc(state_bytes);
+  result = alloc_memory(d, state_bytes, GK_DEVICE_MEMORY, &g->words_at);
+  if (result != GK_OK) return result;
+  g->words = test_device_here(d, g->words_at, state_bytes);
   for (uint32_t k = 0; k < TAPES; ++k) g->states[k] = gk_host_alloc(state_bytes);
   if (!g->values || !g->bytes || !g->words || !g->states[0] || !g->states[1])
     return gk_fail(GK_ERROR_MEMORY, "backend test_device: no memory for a graph");
@@ -337,7 +337,7 @@ static void drop(void *state) {
   pthread_mutex_unlock(&d->lock);
   gk_host_free(g->values);
   gk_host_free(g->bytes);
-  gk_host_free(g->words);
+  if (g->words_at) free_memory(d, g->words_at);
   for (uint32_t k = 0; k < TAPES; ++k) gk_host_free(g->states[k]);
   leak(-1);
 }
@@ -489,7 +489,7 @@ const gk_backend *gk_backend_export(void) {
     .graph_bytes = sizeof(graph), .open = open_device, .close = close_device, .describe = describe,
     .alloc = alloc_memory, .free = free_memory, .copy = copy_memory, .host_address = host_address, .takes = takes,
     .load = load, .unload = unload, .lower = lower, .drop = drop, .launch = launch, .submit = submit,
-    .read_flag = read_flag, .ahead = ahead, .state = read_state, .dump = dump};
+    .read_flag = read_flag, .ahead = ahead, .state = read_state, .pass = test_device_pass, .dump = dump};
   return &backend;
 }
 

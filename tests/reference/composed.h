@@ -11,6 +11,7 @@ typedef struct place {
   void *memory; /* own memory; of a struct, the copy */
   size_t count; /* its elements */
   size_t buffer, unit; /* of a room: the buffer's place, and the size of an element there */
+  size_t loop; /* of a pass number: the line of its loop; else NONE */
 } place;
 
 struct reference {

@@ -14,6 +14,7 @@ typedef struct line {
   size_t number;         /* of a loop among loops, of a checkpoint or YIELD among both */
   size_t flag, items[3], args[GK_MAX_ARGS], arg_count; /* places in the array of slots; NONE; NONE - n: GK_ITEMS(n) */
   uint64_t entry;        /* of a loop: passes since it was entered */
+  int32_t pass;          /* its pass number: the lower bits of `entry` at the pass's begin */
   bool waits;            /* of a REPEAT: its entry has read this count */
   int64_t count;
   uint64_t runs;
@@ -59,7 +60,7 @@ static size_t new_place(reference *r, const gk_slot_desc *desc, const char *arou
     return NONE;
   }
   place *p = &r->places[r->place_count++];
-  *p = (place){.shown = {.desc = desc, .name = full}, .name = full};
+  *p = (place){.shown = {.desc = desc, .name = full}, .name = full, .loop = NONE};
   if (desc->bits & GK_HAS_VALUE) p->shown.value = desc->value;
   if (desc->type == GK_BYTES) p->shown.value.ptr = p->memory = keep(r, calloc(desc->element_bytes, 1));
   if (desc->type == GK_PTR && desc->count && !reference_resize(r, r->place_count - 1, desc->count)) r->no_memory = true;
@@ -79,6 +80,20 @@ static void find_buffers(reference *r, const scope *in, size_t first) {
   }
 }
 
+static bool is_loop(gk_op op) { return op >= GK_OP_DO_WHILE && op <= GK_OP_REPEAT; }
+
+/* The pass numbers among a table's slots from `first` on. Their loops are lines of the list, `begin` and behind. */
+static void find_loops(reference *r, const scope *in, size_t first, size_t begin) {
+  for (size_t k = first; k < in->list->slot_count && !r->no_memory; ++k) {
+    const gk_slot_desc *pass = &in->list->slots[k];
+    place *p = &r->places[in->places[k]];
+    if (!(pass->bits & GK_IS_PASS)) continue;
+    p->shown.bytes = sizeof(int32_t);
+    for (size_t j = begin; j < r->line_count; ++j)
+      if (is_loop(r->lines[j].task->op) && r->lines[j].label == pass->value.i32 + in->labels) p->loop = j;
+  }
+}
+
 static bool is_resumed_at(gk_op op) { return op == GK_OP_CHECKPOINT || op == GK_OP_YIELD; }
 
 static void add_line(reference *r, const scope *in, const gk_task *task) {
@@ -86,7 +101,7 @@ static void add_line(reference *r, const scope *in, const gk_task *task) {
   if (r->no_memory) return;
   line *l = &r->lines[r->line_count++];
   *l = (line){.task = task, .end = NONE, .otherwise = NONE, .flag = find_place(in, task->flag)};
-  const bool loop = task->op >= GK_OP_DO_WHILE && task->op <= GK_OP_REPEAT, checkpoint = is_resumed_at(task->op);
+  const bool loop = is_loop(task->op), checkpoint = is_resumed_at(task->op);
   if (loop || checkpoint) {
     l->name = keep(r, block_name(in->name, task));
     l->label = task->label ? task->label + in->labels : 0;
@@ -113,7 +128,9 @@ static void include(reference *r, const scope *around, const gk_task *task) {
   for (size_t k = 0; !r->no_memory && k < in.list->slot_count; ++k)
     in.places[k] = k < given ? find_place(around, task->args[k]) : new_place(r, &in.list->slots[k], in.name);
   find_buffers(r, &in, given);
+  const size_t begin = r->line_count;
   if (!r->no_memory) add_list(r, &in);
+  find_loops(r, &in, given, begin);
   free(in.places);
   free(full);
 }
@@ -159,6 +176,7 @@ reference *reference_open(const gk_list *list) {
   find_buffers(r, &whole, 0);
   r->own_count = r->place_count;
   if (!r->no_memory) add_list(r, &whole);
+  find_loops(r, &whole, 0, 0);
   free(whole.places);
   if (!r->no_memory) match_blocks(r);
   make_status(r);
@@ -187,6 +205,7 @@ static gk_value value_of(const reference *r, size_t index) {
   if (constant_of(index)) return (gk_value){.i64 = constant_of(index)};
   const place *p = &r->places[index];
   if (p->unit) return (gk_value){.i64 = (int64_t)(r->places[p->buffer].shown.bytes / p->unit)};
+  if (p->loop != NONE) return (gk_value){.ptr = &r->lines[p->loop].pass};
   return p->shown.value;
 }
 
@@ -300,7 +319,7 @@ static bool awaits(const reference *r, size_t from, size_t to) {
   return r->target != NONE && r->target >= from && r->target < to;
 }
 
-static void run_loop(reference *r, size_t at) { /* 4, 5, 10, 11, 15 to 19 */
+static void run_loop(reference *r, size_t at) { /* 4, 5, 10, 11, 15 to 20 */
   line *l = &r->lines[at];
   reference_loop *loop = &r->loops[l->number];
   const bool resumed = awaits(r, at, l->end), repeats = l->task->op == GK_OP_REPEAT;
@@ -315,6 +334,7 @@ static void run_loop(reference *r, size_t at) { /* 4, 5, 10, 11, 15 to 19 */
   }
   for (;;) {
     if (r->before) r->before(r->user, r, at);
+    l->pass = (int32_t)(uint32_t)l->entry;
     run_lines(r, at + 1, l->end);
     if (r->stopped || r->failed) return;
     ++loop->passes;

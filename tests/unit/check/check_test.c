@@ -62,6 +62,9 @@ static const wrong_slot wrong_slots[] = {
     {"room-unknown", "slot 3 (s) is the room of slot 0", {.slot = 3, .name = "s", .type = GK_I64, .bits = GK_IS_ROOM}},
     {"room-buffer", "slot 3 (s) is the room of slot 3 (s), of type GK_U32",
      {.slot = 3, .name = "s", .type = GK_U32, .bits = GK_IS_ROOM, .value = {.i32 = 3}}},
+    {"slot-bits", ".bits 0x5", {.slot = 3, .name = "s", .type = GK_I32, .bits = GK_HAS_VALUE | GK_IS_PASS}},
+    {"pass-label", "slot 3 (s) is the pass number of the loop 7, and there is no such loop in its list; name the label",
+     {.slot = 3, .name = "s", .type = GK_PTR, .element_bytes = 4, .bits = GK_IS_PASS, .value = {.i32 = 7}}},
     {"slot-reserved", "slot 3 (s)", {.slot = 3, .name = "s", .type = GK_PTR, .reserved = {0, 1}}},
     {"slot-value", "type GK_PTR and has a value to begin with; drop GK_HAS_VALUE and call gk_bind",
      {.slot = 3, .name = "s", .type = GK_PTR, .bits = GK_HAS_VALUE}},
@@ -95,6 +98,82 @@ TEST(slots_at_the_limits_are_fine) {
                                 {.slot = 9, .type = GK_PTR, .name = "c", .count = 1000000, .element_bytes = 4}};
   const gk_list list = {GK_ABI, "list", NULL, 0, slots, 3};
   assert_fine(&list);
+}
+
+/* ---- pass numbers ------------------------------------------------------------------------------------------------ */
+
+enum { PASS = 50, OTHER = 8 };
+#define PASSES TABLE, GK_PASS(PASS, LOOP)
+static const gk_slot_desc passes[] = {PASSES};
+KERNEL(read_ints, 1, PTR("from", int, IN), PTR("also", int, IN));
+#define LOOP_OF(...) GK_REPEAT(N, .label = LOOP), __VA_ARGS__, GK_END
+#define BEHIND GK_REPEAT(N, .label = LOOP), GK_END
+
+static const wrong wrong_passes[] = {
+    WRONG("pass-outside", 0, "task 0 (REPEAT LOOP): its count is slot 50 (PASS), the pass number of task 0 (REPEAT "
+          "LOOP), but it stands outside of that loop; move it in, or count in memory of your own",
+          GK_REPEAT(PASS, .label = LOOP), GK_END),
+    WRONG("pass-outside", 0, "its flag is slot 50 (PASS)", GK_WHILE(PASS, .label = LOOP), GK_END),
+    WRONG("pass-outside", 0, "its flag is slot 50 (PASS)", GK_IF(PASS), GK_DO_WHILE(F, .label = LOOP), GK_END, GK_END),
+    WRONG("pass-outside", 2, "its argument also is slot 50 (PASS)", BEHIND, RUN(read_ints, F, PASS)),
+    WRONG("pass-outside", 2, "its argument from is slot 50 (PASS)", BEHIND, GK_COPY(F, PASS, GK_ONE)),
+    WRONG("pass-outside", 2, "its number of items is slot 50 (PASS)", BEHIND, GK_FILL(X, PASS, 0)),
+    WRONG("pass-outside", 0, "its number of items is slot", GK_RUN_2D(blur, N, PASS, X), BEHIND),
+    WRONG("pass-written", 1, "its argument more is slot 50 (PASS), a pass number, which only gk writes; read it by an",
+          LOOP_OF(RUN(count, F, PASS))),
+    WRONG("pass-written", 1, "its argument a is", LOOP_OF(RUN(totals, PASS, RAW))),
+    WRONG("pass-written", 1, "its argument to is", LOOP_OF(GK_COPY(PASS, F, GK_ONE))),
+    WRONG("pass-written", 1, "its argument to is", LOOP_OF(GK_FILL(PASS, GK_ONE, 0))),
+    WRONG("pass-checkpoint", 1, "its flag is slot 50 (PASS), a pass number, which the host can't clear; yield by a",
+          LOOP_OF(GK_CHECKPOINT(OTHER, PASS), GK_END)),
+    WRONG("pass-checkpoint", 0, "its flag is slot 50 (PASS)", GK_CHECKPOINT(OTHER, PASS), BEHIND, GK_END),
+    WRONG("pass-call", 1, "its argument 1 is slot 50 (PASS), a pass number, which calls don't get; copy it to other",
+          LOOP_OF({.op = GK_OP_CALL, .call = library, .args = {X, PASS}})),
+    WRONG("pass-call", 1, "its argument 0 is", LOOP_OF({.op = GK_OP_CALL_HOST, .call = library, .args = {PASS}})),
+    WRONG("pass-label", SIZE_MAX, "slot 50 (PASS) is the pass number of the loop 7", GK_TARGET(LOOP), GK_END),
+};
+
+TEST(each_wrong_pass_number_is_told) {
+  for (size_t k = 0; k < GK_COUNT(wrong_passes); ++k) {
+    const gk_list list = {GK_ABI, "list", wrong_passes[k].tasks, wrong_passes[k].count, passes, GK_COUNT(passes)};
+    assert_only(&list, wrong_passes[k].code, wrong_passes[k].task, wrong_passes[k].words);
+  }
+}
+
+/* A label is one of the table's own list and what that includes, at whatever place. */
+TEST(pass_numbers_of_included_lists) {
+  static const gk_slot_desc inner_slots[] = {GK_BUFFER(F, int), GK_SCALAR(N, int), GK_PASS(PASS, 1)};
+  static const gk_task inner_tasks[] = {GK_REPEAT(N, .label = 1), GK_IF(PASS), GK_END, GK_IF(F), GK_END, GK_END};
+  static const gk_list inner = GK_LIST(inner, inner_tasks, inner_slots);
+  static const gk_slot_desc outer_slots[] = {GK_BUFFER(F, int), GK_SCALAR(N, int), GK_PASS(PASS, 101), GK_PASS(51, 1),
+                                             GK_BUFFER(X, float)};
+  static const gk_task outer_tasks[] = {GK_INCLUDE_AS(a, inner, 100, PASS), GK_INCLUDE_AS(b, inner, 200, F),
+                                        GK_REPEAT(N, .label = 1), GK_INCLUDE_AS(c, inner, 300, 51), GK_END};
+  static const gk_list outer = GK_LIST(outer, outer_tasks, outer_slots);
+  static const gk_task tasks[] = {GK_INCLUDE_AS(d, outer, 1000, F), GK_INCLUDE_AS(e, outer, 2000, F)};
+  static const gk_list both = {GK_ABI, "both", tasks, 2, table, GK_COUNT(table)};
+  assert_fine(&inner);
+  assert_fine(&outer);
+  assert_fine(&both);
+  /* given to a list outside of its loop */
+  static const gk_task outside[] = {GK_INCLUDE(inner, 100, 51), GK_INCLUDE_AS(b, inner, 200, PASS),
+                                    GK_REPEAT(N, .label = 1), GK_END};
+  static const gk_list far = {GK_ABI, "far", outside, 4, outer_slots, GK_COUNT(outer_slots)};
+  problems all = {0};
+  assert_int_equal(gk_check(&far, NULL, note_problem, &all), GK_ERROR_INVALID);
+  assert_problem(&all, 0, "pass-outside", 0, "its flag is slot 7 (F), the pass number of task 2 (REPEAT 1)");
+  assert_problem(&all, 1, "pass-outside", 1, "its flag is slot 7 (F), the pass number of task 0 (inner), there task 0");
+  assert_int_equal(all.count, 2);
+  /* the label of a loop around, or beside, isn't one of the list's own */
+  static const gk_slot_desc other_slots[] = {GK_PASS(PASS, 1)};
+  static const gk_list other = {GK_ABI, "other", no_tasks, 0, other_slots, 1};
+  static const gk_task around[] = {GK_REPEAT(N, .label = 1), {.op = GK_OP_LIST, .name = "in", .list = &other}, GK_END};
+  const gk_list wrong_list = list_of(around, 3);
+  assert_only(&wrong_list, "pass-label", 1, "slot 50 (PASS) is the pass number of the loop 1");
+  static const gk_slot_desc numbers[] = {TABLE, {.slot = PASS, .type = GK_I64, .name = "PASS", .bits = GK_IS_PASS,
+                                               .value = {.i32 = LOOP}}};
+  const gk_list of_type = {GK_ABI, "list", wrong_passes[2].tasks + 1, 2, numbers, GK_COUNT(numbers)};
+  assert_only(&of_type, "pass-type", SIZE_MAX, "slot 50 (PASS) is a pass number, and no int of gk's; make it by");
 }
 
 /* ---- lists and backends ------------------------------------------------------------------------------------------ */

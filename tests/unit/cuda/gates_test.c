@@ -173,6 +173,14 @@ static const char *judge(const rig *r, const expected *e) {
   return NULL;
 }
 
+/* As tasks do, which read the lower half. */
+static uint64_t record_pass(const void *user, uint32_t loop) {
+  const rig *r = user;
+  uint32_t number;
+  memcpy(&number, r->control + gki_cuda_entry_at(&r->shared, loop_number(r->b.plan, loop)), sizeof number);
+  return number;
+}
+
 static struct {
   long lists, launches, resumed, yielded, cancelled, limited, interleaved, wrapped;
 } sum;
@@ -193,10 +201,13 @@ static void run_plan(const gk_plan *plan, const gk_task *tasks, uint32_t count, 
                         (pick(&random, 2) ? GK_WITH_GUARDS : 0u) | (pick(&random, 2) ? GK_WITH_PLAIN : 0u);
   const uint32_t launches = pick(&random, 16) ? 6 : GKI_LAUNCH_RING + 5;
   const bool posts = plan->loop_count || plan->checkpoint_count;
+  oracle_begin(&o, tasks, count, seed);
+  trace numbers = {0};
+  read_numbers(&numbers, &o, plan, record_pass, &r);
   rig_begin(&r, plan, bits);
+  r.b.t = numbers;
   uint64_t number = pick(&random, 4) ? 1 : UINT64_C(0xfffffffb);
   control_of(&r)->number = number;
-  oracle_begin(&o, tasks, count, seed);
   r.b.t.seed = seed;
   r.b.t.tasks = tasks;
   r.b.t.cancel = &r.b.cancel;

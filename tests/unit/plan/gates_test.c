@@ -121,6 +121,11 @@ static const char *compare(const device *d, const bench *b, const oracle *o) {
   return NULL;
 }
 
+static uint64_t device_pass(const void *user, uint32_t loop) {
+  const device *d = user;
+  return d->loops[loop_number(d->plan, loop)].entry;
+}
+
 static struct {
   long lists, launches, resumed, yielded, cancelled, limited, interleaved, tasks, kernels, conditionals;
 } sum;
@@ -142,6 +147,10 @@ static void run_list(const gk_task *given, uint32_t count, uint64_t seed, uint64
   put_by_hand(tasks, count, random);
   planned_list planned;
   const gk_plan *plan = plan_tasks(&planned, tasks, count, slots, GK_COUNT(slots));
+  device d;
+  memset(&b, 0, sizeof b);
+  oracle_begin(&o, tasks, count, seed);
+  read_numbers(&b.t, &o, plan, device_pass, &d);
   const bool cancelling = pick(&random, 3) == 0, interleave = pick(&random, 2) != 0;
   const uint32_t bits = (cancelling ? GK_WITH_CANCEL : 0u) | (pick(&random, 2) ? GK_WITH_SWITCH : 0u) |
                         (pick(&random, 2) ? GK_WITH_GUARDS : 0u) | (pick(&random, 2) ? GK_WITH_PLAIN : 0u);
@@ -152,10 +161,7 @@ static void run_list(const gk_task *given, uint32_t count, uint64_t seed, uint64
     check_shape(gates);
     graph_begin(&graphs[k], gates);
   }
-  device d;
   device_begin(&d, plan);
-  oracle_begin(&o, tasks, count, seed);
-  memset(&b, 0, sizeof b);
   b.plan = plan;
   b.t.seed = seed;
   b.t.tasks = tasks;

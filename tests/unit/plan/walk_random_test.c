@@ -27,6 +27,7 @@ static const char *compare(const world *w, const trace *t, const oracle *o) {
   if (memcmp(t->runs, o->t.runs, sizeof t->runs) != 0) return "other tasks ran";
   if (memcmp(t->reads, o->t.reads, sizeof t->reads) != 0) return "other flags were read";
   if (t->log_count != o->t.log_count) return "more or less happened";
+  if (memcmp(t->numbers, o->t.numbers, sizeof t->numbers) != 0) return "other pass numbers";
   if (!w->interleave && memcmp(t->log, o->t.log, t->log_count * sizeof *t->log) != 0) return "another order";
   gk_state state = o->yielded ? GK_YIELDED : o->stopped ? GK_CANCELLED : GK_FINISHED;
   if (r->state != state) return "another state";
@@ -40,6 +41,14 @@ static const char *compare(const world *w, const trace *t, const oracle *o) {
   for (uint32_t k = 0; k < plan->checkpoint_count; ++k)
     if (r->ran[k] != o->ran[plan->nodes[plan->checkpoints[k]].source]) return "other checkpoints ran";
   return NULL;
+}
+
+/* What tasks read as the pass number of a loop. */
+static uint64_t pass_of(const void *user, uint32_t task) {
+  const world *w = user;
+  const uint32_t loop = loop_number(w->plan, task);
+  if (w->takes & TAKES_TAPES) return w->state[gk_points_pass(w->points, w->plan->loops[loop])];
+  return w->takes & TAKES_PASS ? w->numbers[loop] : w->entries[loop];
 }
 
 static bool by_tapes;
@@ -62,11 +71,13 @@ static const char *run_list(const gk_task *tasks, uint32_t count, uint64_t seed,
   w.takes = (pick(&random, 2) ? TAKES_LOOP : 0) | (pick(&random, 2) ? TAKES_FORK : 0);
   if (pick(&random, 2)) w.takes |= TAKES_CHECKPOINT;
   if (pick(&random, 2)) w.takes |= TAKES_FLAG;
+  if (pick(&random, 2)) w.takes |= TAKES_PASS;
   if (by_tapes) w.takes = TAKES_TAPES;
   w.interleave = !cancelling && (by_tapes || pick(&random, 2)); /* what a cancel meets in sections depends on their
                                                                   * order */
   t.cancel = &w.cancel;
   world_begin(&w, &list, pick(&random, 4) ? 0 : GK_ISOLATE);
+  read_numbers(&t, &o, w.plan, pass_of, &w);
   const bool at_once = by_tapes && w.points->lane_count > 1; /* cancelled before it starts, or not */
   w.interleave = w.interleave || at_once;
   int32_t target = 0;

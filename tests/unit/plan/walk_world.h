@@ -10,7 +10,7 @@
 #include "unit/support/test.h"
 
 enum { TAKES_LOOP = 1 << GK_STEP_LOOP, TAKES_FORK = 1 << GK_STEP_FORK,
-       TAKES_CHECKPOINT = 1 << GK_STEP_CHECKPOINT, TAKES_FLAG = 1 << GK_STEP_FLAG,
+       TAKES_CHECKPOINT = 1 << GK_STEP_CHECKPOINT, TAKES_FLAG = 1 << GK_STEP_FLAG, TAKES_PASS = 1 << GK_STEP_PASS,
        TAKES_TAPES = 1 << 16 }; /* not the walker, but walk.inc, with tapes of runs */
 
 typedef struct world {
@@ -19,6 +19,7 @@ typedef struct world {
   const gk_plan *plan;
   gk_launch_result record; /* of the last launch */
   uint64_t *entries, *counts;
+  uint64_t *numbers;                               /* of TAKES_PASS, by loop */
   int32_t cancel;
   uint32_t takes;
   bool interleave;                                 /* sections step by step */
@@ -47,6 +48,7 @@ static void world_begin(world *w, const gk_list *list, uint32_t bits) {
   w->record.ran = calloc(plan->checkpoint_count + 1, 1);
   w->entries = calloc(plan->loop_count + 1, sizeof *w->entries);
   w->counts = calloc(plan->loop_count + 1, sizeof *w->counts);
+  w->numbers = calloc(plan->loop_count + 1, sizeof *w->numbers);
   w->step_limit = 1000000;
   if (!(w->takes & TAKES_TAPES)) return;
   assert_ok(gk_points_make(plan, &w->points));
@@ -64,6 +66,7 @@ static void world_end(world *w) {
   free(w->record.ran);
   free(w->entries);
   free(w->counts);
+  free(w->numbers);
   gk_points_free(w->points);
   gki_arena_free(&w->arena);
   free(w->state);
@@ -103,6 +106,7 @@ static bool device_loop(world *w, uint32_t at, uint64_t most, bool outermost, bo
   if (!outermost) *entry = 0;
   bool again = (outermost && (*entry || node->op == GK_OP_REPEAT)) || device_begins(w, at);
   for (uint64_t made = 0; again && made < most; ++made) {
+    w->numbers[node->loop] = *entry;
     if (device_blocks(w, at + 1, node->end)) return true;
     ++w->record.passes[node->loop];
     if (!outermost) ++*entry;
@@ -224,8 +228,12 @@ static int64_t do_step(world *w, gk_walk *walk, gk_step step) {
     return w->flag(w, step.node);
   case GK_STEP_FLAG: /* behind a pass of a REPEAT, any answer will do */
     return nodes[step.at].op == GK_OP_REPEAT && walk->block == step.at ? -7 : w->flag(w, step.at);
+  case GK_STEP_PASS:
+    assert_true(w->takes & TAKES_PASS && nodes[step.at].is_numbered);
+    w->numbers[nodes[step.at].loop] = step.passes;
+    return -3; /* any answer will do */
   case GK_STEP_LOOP: {
-    assert_true(step.passes > 0);
+    assert_true(step.passes > 0 && !nodes[step.at].is_numbered);
     uint32_t passes = pick(&w->random, 4); /* now and then none: the walker has to go by steps */
     if (passes == 3 || passes > step.passes) passes = step.passes;
     if (!passes) return 0;
@@ -330,6 +338,7 @@ static gk_state world_launch(world *w, uint32_t target) {
   gk_launch_args launch = {.target = target, .entries = w->entries, .counts = w->counts, .cancel = &w->cancel};
   if (w->takes & TAKES_TAPES) return launch_tapes(w, &launch);
   gk_walk walk;
+  for (uint32_t k = 0; k < plan->loop_count && target; ++k) w->numbers[k] = w->entries[k];
   gk_walk_start(&walk, plan, &launch, w->takes, &w->record);
   gk_step step = gk_walk_next(&walk, 0);
   while (step.kind != GK_STEP_END) step = gk_walk_next(&walk, do_step(w, &walk, step));

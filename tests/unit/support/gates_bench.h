@@ -100,6 +100,7 @@ static const char *compare_traces(const bench *b, const oracle *o, bool interlea
   if (memcmp(b->t.runs, o->t.runs, sizeof b->t.runs) != 0) return "other tasks ran";
   if (memcmp(b->t.reads, o->t.reads, sizeof b->t.reads) != 0) return "other flags were read";
   if (b->t.log_count != o->t.log_count) return "more or less happened";
+  if (memcmp(b->t.numbers, o->t.numbers, sizeof b->t.numbers) != 0) return "other pass numbers";
   if (!interleaved && memcmp(b->t.log, o->t.log, b->t.log_count * sizeof *b->t.log) != 0) return "another order";
   digest(o, &b->t, ours);
   digest(o, &o->t, theirs);

@@ -170,8 +170,10 @@ static void set_target(device *d) {
   const gk_gate_target *target = &g->targets[d->target];
   uint32_t place = target->close;
   for (uint32_t b = target->block; b != GK_NONE; place = g->blocks[b].before, b = g->blocks[b].around) {
+    const uint32_t loop = g->blocks[b].loop;
     close_range(d, g->blocks[b].begin, place);
     if (!is_plain(g)) set(d, g->blocks[b].handle, g->blocks[b].value);
+    if (loop != GK_NONE && d->plan->nodes[d->plan->loops[loop]].is_numbered) touch(d, loop);
   }
 }
 
@@ -315,6 +317,7 @@ static uint32_t walk_point(device *d, const gk_gate_point *p) {
   case GK_POINT_MARK: d->ran[p->checkpoint] = d->number; return g->exits[p->exits].next;
   case GK_POINT_BRANCH: return walk_branch(d, p);
   case GK_POINT_ENTER: set(d, p->handle, 1); return g->exits[p->exits].next;
+  case GK_POINT_BEGIN: touch(d, node->loop)->entry = 0; return g->exits[p->exits].next;
   case GK_POINT_AIM:
     if (d->target >= p->block && d->target < p->close) aim(d, p);
     return g->exits[p->exits].next;

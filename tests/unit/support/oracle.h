@@ -3,7 +3,7 @@
 #ifndef ORACLE_H
 #define ORACLE_H
 #include "chance.h"
-#include "gk_code.h"
+#include "gk_backend.h"
 #include "unit/support/test.h"
 
 enum { MAX_TASKS = 400, MAX_LOG = 20000, FLAG = 1, READ = 1 << 20, TRUE_READS = 10 };
@@ -103,6 +103,10 @@ typedef struct trace {
   uint32_t log[MAX_LOG], log_count; /* of this launch: a task that ran, or READ + one whose flag was read */
   long until_cancel;                /* tasks to run before the launch is cancelled */
   int32_t *cancel;
+  const uint32_t *around; /* by task: 1 + the loop around it whose pass number it reads; 0: none. NULL: no task does */
+  uint64_t (*pass)(const void *user, uint32_t loop); /* that number now; for both sides, loops are tasks */
+  const void *user;
+  uint64_t numbers[MAX_TASKS]; /* by task: a digest of what it read, in all launches */
 } trace;
 
 /* What a flag says when it is read for the n-th time; in the end always false, so that every list ends. */
@@ -121,6 +125,7 @@ static void trace_run(trace *t, uint32_t task) {
   assert_true(t->log_count < MAX_LOG);
   t->log[t->log_count++] = task;
   ++t->runs[task];
+  if (t->around && t->around[task]) t->numbers[task] = mix(t->numbers[task] ^ t->pass(t->user, t->around[task] - 1));
   if (t->until_cancel > 0 && --t->until_cancel == 0) *t->cancel = 1;
 }
 
@@ -134,6 +139,8 @@ typedef struct oracle {
   uint64_t entries[MAX_TASKS];
   int64_t counts[MAX_TASKS]; /* of REPEATs */
   bool waits[MAX_TASKS];     /* whether an entry has that count */
+  bool numbered[MAX_TASKS];  /* loops whose pass number tasks read */
+  uint32_t around[MAX_TASKS]; /* as in trace */
   int32_t cancel;
   /* this launch */
   bool stopped;
@@ -148,6 +155,43 @@ static bool opens(gk_op op) {
          op == GK_OP_PARALLEL || op == GK_OP_SECTION;
 }
 
+static uint64_t oracle_pass(const void *user, uint32_t loop) { return ((const oracle *)user)->entries[loop]; }
+
+/* In some lists, tasks read the pass number of the innermost of those loops around them that are chosen here. */
+static void number_loops(oracle *o, uint64_t seed) {
+  uint32_t open[MAX_TASKS], depth = 0, now = 0;
+  const bool any = mix(seed ^ 0x9a55) % 3 == 0;
+  for (uint32_t k = 0; k < o->count; ++k) {
+    const gk_op op = o->tasks[k].op;
+    o->numbered[k] = any && op >= GK_OP_DO_WHILE && op <= GK_OP_REPEAT && mix(seed ^ mix(k)) % 4 != 0;
+    if (op == GK_OP_END) now = open[--depth];
+    o->around[k] = now;
+    if (opens(op)) open[depth++] = now;
+    if (o->numbered[k]) now = k + 1;
+  }
+  o->t.around = o->around;
+  o->t.pass = oracle_pass;
+  o->t.user = o;
+}
+
+/* The other side's trace reads the same numbers, by `pass`. plan: of the oracle's list */
+static void read_numbers(trace *t, const oracle *o, const gk_plan *plan,
+                         uint64_t (*pass)(const void *user, uint32_t loop), const void *user) {
+  t->around = o->around;
+  t->pass = pass;
+  t->user = user;
+  for (uint32_t k = 0; k < plan->loop_count; ++k) {
+    gk_node *node = (gk_node *)(uintptr_t)&plan->nodes[plan->loops[k]];
+    node->is_numbered = o->numbered[node->source];
+  }
+}
+
+static uint32_t loop_number(const gk_plan *plan, uint32_t task) {
+  uint32_t k = 0;
+  while (plan->nodes[plan->loops[k]].source != task) ++k;
+  return k;
+}
+
 static void oracle_begin(oracle *o, const gk_task *tasks, uint32_t count, uint64_t seed) {
   memset(o, 0, sizeof *o);
   o->tasks = o->t.tasks = tasks;
@@ -160,6 +204,7 @@ static void oracle_begin(oracle *o, const gk_task *tasks, uint32_t count, uint64
     else if (tasks[k].op == GK_OP_ELSE) o->otherwise[open[depth - 1]] = k;
     else if (tasks[k].op == GK_OP_END) o->mate[open[--depth]] = k;
   }
+  number_loops(o, seed);
 }
 
 /* Rules 1 and 2. */
