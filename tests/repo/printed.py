@@ -14,7 +14,7 @@ PROGRAM = "build/tests/conformance/random_lists"
 MOST_SEEDS = 2000
 WRONG = re.compile(r'(holds\("\w+", INTS\()(-?\d+)')  # a number that is made wrong
 # What programs must have in them; a list that can be recorded, what its program must have.
-WORDS = {"GK_INCLUDE_AS", "GK_CHECKPOINT", "GK_YIELD(", "GK_REPEAT(", ".every = ", "GK_ITEMS(", "GK_ROOM(",
+WORDS = {"GK_INCLUDE_AS", "GK_CHECKPOINT", "GK_YIELD(", "GK_REPEAT(", ".every = ", "GK_ITEMS(", "GK_ROOM(", "GK_PASS(",
          "GK_CALL_HOST(", "GK_PARALLEL", "cancel();", "resize(", "holds(", "launch(0);", "fails();"}
 RECORDED = {"GK_CALL(note", "GK_RUN(stay", "bring_door(", "cancel();"}
 FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-O1", "-Wall", "-Wextra", "-Wpedantic", "-Werror", *tap.config("openmp"),

@@ -19,6 +19,7 @@ GK_FN uint scramble(uint v) {
 
 GK_KERNEL(stir, (inout(uint, x), value(int, id))) { x[i] = x[i] * 31u + (uint)id + (uint)i; }
 GK_KERNEL(blend, (inout(uint, x), in(uint, y), value(int, id))) { x[i] = x[i] * 31u + y[i] + (uint)id; }
+GK_KERNEL(follow, (inout(uint, x), in(int, pass))) { x[i] = x[i] * 31u + (uint)pass[0]; }
 GK_KERNEL(toil, (inout(uint, x), value(int, id))) { /* takes long enough to be shared by several threads */
   uint v = x[i] + (uint)id;
   for (int k = 0; k < 3000; ++k) v = scramble(v);

@@ -31,7 +31,10 @@ static void print_slot(FILE *to, const gk_list *list, const gk_slot_desc *desc) 
   static const char *const types[] = {[GK_I32] = "I32", [GK_U32] = "U32", [GK_I64] = "I64", [GK_F32] = "F32",
                                       [GK_F64] = "F64"};
   switch (desc->type) {
-  case GK_PTR: fprintf(to, "  GK_OWN(%s, %s, %zu),\n", desc->name, desc->element, desc->count); break;
+  case GK_PTR:
+    if (desc->bits & GK_IS_PASS) fprintf(to, "  GK_PASS(%s, %d),\n", desc->name, (int)desc->value.i32);
+    else fprintf(to, "  GK_OWN(%s, %s, %zu),\n", desc->name, desc->element, desc->count);
+    break;
   case GK_BYTES: fprintf(to, "  GK_STRUCT_VALUE(%s, %s),\n", desc->name, desc->element); break;
   case GK_HOST_PTR:
     fprintf(to, "  {.slot = %s, .type = GK_HOST_PTR, .name = \"%s\"},\n", desc->name, desc->name);

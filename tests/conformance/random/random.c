@@ -93,6 +93,10 @@ static void count_list(const gk_list *list, tally *t, uint32_t depth, uint32_t l
       if (lists) ++t->two_deep_includes;
       count_list(task->list, t, depth + open, lists + 1, sections);
     }
+    for (size_t j = 0; j < list->slot_count; ++j)
+      if (list->slots[j].bits & GK_IS_PASS)
+        t->passes += task->flag == list->slots[j].slot || task->items[0] == list->slots[j].slot ||
+                     task->args[1] == list->slots[j].slot;
     bool does = task->op == GK_OP_KERNEL || task->op == GK_OP_COPY || task->op == GK_OP_FILL;
     if (task->bits & GK_ALWAYS) ++t->always;
     const char count = does && task->items[0] > 0 ? kind_of(list->slots[task->items[0] - 1].name) : ' ';
@@ -281,7 +285,8 @@ static int tell_tally(const tally *t, const char *backend, bool demanded) {
   TELL(polled); TELL(zero_passes); TELL(ten_deep); TELL(heavy);
   TELL(two_deep_includes); TELL(always); TELL(sections_in_sections); TELL(counts_in_memory); TELL(two_dimensions);
   TELL(three_dimensions); TELL(sums); TELL(offsets); TELL(shared_flags); TELL(guarantees); TELL(interruptions);
-  TELL(counts_of_any_size); TELL(constants); TELL(constants_given); TELL(every); TELL(rooms); TELL(bad_counts);
+  TELL(counts_of_any_size); TELL(constants); TELL(constants_given); TELL(every); TELL(rooms); TELL(passes);
+  TELL(bad_counts);
   TELL(swarms);
   m = tell("cancelled", t->cancelled, cancels, m);
   m = tell("queued_cancelled", t->queued_cancelled, cancels, m);

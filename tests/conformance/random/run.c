@@ -129,7 +129,7 @@ static bool see_failure(world *w) {
   for (size_t k = 0; k < w->cell_count && well; ++k) {
     cell *c = &w->cells[k];
     for (int side = 0; side < 2; ++side) c->hosts[side].calls = 0, c->hosts[side].trail = 0;
-    if (c->slot->desc->type == GK_PTR && c->kind != 'D') well = put_all(w, c, w->launches + k);
+    if (c->slot->desc->type == GK_PTR && is_comparable(c)) well = put_all(w, c, w->launches + k);
   }
   return well;
 }
@@ -216,7 +216,7 @@ static bool same_ends(world *whole, world *parts) {
     size_t bytes = a->slot->bytes < b->slot->bytes ? a->slot->bytes : b->slot->bytes;
     if (a->kind == 'H' && a->hosts[0].trail != b->hosts[0].trail)
       return !differs(parts, "%s got other calls than in one launch", name_of(a));
-    if (a->slot->desc->type != GK_PTR || a->kind == 'C' || a->kind == 'D') continue;
+    if (a->slot->desc->type != GK_PTR || a->kind == 'C' || !is_comparable(a)) continue;
     if (memcmp(a->slot->value.ptr, b->slot->value.ptr, bytes) != 0)
       return !differs(parts, "%s isn't what it is after one launch without interruption", name_of(a));
   }

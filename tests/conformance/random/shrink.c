@@ -60,6 +60,19 @@ static size_t end_of(const gk_list *list, size_t line, size_t *otherwise) {
   }
 }
 
+/* Pass numbers of loops that are left out. They are none of the first slots, which an INCLUDE may give. */
+static void drop_passes(listing *l) {
+  size_t kept = 0;
+  for (size_t at = 0; at < l->list.slot_count; ++at) {
+    bool stays = !(l->slots[at].bits & GK_IS_PASS);
+    for (size_t k = 0; k < l->list.task_count; ++k)
+      stays |= l->tasks[k].op >= GK_OP_DO_WHILE && l->tasks[k].op <= GK_OP_REPEAT &&
+               l->tasks[k].label == l->slots[at].value.i32;
+    if (stays) l->slots[kept++] = l->slots[at];
+  }
+  l->list.slot_count = kept;
+}
+
 /* A line, with its block or without: of a SWITCH and PARALLEL its parts stay, one behind the other. */
 static bool leave_out(listing *l, size_t line, bool whole) {
   static bool goes[MAX_TASKS];
@@ -76,6 +89,7 @@ static bool leave_out(listing *l, size_t line, bool whole) {
   for (size_t k = 0; k < l->list.task_count; ++k)
     if (!goes[k]) l->tasks[kept++] = l->tasks[k];
   l->list.task_count = kept;
+  drop_passes(l);
   return true;
 }
 

@@ -17,7 +17,7 @@ enum {
  *   N a count up to 8   M one up to 4   I a number   K a number that stays   G J R Q uint, int64_t, float, double
  *   E one int, O a number: a count of a copy or fill, of any size   L a number, up to 8 or more than 2^31 - 1
  *   P a struct   B a struct in memory   C leave   Y kept items   Z room, of them or others   D a door (stay.h)
- *   h memory that the host reaches, for `tell` */
+ *   h memory that the host reaches, for `tell`   p a pass number */
 typedef struct listing {
   gk_list list;
   gk_task tasks[MAX_TASKS];
@@ -80,8 +80,8 @@ typedef struct tally {
   uint64_t seed, lists, too_long, launches, finished, yielded, resumed, elsewhere, cancelled, queued_cancelled, queued,
       bounded, polled, zero_passes;
   uint64_t ops[GK_OP_END + 1], deeds[DEED_KINDS], deepest, two_deep_includes, ten_deep, heavy, always,
-      sections_in_sections, counts_in_memory, counts_of_any_size, constants, constants_given, every, rooms, bad_counts,
-      swarms, two_dimensions, three_dimensions, sums, offsets, shared_flags, guarantees, interruptions;
+      sections_in_sections, counts_in_memory, counts_of_any_size, constants, constants_given, every, rooms, passes,
+      bad_counts, swarms, two_dimensions, three_dimensions, sums, offsets, shared_flags, guarantees, interruptions;
   story_calls calls; /* how the backend has them */
   bool printed; /* to the end */
   char why[1024];

@@ -145,6 +145,7 @@ static bool open_cell(world *w, size_t index) {
   if (!c->gk) return !differs(w, "gk_find_slot doesn't know %s", slot->name);
   const gk_type type = slot->desc->type;
   if (c->kind == 'D') return bring_door(w, c);
+  if (c->kind == 'p') return true;
   if (type == GK_PTR) return (slot->value.ptr || bring(w, c, usual_count(c))) && put_chance(w, c, random);
   if (type == GK_BYTES) return give_struct(w, c, random);
   if (type != GK_HOST_PTR) return true;
@@ -218,7 +219,7 @@ bool same_memory(world *w, bool all) {
     cell *c = &w->cells[k];
     if (c->kind == 'H' && (c->hosts[0].calls != c->hosts[1].calls || c->hosts[0].trail != c->hosts[1].trail))
       return !differs(w, "%s got %d calls, by the contract %d", name_of(c), c->hosts[0].calls, c->hosts[1].calls);
-    if (c->slot->desc->type != GK_PTR || c->kind == 'D') continue;
+    if (c->slot->desc->type != GK_PTR || !is_comparable(c)) continue;
     bool rests = memcmp(c->seen, c->slot->value.ptr, c->slot->bytes) == 0;
     if (rests && !all && !w->near && mix(w->s->seed + w->launches + k) % 8) continue;
     if (!same_bytes(w, name_of(c), gk_bound(w->graph, c->gk), c->slot->value.ptr, c->slot->bytes)) return false;

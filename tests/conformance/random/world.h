@@ -42,6 +42,9 @@ typedef struct world {
   retired retired[MAX_RETIRED];
 } world;
 
+/* Of memory: no door, and no pass number, which the host can't read. */
+static inline bool is_comparable(const cell *c) { return c->kind != 'D' && c->kind != 'p'; }
+
 static inline const char *name_of(const cell *c) { return c->slot->name; }
 
 bool world_open(world *w, story *s, gk_device *device, tally *t, recorder *log);

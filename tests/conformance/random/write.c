@@ -72,6 +72,10 @@ static const group *other_group(writer *w, const spot *at, const group *than) {
 
 static void choose_items(writer *w, const spot *at, gk_task *task, bool fixed_offset) {
   uint32_t what = below(w, 6);
+  if (at->has_few && chance(w, 3)) {
+    task->items[0] = at->pass;
+    return;
+  }
   if (what < 2) return; /* GK_ONE */
   task->items[0] = what < 5 ? count_slot(w) : other_group(w, at, NULL)->f;
   if (what == 5 && !fixed_offset) task->offset = 4 * (FIRST_COUNT + below(w, 4));
@@ -172,6 +176,14 @@ static void add_tell(writer *w, const group *g, gk_slot id) {
   if (chance(w, 2)) ARGS(add_kernel(w, &blend), g->x, *m, id);
 }
 
+/* The pass number as an argument, or as what is copied to a flag. */
+static gk_task *add_number_of_pass(writer *w, const spot *at, const group *g) {
+  gk_task *task = add(w, chance(w, 4) ? (gk_task){.op = GK_OP_COPY, .name = "copy", .args = {g->f, at->pass},
+                                                  .offset = 4 * below(w, FIRST_SWITCH)}
+                                      : (gk_task){.op = GK_OP_KERNEL, .kernel = &follow, .args = {g->x, at->pass}});
+  return task->op == GK_OP_KERNEL ? task : NULL;
+}
+
 static void add_drawn_task(writer *w, const spot *at, const group *g) {
   static const char kinds[] = "ssssssbbbrrrrppttwwaaymmmmfffcccSdd";
   size_t before = w->l->list.task_count;
@@ -180,6 +192,7 @@ static void add_drawn_task(writer *w, const spot *at, const group *g) {
   const bool counts = w->s->counts && chance(w, 3);
   char kind = counts ? draw_kind(w, "mmffd", 5, 'd') : draw_kind(w, kinds, sizeof kinds - 1, 's');
   if (w->s->hosts && !counts && chance(w, 4)) kind = 'h';
+  if (at->pass && chance(w, 4)) kind = 'n';
   const group *other = kind == 'b' ? other_group(w, at, g) : NULL;
   const bool calls = kind == 'c' || kind == 'h';
   if ((kind == 'b' && !other) || (calls && story_calls_are == CALLS_NONE) || (kind == 'd' && !w->s->counts)) kind = 's';
@@ -202,6 +215,7 @@ static void add_drawn_task(writer *w, const spot *at, const group *g) {
   case 'S': add_struct(w, at, g); break;
   case 'h': add_tell(w, g, id); break;
   case 'd': ARGS(add_kernel(w, &draw), g->e, g->s, id); break;
+  case 'n': task = add_number_of_pass(w, at, g); break;
   default: ARGS(task = add_kernel(w, w->s->heavy ? &toil : &stir), g->x, id);
   }
   if (task) choose_items(w, at, task, false);
@@ -229,12 +243,23 @@ static void add_part(writer *w, gk_op op, spot at) {
   add_end(w);
 }
 
-static void choose_count(writer *w, const group *g, gk_task *task) {
-  const uint32_t what = below(w, 3);
+static void choose_count(writer *w, const spot *at, const group *g, gk_task *task) {
+  const uint32_t what = at->has_few && chance(w, 2) ? 3 : below(w, 3);
   task->op = GK_OP_REPEAT;
   task->offset = what ? 0 : 4 * (FIRST_COUNT + below(w, 4));
-  task->flag = !what ? g->f : what == 1 ? count_slot(w) : -1 - (gk_slot)below(w, 4);
+  task->flag = what == 3 ? at->pass : !what ? g->f : what == 1 ? count_slot(w) : -1 - (gk_slot)below(w, 4);
 }
+
+/* Some loops with labels have their pass number read. */
+static void add_pass(writer *w, const gk_task *loop, spot *at) {
+  if (!loop->label || !has_room(w) || chance(w, 3)) return;
+  at->pass = add_slot(w, 'p', (gk_slot_desc){.type = GK_PTR, .element = "int", .element_bytes = 4, .bits = GK_IS_PASS,
+                                             .value.i32 = loop->label});
+  at->has_few = loop->max_iterations != 0;
+}
+
+/* The flag of an IF, a SWITCH or an inner loop is the pass number of a loop around. */
+static bool follows_passes(writer *w, const spot *at) { return at->pass && chance(w, 3); }
 
 static void add_loop(writer *w, spot at) {
   const group *g = own_group(w, &at);
@@ -243,14 +268,19 @@ static void add_loop(writer *w, spot at) {
   bool is_while = chance(w, 3), bounded = w->s->bounds || chance(w, 3), repeats = chance(w, 4);
   if (is_while && chance(w, 2)) add_roll(w, g, flag, 2);
   gk_task task = {.op = is_while ? GK_OP_WHILE : GK_OP_DO_WHILE, .flag = g->f, .offset = 4 * flag};
-  if (repeats && !w->s->counts) choose_count(w, g, &task);
-  else if (chance(w, 3)) task.every = 1 + below(w, 4);
+  if (repeats && !w->s->counts) choose_count(w, &at, g, &task);
+  else {
+    if (bounded && follows_passes(w, &at)) task.flag = at.pass, task.offset = 0;
+    if (chance(w, 3)) task.every = 1 + below(w, 4);
+  }
   if (bounded) task.max_iterations = 1 + w->s->bounds + below(w, 4);
   if (chance(w, 2)) task.label = (int32_t)++w->l->labels;
+  add_pass(w, &task, &at);
   add(w, task);
   bool rolls = !bounded || at.tower || task.op == GK_OP_REPEAT || chance(w, 2);
   if (w->s->bounds && !at.in_section && !at.in_checkpoint && !is_full(w))
-    add_checkpoint(w, (spot){at.first, at.end, at.shared, at.depth + 1, 0, at.in_section, at.in_checkpoint});
+    add_checkpoint(w, (spot){at.first, at.end, at.shared, at.depth + 1, 0, at.in_section, at.in_checkpoint, at.pass,
+                             at.has_few});
   add_block(w, at);
   if (rolls) add_roll(w, g, flag, dice);
   add_end(w);
@@ -260,7 +290,8 @@ static void add_if(writer *w, spot at) {
   const group *g = own_group(w, &at);
   uint32_t flag = below(w, FIRST_SWITCH);
   if (chance(w, 2)) add_roll(w, g, flag, below(w, 2));
-  add_gate(w, GK_OP_IF, g, flag);
+  if (follows_passes(w, &at)) add(w, (gk_task){.op = GK_OP_IF, .flag = at.pass});
+  else add_gate(w, GK_OP_IF, g, flag);
   add_block(w, at);
   if (chance(w, 2)) {
     add(w, (gk_task)GK_ELSE);
@@ -273,7 +304,8 @@ static void add_switch(writer *w, spot at) {
   const group *g = own_group(w, &at);
   uint32_t flag = FIRST_SWITCH + below(w, 2);
   if (chance(w, 2)) add_roll(w, g, flag, 3);
-  add_gate(w, GK_OP_SWITCH, g, flag);
+  if (follows_passes(w, &at)) add(w, (gk_task){.op = GK_OP_SWITCH, .flag = at.pass});
+  else add_gate(w, GK_OP_SWITCH, g, flag);
   for (uint32_t count = at.tower ? 1 : below(w, 5); count; --count) add_part(w, GK_OP_CASE, at);
   add_end(w);
 }

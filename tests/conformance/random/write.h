@@ -24,6 +24,8 @@ typedef struct spot {
   uint32_t first, end, shared; /* groups that may be written; one that may be read, or MAX_GROUPS */
   uint32_t depth, tower;       /* levels that are still to be built upon each other */
   bool in_section, in_checkpoint;
+  gk_slot pass;                /* the pass number of a loop around; 0: none */
+  bool has_few;                /* passes: that number may be a count */
 } spot;
 
 static inline uint32_t below(writer *w, uint32_t n) { return pick(&w->random, n); }

@@ -23,7 +23,7 @@ static bool has_switch_and_resize(void *user, story *of) {
 
 TEST(test_shrinks) {
   int found = 0, included = 0, tried = 0;
-  for (uint64_t seed = 1; found < 20; ++seed) {
+  for (uint64_t seed = 1; found < 40; ++seed) {
     story_write(&s, seed);
     if (!has_switch_and_resize(&tried, &s)) continue;
     ++found;
