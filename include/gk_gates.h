@@ -82,7 +82,8 @@ typedef enum gk_point_kind {
   GK_POINT_AIM,      /**< GK_WITH_RESUME, in front of an item of the list that holds targets in REPEATs: if the launch
                       * begins at one of them, reads the counts of the REPEATs around it whose entry doesn't wait, the
                       * outermost first; such a count is at least 1. Exits: on. */
-  GK_POINT_BEGIN,    /**< In front of a DO_WHILE with gk_node.is_numbered: the passes of its entry are 0. Exits: on. */
+  GK_POINT_BEGIN,    /**< In front of a DO_WHILE with gk_node.is_numbered: touches its record, as a HEAD does, so that
+                      * its first pass has the number 0. Exits: on. */
 } gk_point_kind;
 
 /** One decision. `node` has its flag, bound and label. The `node` of a SEGMENT's ENTER is the first task in it. */
@@ -127,8 +128,8 @@ typedef struct gk_gate_close {
  * from `after` on. In each loop's body on the way it touches the loop's record and sets the handle, if any, to 0.
  *
  * A target closes from `begin` to its place, then, in each block around, from `begin` to `before`. It sets the handle
- * of each block on the way, if any, to `value`. The first loop end of the launch opens again the gates and guards that
- * the target closed in blocks inside loops.
+ * of each block on the way, if any, to `value`, and touches the records of loops there with gk_node.is_numbered. The
+ * first loop end of the launch opens again the gates and guards that the target closed in blocks inside loops.
  *
  * With GK_WITH_PLAIN, stops and targets only close and set no handle. A loop end sets its own handle to 0 if its launch
  * stops or its guard is closed. A HEAD or BRANCH with the handle of a block on the way to the target reads no flag and

@@ -317,7 +317,7 @@ static uint32_t walk_point(device *d, const gk_gate_point *p) {
   case GK_POINT_MARK: d->ran[p->checkpoint] = d->number; return g->exits[p->exits].next;
   case GK_POINT_BRANCH: return walk_branch(d, p);
   case GK_POINT_ENTER: set(d, p->handle, 1); return g->exits[p->exits].next;
-  case GK_POINT_BEGIN: touch(d, node->loop)->entry = 0; return g->exits[p->exits].next;
+  case GK_POINT_BEGIN: touch(d, node->loop); return g->exits[p->exits].next;
   case GK_POINT_AIM:
     if (d->target >= p->block && d->target < p->close) aim(d, p);
     return g->exits[p->exits].next;
