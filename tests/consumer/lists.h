@@ -22,7 +22,7 @@ typedef struct options {
 } options;
 #endif
 
-enum slot { DATA = 1, COPY_OF, FLAG, RAW, COUNT, WIDTH, HEIGHT, WEIGHT, BIG, FINE, OPTIONS, CHOICE };
+enum slot { DATA = 1, COPY_OF, FLAG, RAW, COUNT, WIDTH, HEIGHT, WEIGHT, BIG, FINE, OPTIONS, CHOICE, PASS };
 enum label { SEARCH = 1, HERE, AT_OFFSET, ROUNDS, INCLUDED = 100 };
 
 static const gk_slot_desc slots[] = {
@@ -30,7 +30,7 @@ static const gk_slot_desc slots[] = {
   GK_SCALAR(COUNT, int32_t), GK_DEFAULT(WIDTH, int, 8),     GK_DEFAULT(HEIGHT, uint32_t, 8),
   GK_DEFAULT(WEIGHT, float, 1),
   GK_SCALAR(BIG, int64_t),  GK_DEFAULT(FINE, double, 0.25), GK_STRUCT_VALUE(OPTIONS, options),
-  GK_BUFFER(CHOICE, int),
+  GK_BUFFER(CHOICE, int),   GK_PASS(PASS, ROUNDS),
 };
 
 static const gk_task inner_tasks[] = {
@@ -50,8 +50,10 @@ static const gk_task tasks[] = {
   GK_COPY(COPY_OF, DATA, COUNT),
   GK_CALL(library_call, DATA, COUNT),
   GK_REPEAT(COUNT, .max_iterations = 8),
-    GK_REPEAT(GK_ITEMS(3)),
-      GK_RUN(halt, GK_ONE, FLAG),
+    GK_REPEAT(GK_ITEMS(3), .label = ROUNDS),
+      GK_IF(PASS),
+        GK_RUN(halt, GK_ONE, FLAG),
+      GK_END,
     GK_END,
   GK_END,
   GK_DO_WHILE(FLAG),

@@ -191,20 +191,22 @@ TEST(test_text) {
   }
 }
 
-/* Constants stand where their tasks are, and rooms with their buffers. */
-TEST(test_constants_and_rooms) {
-  enum { DATA = 1, LENGTH };
-  static const gk_slot_desc slots[] = {GK_OWN(DATA, int, 4), GK_ROOM(LENGTH, DATA)};
-  LIST_OVER(slots, list, GK_FILL(DATA, GK_ITEMS(3), 0), GK_FILL(DATA, LENGTH, 0));
-  static const char *const words[][3] = {
-      {"text", "over GK_ITEMS(3) (DATA)", "slot 2  i32 LENGTH, the room of DATA\n"},
-      {"json", "{\"slot\": 3, \"name\": \"GK_ITEMS(3)\", \"type\": \"i32\"}", "\"room_of\": 1"}};
+/* Constants stand where their tasks are, rooms with their buffers, and pass numbers with their loops. */
+TEST(test_constants_rooms_and_passes) {
+  enum { DATA = 1, LENGTH, PASS, STEPPING = 7 };
+  static const gk_slot_desc slots[] = {GK_OWN(DATA, int, 4), GK_ROOM(LENGTH, DATA), GK_PASS(PASS, STEPPING)};
+  LIST_OVER(slots, list, GK_FILL(DATA, GK_ITEMS(3), 0), GK_REPEAT(LENGTH, .label = STEPPING), GK_FILL(DATA, PASS, 0),
+            GK_END);
+  static const char *const words[][4] = {
+      {"text", "over GK_ITEMS(3) (DATA)", "slot 2  i32 LENGTH, the room of DATA\n",
+       "slot 3  ptr PASS, int, the passes of STEPPING\n"},
+      {"json", "{\"slot\": 4, \"name\": \"GK_ITEMS(3)\", \"type\": \"i32\"}", "\"room_of\": 1", "\"pass_of\": 2"}};
   for (size_t k = 0; k < GK_COUNT(words); ++k) {
     char *text = dump_of(&list, 0, words[k][0]);
     assert_non_null(text);
-    for (int w = 1; w < 3; ++w)
+    for (int w = 1; w < 4; ++w)
       if (!strstr(text, words[k][w])) fail_msg("%s isn't in\n%s", words[k][w], text);
-    if (k == 0) assert_null(strstr(text, "slot 3"));
+    if (k == 0) assert_null(strstr(text, "slot 4"));
     gk_host_free(text);
   }
 }
