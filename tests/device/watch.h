@@ -68,6 +68,15 @@ static inline void record_clear(gk_launch_result *record, const gk_plan *plan) {
   for (uint32_t k = 0; k < plan->checkpoint_count; ++k) record->ran[k] = 0;
 }
 
+static inline void record_copy(gk_launch_result *to, const gk_launch_result *from, const gk_plan *plan) {
+  to->state = from->state;
+  to->yielded = from->yielded;
+  to->limit = from->limit;
+  memcpy(to->passes, from->passes, plan->loop_count * sizeof *to->passes);
+  memcpy(to->hit_bound, from->hit_bound, plan->loop_count);
+  memcpy(to->ran, from->ran, plan->checkpoint_count);
+}
+
 static inline char *dump_runs(const gk_plan *plan, const char *format) {
   char *text = NULL;
   if (strcmp(format, "dot") == 0) return NULL;

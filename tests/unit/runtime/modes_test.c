@@ -61,6 +61,29 @@ TEST(mode_needs_its_entries) {
   }
 }
 
+/* Where the device decides, the backend has to say where pass numbers are; elsewhere common keeps them. */
+TEST(pass_numbers_need_an_entry) {
+  enum { PASS = 3, LOOP = 1 };
+  static const gk_slot_desc numbered_slots[] = {GK_OWN(X, int, 1), GK_OWN(FLAG, int, 1), GK_PASS(PASS, LOOP)};
+  LIST_OVER(numbered_slots, numbered, GK_DO_WHILE(FLAG, .label = LOOP), GK_COPY(X, PASS, GK_ONE), GK_END);
+  static const struct { const char *backend; gk_mode mode; } others[] = {{"only_runs", GK_MODE_IN_PROCESS},
+                                                                         {"only_batched", GK_MODE_BATCHED}};
+  for (size_t b = 0; b < GK_COUNT(others); ++b) {
+    spare_mode = others[b].mode;
+    gk_device *device = open_named(others[b].backend);
+    gk_graph *graph = graph_on(device, &numbered, 0);
+    run_to_end(graph, 0);
+    end_fake(device);
+  }
+  spare_mode = GK_MODE_NATIVE;
+  gk_device *device = open_named("only_native");
+  gk_graph *graph = NULL;
+  assert_fails(GK_ERROR_UNSUPPORTED, "slot 3 (PASS) is the pass number of LOOP, and backend only_native, which decides "
+               "on the device, has none; create the graph with GK_HOST_GATED, or count in memory of your own",
+               gk_graph_create(device, &numbered, 0, &graph));
+  gk_device_close(device);
+}
+
 static gk_graph *launched(const char *backend, gk_mode mode, gk_device **device) {
   spare_mode = mode;
   *device = open_named(backend);

@@ -7,7 +7,7 @@ static const char *const entry_names[FAKE_ENTRIES] = {"open", "close",  "alloc",
                                                       "unload", "lower", "drop",   "launch", "wait", "cancel",
                                                       "run",    "submit", "read_flag", "dump"};
 
-enum { DEVICES = 2, PENDING = 64, RING = 16, SECTIONS = 8 };
+enum { DEVICES = 2, PENDING = 64, RING = 16, SECTIONS = 8, LOOPS = 64 /* whose pass numbers it has */ };
 static const uintptr_t address_offset = (uintptr_t)1 << 62; /* added to addresses, so that the host can't use them */
 
 static struct {
@@ -99,6 +99,7 @@ typedef struct graph {
   uint64_t launched, waited;
   gk_result late; /* of a run that was submitted */
   char late_message[300];
+  int32_t passes[LOOPS];
   ride rides[RING];
 } graph;
 
@@ -206,9 +207,7 @@ static void fake_free(void *state, void *memory) {
 }
 
 static gk_result fake_reaches(void *state, const void *memory) {
-  (void)state, (void)memory;
-  pthread_testcancel();
-  return GK_OK;
+  return (void)state, (void)memory, pthread_testcancel(), GK_OK;
 }
 
 static void *fake_host_address(void *state, void *memory) { return has_own_addresses(state) ? NULL : memory; }
@@ -317,6 +316,7 @@ static gk_result walk_on(graph *g, const gk_launch_args *launch, gk_walk *walk) 
     answer = 0;
     if (step.kind == GK_STEP_END) break;
     if (step.kind == GK_STEP_FLAG) answer = flag_of(g, launch, step.at);
+    else if (step.kind == GK_STEP_PASS) g->passes[g->plan->nodes[step.at].loop] = (int32_t)step.passes;
     else if (step.kind == GK_STEP_FORK) result = walk_sections(g, launch, walk, step.at);
     else result = run_run(g, launch, step.at);
   }
@@ -325,9 +325,13 @@ static gk_result walk_on(graph *g, const gk_launch_args *launch, gk_walk *walk) 
 
 static gk_result walk_launch(graph *g, const gk_launch_args *launch, gk_launch_result *record) {
   gk_walk walk;
-  gk_walk_start(&walk, g->plan, launch, 1u << GK_STEP_FORK, record);
+  for (uint32_t k = 0; k < g->plan->loop_count && k < LOOPS; ++k) g->passes[k] = (int32_t)launch->entries[k];
+  const uint32_t takes = 1u << GK_STEP_FORK | (g->device->mode == FAKE_NATIVE ? 1u << GK_STEP_PASS : 0);
+  gk_walk_start(&walk, g->plan, launch, takes, record);
   return walk_on(g, launch, &walk);
 }
+
+static void *fake_pass(void *at, uint32_t k) { return &((graph *)at)->passes[((graph *)at)->plan->nodes[k].loop]; }
 
 static gk_result fake_run(void *state, const gk_launch_args *launch, gk_launch_result *record) {
   graph *g = state;
@@ -389,12 +393,7 @@ static gk_result fake_wait(void *state, bool blocks, gk_launch_result *record) {
   ++g->waited;
   if (result != GK_OK) return leave(&g->in_call, result);
   if (r->result != GK_OK) return leave(&g->in_call, gk_fail(r->result, "%s", r->message));
-  record->state = r->record.state;
-  record->yielded = r->record.yielded;
-  record->limit = r->record.limit;
-  memcpy(record->passes, r->record.passes, g->plan->loop_count * sizeof *record->passes);
-  memcpy(record->hit_bound, r->record.hit_bound, g->plan->loop_count);
-  memcpy(record->ran, r->record.ran, g->plan->checkpoint_count);
+  record_copy(record, &r->record, g->plan);
   return leave(&g->in_call, GK_OK);
 }
 
@@ -484,7 +483,7 @@ static char *fake_dump(void *state, const char *format) {
   .abi = GK_BACKEND_ABI, .bytes = sizeof(gk_backend), .device_bytes = sizeof(device), .graph_bytes = sizeof(graph), \
   .open = fake_open, .close = fake_close, .describe = fake_describe, .alloc = fake_alloc, .free = fake_free, \
   .copy = fake_copy, .host_address = fake_host_address, .takes = fake_takes, .load = fake_load, .unload = fake_unload, \
-  .lower = fake_lower, .drop = fake_drop, .dump = fake_dump, .reaches = fake_reaches
+  .lower = fake_lower, .drop = fake_drop, .dump = fake_dump, .reaches = fake_reaches, .pass = fake_pass
 
 void fake_register(void) {
   static const gk_backend tables[FAKE_MODES] = {
