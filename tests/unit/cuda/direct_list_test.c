@@ -40,6 +40,20 @@ TEST_ON_HAND(test_straight) {
   assert_int_equal(int_at(device, w.x), 2);
 }
 
+/* A pass number is in the list's own records. */
+TEST_ON_HAND(test_pass_numbers) {
+  enum { PASS = 60, LOOP = 1 };
+  static const gk_slot_desc numbered[] = {GK_BUFFER(X, int), GK_BUFFER(LEFT, int), GK_BUFFER(COUNT, int),
+                                          GK_BUFFER(FLAG, int), GK_PASS(PASS, LOOP)};
+  LIST_OVER(numbered, list, GK_REPEAT(COUNT, .label = LOOP), GK_COPY(X, PASS, GK_ONE), GK_END);
+  world w = world_with(device, &list, 0);
+  for (int k = 0; k < 2; ++k) {
+    set_int(device, w.x, -1);
+    assert_int_equal(run_armed(&w, 0)->loops[0].passes, 3);
+    assert_int_equal(int_at(device, w.x), 2);
+  }
+}
+
 /* Nothing is done before the first arming, whatever graph had the memory before. */
 TEST_ON_HAND(test_not_armed_yet) {
   LIST(list, GK_RUN(add, N, X, A), GK_RUN(add, GK_ONE, X, A));
