@@ -102,6 +102,7 @@ static gk_result make_run(gki_cuda_gated *graph, uint32_t run) {
                                 .values = graph->calls.values, .parameters = &graph->parameters,
                                 .updates = &graph->updates, .whole = &made};
   if (!gki_cuda_frontier_grow(&frontier, 1)) return GK_ERROR_MEMORY;
+  gki_cuda_updates_belong(&graph->updates, &graph->parameters, at->begin, at->end, NULL);
   gk_result result = run_result(graph, driver->cuGraphCreate(&made, 0), "cuGraphCreate", run);
   if (result == GK_OK) {
     result = add_nodes(&frontier, made, at->begin, at->end, 0, gki_cuda_ahead_guard(&graph->ahead, run));

@@ -11,7 +11,7 @@
 /* gk_point_kind, gk_close_kind, bits of gk_gates_make and gk_state again, since NVRTC can't read their header. tables.c
  * asserts that they agree. */
 enum { GKI_CUDA_YIELD, GKI_CUDA_LOOP_END, GKI_CUDA_HEAD, GKI_CUDA_BRANCH, GKI_CUDA_MARK, GKI_CUDA_ENTER,
-       GKI_CUDA_AIM, GKI_CUDA_BEGIN };
+       GKI_CUDA_AIM, GKI_CUDA_BEGIN, GKI_CUDA_PASSES };
 enum { GKI_CUDA_CLOSES_GATE, GKI_CUDA_CLOSES_NODE, GKI_CUDA_CLOSES_GUARD };
 enum { GKI_CUDA_WITH_CANCEL = 2, GKI_CUDA_WITH_PLAIN = 16 };
 enum { GKI_CUDA_WITH_ARMING = 1 << 16 }; /* in a table's bits only: gki_arm runs before each launch */
@@ -24,10 +24,10 @@ typedef struct gki_cuda_point {
   uint32_t offset;     /* of the int32 in that slot's memory, in bytes */
   uint32_t node;       /* the plan's: CHECKPOINT, loop, IF or SWITCH */
   uint32_t by_value;   /* BRANCH: 1 for a SWITCH; HEAD, LOOP_END: 1 for a REPEAT, 2: and its count has 64 bits */
-  uint32_t bound;      /* LOOP_END: most passes of an entry; 0: no bound */
-  uint32_t loop;       /* HEAD, LOOP_END, BEGIN: number of the loop */
+  uint32_t bound;      /* LOOP_END: most passes of an entry; 0: no bound. PASSES: 1 if they hit it, else 0 */
+  uint32_t loop;       /* HEAD, LOOP_END, BEGIN, PASSES: number of the loop */
   uint32_t checkpoint; /* the rest as in gk_gate_point */
-  uint32_t exits, exit_count;
+  uint32_t exits, exit_count; /* LOOP_END, PASSES: `passes` instead of the count, which is 2 or 1 */
   uint32_t handle;
   uint32_t reenable, reenable_count;
   uint32_t block, close;

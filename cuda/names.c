@@ -105,7 +105,8 @@ static void write_point(const gk_gates *gates, uint32_t point, gki_quoting how, 
                                      [GK_POINT_HEAD] = "the beginning of", [GK_POINT_BRANCH] = "the way into",
                                      [GK_POINT_MARK] = "the end of", [GK_POINT_ENTER] = "the way into",
                                      [GK_POINT_AIM] = "the counts for targets in",
-                                     [GK_POINT_BEGIN] = "the pass number of"};
+                                     [GK_POINT_BEGIN] = "the pass number of",
+                                     [GK_POINT_PASSES] = "the passes of"};
   gki_text_add(text, "decides: %s ", what[gates->points[point].kind]);
   gki_cuda_write_task(gates->plan, gates->points[point].node, how, text);
 }

@@ -11,8 +11,7 @@ static gk_result add_handwritten(gki_cuda_frontier *f, CUgraph into, uint32_t at
   CUgraphNode made;
   const uint32_t number = gki_cuda_parameters_shape(f->parameters, at, &shape, pointers);
   gk_result result = gki_cuda_add_kernel_node(f, into, at, first, &shape, &made);
-  if (result == GK_OK) gki_cuda_updates_made(f->updates, f->parameters, number, made);
-  return result;
+  return result == GK_OK ? gki_cuda_updates_made(f->updates, f->parameters, number, made) : result;
 }
 
 bool gki_cuda_is_small(const gk_plan *plan, uint32_t at) {

@@ -20,7 +20,8 @@ gk_result gki_cuda_updates_make(gki_cuda_updates *u, const gki_cuda_parameters *
   if (!p->values.count) return GK_OK;
   u->nodes = gki_array(p->values.count, sizeof *u->nodes, "the nodes of kernels with code by hand");
   u->execs = gki_array(p->values.count, sizeof *u->execs, "the nodes of kernels with code by hand");
-  if (u->nodes && u->execs && gki_param_given_make(&u->given, &p->values) == GK_OK) return GK_OK;
+  u->others = gki_array(p->values.count, sizeof *u->others, "the nodes of kernels with code by hand");
+  if (u->nodes && u->execs && u->others && gki_param_given_make(&u->given, &p->values) == GK_OK) return GK_OK;
   gki_cuda_updates_drop(u);
   return GK_ERROR_MEMORY;
 }
@@ -28,6 +29,8 @@ gk_result gki_cuda_updates_make(gki_cuda_updates *u, const gki_cuda_parameters *
 void gki_cuda_updates_drop(gki_cuda_updates *u) {
   gk_host_free(u->nodes);
   gk_host_free(u->execs);
+  gk_host_free(u->others);
+  gk_host_free(u->copies);
   gki_param_given_drop(&u->given);
   *u = (gki_cuda_updates){0};
 }
@@ -51,18 +54,30 @@ uint32_t gki_cuda_parameters_shape(const gki_cuda_parameters *p, uint32_t node, 
   return number;
 }
 
-void gki_cuda_updates_made(gki_cuda_updates *u, const gki_cuda_parameters *p, uint32_t number, CUgraphNode node) {
-  u->nodes[number] = node;
+gk_result gki_cuda_updates_made(gki_cuda_updates *u, const gki_cuda_parameters *p, uint32_t number,
+                                CUgraphNode node) {
+  if (u->nodes[number]) {
+    if (!gki_grow((void **)&u->copies, &u->capacity, u->copy_count + 1, sizeof *u->copies, "a task's nodes"))
+      return GK_ERROR_MEMORY;
+    u->copies[u->copy_count++] = (gki_cuda_again){node, u->others[number]};
+    u->others[number] = (uint32_t)u->copy_count;
+  } else {
+    u->nodes[number] = node;
+  }
   u->given.known[number] = false;
   u->given.values.version = 0;
   if (p->values.wanted.version && gki_param_has_items(&p->values, number))
     gki_param_note_given(&u->given, &p->values, number);
+  return GK_OK;
 }
 
 void gki_cuda_updates_belong(gki_cuda_updates *u, const gki_cuda_parameters *p, uint32_t begin, uint32_t end,
                              CUgraphExec exec) {
   const gki_params *v = &p->values;
-  for (uint32_t k = gki_param_number(v, begin); k < v->count && v->tasks[k].node < end; ++k) u->execs[k] = exec;
+  for (uint32_t k = gki_param_number(v, begin); k < v->count && v->tasks[k].node < end; ++k) {
+    u->execs[k] = exec;
+    if (!exec) u->nodes[k] = NULL;
+  }
 }
 
 /* ---- updates ----------------------------------------------------------------------------------------------------- */
@@ -111,6 +126,8 @@ static gk_result update(gki_cuda_updates *u, const gki_cuda_parameters *p, uint3
   else result = shape_nothing(p, number, &shape, &task, pointers);
   if (result != GK_OK) return result;
   CUresult answer = set(device, u->execs[number], u->nodes[number], &shape);
+  for (uint32_t k = u->others[number]; k && answer == CUDA_SUCCESS; k = u->copies[k - 1].next)
+    answer = set(device, u->execs[number], u->copies[k - 1].node, &shape);
   u->given.known[number] = false;
   if (answer == CUDA_SUCCESS) gki_param_note_given(&u->given, &p->values, number);
   if (answer == CUDA_ERROR_NOT_SUPPORTED)

@@ -13,10 +13,16 @@ typedef struct gki_cuda_parameters {
   gki_params values;
 } gki_cuda_parameters;
 
+/* One more node of a task whose loop's body stands several times. */
+typedef struct gki_cuda_again { CUgraphNode node; uint32_t next; } gki_cuda_again; /* next: 1 + its index; 0: none */
+
 /* Of a graph, or of all runs of a host-gated one. */
 typedef struct gki_cuda_updates {
-  CUgraphNode *nodes; /* by the task's number; */
-  CUgraphExec *execs; /* the graphs in which they are launched */
+  CUgraphNode *nodes; /* by the task's number: its first node; */
+  CUgraphExec *execs; /* the graphs in which they are launched; */
+  uint32_t *others;   /* 1 + the index of another node of the task; 0: none */
+  gki_cuda_again *copies;
+  size_t copy_count, capacity;
   gki_param_given given;
 } gki_cuda_updates;
 
@@ -32,10 +38,12 @@ void gki_cuda_updates_drop(gki_cuda_updates *updates);
  * number, for gki_cuda_updates_made. */
 uint32_t gki_cuda_parameters_shape(const gki_cuda_parameters *parameters, uint32_t node,
                                    CUDA_KERNEL_NODE_PARAMS_v1 *shape, void **pointers);
-void gki_cuda_updates_made(gki_cuda_updates *updates, const gki_cuda_parameters *parameters, uint32_t number,
-                           CUgraphNode node);
+/* One more node of the task. GK_ERROR_MEMORY, or GK_OK. */
+gk_result gki_cuda_updates_made(gki_cuda_updates *updates, const gki_cuda_parameters *parameters, uint32_t number,
+                                CUgraphNode node);
 
-/* The nodes of the plan's nodes begin to end - 1 are launched in that exec. */
+/* The nodes of the plan's nodes begin to end - 1 are launched in that exec. NULL: they are made anew, and have no
+ * copies. */
 void gki_cuda_updates_belong(gki_cuda_updates *updates, const gki_cuda_parameters *parameters, uint32_t begin,
                              uint32_t end, CUgraphExec exec);
 

@@ -15,6 +15,7 @@ SAME(GKI_CUDA_MARK, GK_POINT_MARK);
 SAME(GKI_CUDA_ENTER, GK_POINT_ENTER);
 SAME(GKI_CUDA_AIM, GK_POINT_AIM);
 SAME(GKI_CUDA_BEGIN, GK_POINT_BEGIN);
+SAME(GKI_CUDA_PASSES, GK_POINT_PASSES);
 SAME(GKI_CUDA_CLOSES_GATE, GK_CLOSE_GATE);
 SAME(GKI_CUDA_CLOSES_NODE, GK_CLOSE_NODE);
 SAME(GKI_CUDA_CLOSES_GUARD, GK_CLOSE_GUARD);
@@ -95,15 +96,17 @@ gk_result gki_cuda_shared_lay_out(const gk_plan *plan, gki_cuda_shared *shared) 
 
 static gki_cuda_point point_of(const gk_plan *plan, const gk_gate_point *p) {
   const gk_node *node = &plan->nodes[p->node];
-  const bool loops = p->kind == GK_POINT_LOOP_END || p->kind == GK_POINT_HEAD || p->kind == GK_POINT_BEGIN;
+  const bool ends = p->kind == GK_POINT_LOOP_END || p->kind == GK_POINT_PASSES;
+  const bool loops = ends || p->kind == GK_POINT_HEAD || p->kind == GK_POINT_BEGIN;
   const bool repeats = node->op == GK_OP_REPEAT;
   const bool reads = p->kind < GK_POINT_ENTER && !(repeats && p->kind == GK_POINT_LOOP_END);
   return (gki_cuda_point){
     .kind = p->kind, .flag = reads ? gki_flag_slot(plan, node) : 0, .offset = gki_flag_offset(plan, node),
     .node = p->node, .count = p->kind == GK_POINT_LOOP_END && !repeats ? node->every : node->count,
     .by_value = node->op == GK_OP_SWITCH ? 1 : !repeats ? 0 : gki_counts_by_number(plan, node) ? 2 : 1,
-    .bound = loops ? node->max_iterations : 0, .loop = loops ? node->loop : GKI_CUDA_NONE,
-    .checkpoint = p->checkpoint, .exits = p->exits, .exit_count = p->exit_count, .handle = p->handle,
+    .bound = p->kind == GK_POINT_PASSES ? p->passes < node->count : loops ? node->max_iterations : 0,
+    .loop = loops ? node->loop : GKI_CUDA_NONE,
+    .checkpoint = p->checkpoint, .exits = p->exits, .exit_count = ends ? p->passes : p->exit_count, .handle = p->handle,
     .reenable = p->reenable, .reenable_count = p->reenable_count,
     .block = p->block, .close = p->close};
 }

@@ -3,7 +3,8 @@
  * nodes need; the backend only makes the nodes. Programs and backends of other kinds don't need this header.
  *
  * A launch of such a graph skips segments by closing their gates. Control kernels decide: each walks a chain of points
- * on one thread, and the points set handles. More in docs/backend-author.md.
+ * on one thread, and the points set handles. A REPEAT whose body is straight may stand several times in its WHILE node,
+ * or in the block around, without a node: its tasks are then several nodes each. More in docs/backend-author.md.
  * \sa gk_walk_start: the same contract for devices without conditional nodes. */
 #ifndef GK_GATES_H
 #define GK_GATES_H
@@ -68,7 +69,7 @@ typedef enum gk_point_kind {
   GK_POINT_YIELD,    /**< End of a checkpoint with a flag, or a YIELD, as if it had a flag that is never 0. Notes that
                       * the checkpoint ran. Stops with its label if the flag isn't 0, without a label if the launch is
                       * cancelled. Exits: on. */
-  GK_POINT_LOOP_END, /**< Counts the pass. Stops if the launch is cancelled (GK_WITH_CANCEL). Else reads the flag
+  GK_POINT_LOOP_END, /**< Counts `passes`. Stops if the launch is cancelled (GK_WITH_CANCEL). Else reads the flag
                       * (REPEAT: compares the passes of the entry with its count), checks the bound, sets its handle to
                       * 0 or 1 and those in `reenable` to 1. If the passes of the entry are neither a multiple of
                       * gk_node.every nor at the bound, it doesn't stop, and the flag counts as true. Exits: again,
@@ -84,6 +85,8 @@ typedef enum gk_point_kind {
                       * outermost first; such a count is at least 1. Exits: on. */
   GK_POINT_BEGIN,    /**< In front of a DO_WHILE with gk_node.is_numbered: touches its record, as a HEAD does, so that
                       * its first pass has the number 0. Exits: on. */
+  GK_POINT_PASSES,   /**< Of a REPEAT without a node: counts its `passes`, and notes that its bound was hit if its count
+                      * is greater. Comes before or behind its tasks, whenever they run. Exits: on. */
 } gk_point_kind;
 
 /** One decision. `node` has its flag, bound and label. The `node` of a SEGMENT's ENTER is the first task in it. */
@@ -99,6 +102,8 @@ typedef struct gk_gate_point {
   uint32_t reenable_count; /**< Number of these handles. */
   uint32_t block;      /**< YIELD, LOOP_END: the block in which a stop begins to close; AIM: its first target */
   uint32_t close;      /**< and the first close item there; AIM: one past its last target. */
+  uint32_t passes;     /**< LOOP_END: how often the body stands in its node, so the passes that end here; 0: all that
+                        * count and bound leave, as the body is empty. PASSES: all passes of an entry. */
 } gk_gate_point;
 
 /** Where a chain goes on. */

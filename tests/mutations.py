@@ -60,7 +60,7 @@ FIRST = {
     "ahead": ["plan/tape_test", "plan/walk_test", "plan/walk_stops_test", "plan/walk_random_test",
               "runtime/ahead_test"],
     "plan": ["plan/plan_test", "dump/dump_test", "dump/cost_test"],
-    "gates": ["plan/gates_test"],
+    "gates": ["plan/gates_test", "plan/copies_test"],
     "gated": ["plan/walk_test", "plan/walk_stops_test", "plan/walk_random_test"],
     "openmp": ["openmp/backend_test", "openmp/team_test", "openmp/cores_test", "openmp/costs_test",
                "openmp/calls_test", "openmp/chunks_test", "openmp/sections_test", "openmp/split_test",

@@ -79,6 +79,7 @@ static void add_gates(gki_text *text, const gk_plan *plan, const gki_gate_counts
   gki_text_add(text, "\"passes\": [");
   for (uint32_t k = 0; k < counts->row_count; ++k) {
     gki_text_add(text, "%s{\"node\": %" PRIu32, k ? ",\n" : "\n", k ? plan->loops[k - 1] : 0);
+    if (counts->passes[k] > 1) add_number(text, "passes", counts->passes[k]);
     add_number(text, "tasks", counts->tasks[k]);
     for (gki_lowering how = 0; how < GKI_LOWERINGS; ++how)
       gki_text_add(text, ", \"%s\": [%" PRIu32 ", %" PRIu32 "]", lowerings[how], counts->rows[how][k].control,

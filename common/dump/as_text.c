@@ -65,7 +65,9 @@ static void add_gates(gki_text *text, const gk_plan *plan, const gki_gate_counts
       const gki_gate_count *count = &counts->rows[how][k];
       gki_text_add(text, "%9" PRIu32 " + %-5" PRIu32, count->control, count->conditional);
     }
-    gki_text_add(text, k ? "  in a pass of " : "  in a launch, outside of loops\n");
+    if (!k) gki_text_add(text, "  in a launch, outside of loops\n");
+    else if (counts->passes[k] > 1) gki_text_add(text, "  in %" PRIu32 " passes of ", counts->passes[k]);
+    else gki_text_add(text, "  in a pass of ");
     if (!k) continue;
     gki_text_quote(text, plan->nodes[plan->loops[k - 1]].name, GKI_PLAIN);
     gki_text_add(text, "\n");

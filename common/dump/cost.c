@@ -1,4 +1,5 @@
-/* The number of nodes that decide, per pass: for the gates of gk_gates_make, and for the usual lowering. */
+/* The number of nodes that decide, per pass, or for as many passes as stand in the graph: for the gates of
+ * gk_gates_make, and for the usual lowering. */
 #include "gk_gates.h"
 #include "base/error.h"
 #include "base/op.h"
@@ -49,6 +50,21 @@ static void count_gates(const gk_gates *gates, uint32_t *open, gki_gate_count *r
   }
 }
 
+/* One row for several passes. */
+static void count_passes(const gk_gates *gates, const gki_gate_counts *counts) {
+  for (uint32_t k = 0; k < gates->point_count; ++k) {
+    const gk_gate_point *p = &gates->points[k];
+    if (p->kind != GK_POINT_LOOP_END && p->kind != GK_POINT_PASSES) continue;
+    const uint32_t row = 1 + gates->plan->nodes[p->node].loop;
+    if (counts->tasks[row]) counts->passes[row] = p->passes;
+  }
+  for (uint32_t k = 0; k < counts->row_count; ++k) {
+    counts->tasks[k] *= counts->passes[k];
+    counts->rows[GKI_USUAL][k].control *= counts->passes[k];
+    counts->rows[GKI_USUAL][k].conditional *= counts->passes[k];
+  }
+}
+
 gk_result gki_dump_count(const gk_plan *plan, gki_gate_counts *counts) {
   static const uint32_t bits[GKI_LOWERINGS] = {
       [GKI_FRESH] = GK_WITH_GUARDS | GK_WITH_SWITCH, [GKI_RESUME] = GK_WITH_GUARDS | GK_WITH_SWITCH | GK_WITH_RESUME,
@@ -58,7 +74,8 @@ gk_result gki_dump_count(const gk_plan *plan, gki_gate_counts *counts) {
   *counts = (gki_gate_counts){.row_count = 1 + plan->loop_count};
   uint32_t *open = gki_arena_alloc(&counts->arena, counts->row_count, sizeof *open);
   counts->tasks = gki_arena_alloc(&counts->arena, counts->row_count, sizeof *counts->tasks);
-  gk_result result = open && counts->tasks ? GK_OK : GK_ERROR_MEMORY;
+  counts->passes = gki_arena_alloc(&counts->arena, counts->row_count, sizeof *counts->passes);
+  gk_result result = open && counts->tasks && counts->passes ? GK_OK : GK_ERROR_MEMORY;
   for (uint32_t how = 0; how < GKI_LOWERINGS && result == GK_OK; ++how) {
     gki_gate_count *rows = gki_arena_alloc(&counts->arena, counts->row_count, sizeof *rows);
     counts->rows[how] = rows;
@@ -67,12 +84,14 @@ gk_result gki_dump_count(const gk_plan *plan, gki_gate_counts *counts) {
   if (result != GK_OK) return gki_fail_memory("the counts of a plan's gates", counts->arena.total_bytes);
   for (uint32_t i = 1; i < plan->node_count; ++i)
     if (gki_op_is_task(plan->nodes[i].op)) ++counts->tasks[row_of(plan, i)];
+  for (uint32_t k = 0; k < counts->row_count; ++k) counts->passes[k] = 1;
   count_usual(plan, counts->rows[GKI_USUAL]);
   const uint32_t cancel = plan->bits & GK_CANCELLABLE ? GK_WITH_CANCEL : 0;
   for (uint32_t how = GKI_FRESH; how < GKI_LOWERINGS && result == GK_OK; ++how) {
     const gk_gates *gates = NULL;
     result = gk_gates_make(plan, bits[how] | cancel, &gates);
     if (result == GK_OK) count_gates(gates, open, counts->rows[how]);
+    if (result == GK_OK && how == GKI_FRESH) count_passes(gates, counts);
     gk_gates_free(gates);
   }
   return result;

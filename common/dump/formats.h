@@ -13,11 +13,12 @@ typedef enum gki_lowering {
 
 typedef struct gki_gate_count { uint32_t control, conditional; } gki_gate_count; /* kernels; nodes */
 
-/* The nodes that a launch without a stop executes, all cases of a branch counted: [0] outside of loops, [1 + k] in a
- * pass of the plan's loop k, outside of its inner loops. */
+/* The nodes that a launch without a stop executes, all cases of a branch counted: [0] outside of loops, [1 + k] in
+ * `passes` passes of the plan's loop k, outside of its inner loops. */
 typedef struct gki_gate_counts {
   gki_arena arena; /* holds everything below */
   uint32_t row_count;
+  uint32_t *passes; /* as often as the loop's body stands in the graph, else 1 */
   uint32_t *tasks;
   gki_gate_count *rows[GKI_LOWERINGS];
 } gki_gate_counts;

@@ -22,6 +22,48 @@ typedef struct writer {
   uint32_t *reenables;
 } writer;
 
+/* ---- copies ------------------------------------------------------------------------------------------------------ */
+
+enum { MOST_COPIED = 64, MOST_ADDED = 1024 }; /* tasks of a loop's copies; tasks that are added to a graph */
+
+/* The tasks of a loop's body if it is one straight run, so that no launch can stop or begin in it; else GK_NONE. */
+static uint32_t count_straight(const gk_plan *plan, uint32_t i) {
+  const gk_node *nodes = plan->nodes;
+  uint32_t tasks = 0;
+  for (uint32_t k = i + 1; k < nodes[i].end; ++k) {
+    if (nodes[k].run == GK_NONE || nodes[k].always) return GK_NONE;
+    tasks += gki_op_is_task(nodes[k].op);
+  }
+  return tasks;
+}
+
+/* The greatest divisor of so many passes with few enough tasks. *left: that may still be added. */
+static uint32_t divisor_of(uint32_t passes, uint32_t tasks, uint32_t *left) {
+  uint32_t count = MOST_COPIED / tasks;
+  if (count > 1 + *left / tasks) count = 1 + *left / tasks;
+  if (count > passes) count = passes;
+  while (count > 1 && passes % count) --count;
+  if (count > 1) *left -= (count - 1) * tasks;
+  return count > 1 ? count : 1;
+}
+
+/* A REPEAT of a straight body has a constant count, and isn't cancelled between its passes. */
+static void choose_copies(gki_gating *g) {
+  uint32_t left = MOST_ADDED;
+  for (uint32_t k = 0; k < g->plan->loop_count; ++k) {
+    const gk_node *n = &g->plan->nodes[g->plan->loops[k]];
+    const uint32_t bound = n->max_iterations, passes = bound && bound < n->count ? bound : n->count;
+    gki_copies *copies = &g->copies[k];
+    *copies = (gki_copies){1, 1, false};
+    if (n->op != GK_OP_REPEAT || g->bits & GK_WITH_CANCEL) continue;
+    const uint32_t tasks = count_straight(g->plan, g->plan->loops[k]);
+    if (!tasks) *copies = (gki_copies){1, passes, passes != 0};
+    if (!tasks || tasks == GK_NONE || !passes) continue;
+    copies->count = copies->passes = divisor_of(passes, tasks, &left);
+    copies->unrolled = copies->count == passes;
+  }
+}
+
 /* ---- scratch memory --------------------------------------------------------------------------------------------- */
 
 /* Upper bounds for the records of each kind. They are allocated at once, so making a record can't fail. */
@@ -48,13 +90,20 @@ static const bounds bounds_of_op[] = {
     [GK_OP_SECTION]    = {0,    1,        1,      0,      0,     0,       0},
 };
 
-static bounds bounds_of(const gk_plan *plan, bool plain) {
+/* Copied bodies hold no loop, so no node is in two of them. */
+static bounds bounds_of(const gk_plan *plan, const gki_copies *copies, bool plain) {
+  uint32_t end = 0, times = 1; /* of the loop whose body the node is in */
   bounds n = {.segments = 1 + 2 * (size_t)plan->always_count, .blocks = 1, .kernels = 1};
   for (uint32_t i = 1; i < plan->node_count; ++i) {
     const bounds *own = &bounds_of_op[plan->nodes[i].op];
-    n.parts += own->parts;
-    n.segments += own->segments;
-    n.blocks += own->blocks;
+    if (i >= end) times = 1;
+    n.parts += (size_t)times * own->parts;
+    n.segments += (size_t)times * own->segments;
+    n.blocks += (size_t)times * own->blocks;
+    if (gki_op_is_loop(plan->nodes[i].op)) {
+      end = plan->nodes[i].end;
+      times = copies[plan->nodes[i].loop].count;
+    }
     n.points += own->points;
     n.exits += own->exits;
     n.kernels += own->kernels;
@@ -72,9 +121,12 @@ static bounds bounds_of(const gk_plan *plan, bool plain) {
 
 static bool alloc_scratch(gki_gating *g) {
   const gk_plan *plan = g->plan;
-  const bounds n = bounds_of(plan, gki_is_plain(g));
-  g->exit_limit = (uint32_t)n.exits;
   gki_arena *a = &g->scratch;
+  g->copies = gki_arena_alloc(a, plan->loop_count, sizeof *g->copies);
+  if (!g->copies) return false;
+  choose_copies(g);
+  const bounds n = bounds_of(plan, g->copies, gki_is_plain(g));
+  g->exit_limit = (uint32_t)n.exits;
   return (g->parts = gki_arena_alloc(a, n.parts, sizeof *g->parts)) &&
          (g->segments = gki_arena_alloc(a, n.segments, sizeof *g->segments)) &&
          (g->blocks = gki_arena_alloc(a, n.blocks, sizeof *g->blocks)) &&
@@ -83,7 +135,7 @@ static bool alloc_scratch(gki_gating *g) {
          (g->links = gki_arena_alloc(a, n.exits + n.kernels, sizeof *g->links)) &&
          (g->handles = gki_arena_alloc(a, n.handles, sizeof *g->handles)) &&
          (g->targets = gki_arena_alloc(a, plan->checkpoint_count, sizeof *g->targets)) &&
-         (g->mark_links = gki_arena_alloc(a, plan->checkpoint_count, sizeof *g->mark_links)) &&
+         (g->mark_links = gki_arena_alloc(a, plan->node_count, sizeof *g->mark_links)) &&
          (g->holds_loop = gki_arena_alloc(a, plan->node_count, sizeof *g->holds_loop)) &&
          (g->begins = gki_arena_alloc(a, plan->loop_count, sizeof *g->begins)) &&
          (g->loop_around = gki_arena_alloc(a, plan->loop_count, sizeof *g->loop_around)) &&

@@ -160,6 +160,13 @@ static gki_flow yield_point(gki_gating *g, uint32_t b, uint32_t i, gki_flow flow
   return flow;
 }
 
+/* add_marks notes the node in the last segment of the block. */
+static void leave_mark(gki_gating *g, uint32_t b, uint32_t i) {
+  gki_segment *p = &g->segments[g->blocks[b].last];
+  g->mark_links[i] = p->marks;
+  p->marks = i;
+}
+
 static gki_flow checkpoint(gki_gating *g, uint32_t b, uint32_t i, gki_flow flow) {
   const gk_node *n = &g->plan->nodes[i];
   g->checkpoint = n->checkpoint;
@@ -169,9 +176,7 @@ static gki_flow checkpoint(gki_gating *g, uint32_t b, uint32_t i, gki_flow flow)
     set_target(g, b, n->checkpoint);
   }
   if (!n->flag && flow.task) { /* add_marks adds its MARK point */
-    gki_segment *p = &g->segments[g->blocks[b].last];
-    g->mark_links[n->checkpoint] = p->marks;
-    p->marks = i;
+    leave_mark(g, b, i);
   } else if (!n->flag) {
     const uint32_t mark = gki_gating_point(g, GK_POINT_MARK, i, 1);
     flow = exit_of(g, mark, 0, place(g, mark, flow, b));
@@ -263,8 +268,8 @@ static uint8_t beginning_of_item(gki_gating *g, uint32_t i) {
   case GK_OP_IF:
   case GK_OP_SWITCH:
   case GK_OP_YIELD:
-  case GK_OP_REPEAT:
   case GK_OP_WHILE: return A_DECISION;
+  case GK_OP_REPEAT: return g->copies[n->loop].unrolled ? beginning(g, i + 1, n->end) : A_DECISION;
   case GK_OP_DO_WHILE:
     if (n->is_numbered) return A_DECISION;
     if (!g->begins[n->loop]) {
@@ -317,8 +322,25 @@ static entrance enter_plain(gki_gating *g, uint32_t b, uint32_t i, gki_flow flow
   return (entrance){flow, from_nowhere, point};
 }
 
+/* All passes of a REPEAT, in the block around. An empty block of its own tells where it hits its bound. */
+static gki_flow unrolled(gki_gating *g, uint32_t b, uint32_t i, gki_flow flow) {
+  const gk_node *n = &g->plan->nodes[i];
+  const uint32_t inner = new_block(g, b), point = gki_gating_point(g, GK_POINT_PASSES, i, 1);
+  cut(g, inner, from_nowhere);
+  g->blocks[inner].loop = n->loop;
+  g->points[point].block = inner;
+  g->points[point].passes = g->copies[n->loop].passes;
+  g->loop_around[n->loop] = g->loop;
+  g->end_points[n->loop] = point;
+  for (uint32_t k = 0; k < g->copies[n->loop].count; ++k) flow = items(g, b, i + 1, n->end, flow);
+  if (!flow.task) return exit_of(g, point, 0, place(g, point, flow, b));
+  leave_mark(g, b, i);
+  return flow;
+}
+
 static gki_flow loop(gki_gating *g, uint32_t b, uint32_t i, gki_flow flow) {
   const gk_node *n = &g->plan->nodes[i];
+  if (g->copies[n->loop].unrolled) return unrolled(g, b, i, flow);
   const bool test_first = n->op != GK_OP_DO_WHILE;
   const uint32_t end = gki_gating_point(g, GK_POINT_LOOP_END, i, 2);
   flow = begin_entry(g, b, i, flow);
@@ -335,6 +357,7 @@ static gki_flow loop(gki_gating *g, uint32_t b, uint32_t i, gki_flow flow) {
   block(g, inner, i + 1, n->end, join(g, exit_of(g, end, 0, false), entered.in), end);
   g->loop = around;
   g->points[end].block = inner;
+  g->points[end].passes = g->copies[n->loop].passes;
   if (g->blocks[inner].full) {
     const uint32_t handle = gki_gating_handle(g, !test_first, 0);
     g->blocks[inner].handle = g->points[end].handle = handle;
@@ -419,9 +442,10 @@ static gki_flow items(gki_gating *g, uint32_t b, uint32_t begin, uint32_t end, g
 
 /* ---- blocks ------------------------------------------------------------------------------------------------------ */
 
-/* A checkpoint without a flag has no YIELD point that notes that it ran. A MARK point is put where control comes
- * exactly when the segment runs: behind the points before the segment, unless a task may come last there; else in a
- * control kernel of the segment, which is added if there is none. */
+/* A checkpoint without a flag has no YIELD point that notes that it ran, and an unrolled loop has no LOOP_END that
+ * counts its passes. A MARK or PASSES point is put where control comes exactly when the segment runs: behind the points
+ * before the segment, unless a task may come last there; else in a control kernel of the segment, which is added if
+ * there is none. */
 static void add_marks(gki_gating *g, uint32_t segment, uint32_t b) {
   gki_flow at = g->segments[segment].entry;
   if (at.task) {
@@ -430,11 +454,13 @@ static void add_marks(gki_gating *g, uint32_t segment, uint32_t b) {
     at = n == GK_NONE ? new_kernel(g, b, segment) : one(g->exit_limit + g->parts[n].kernel, false);
   }
   uint32_t next = g->exits[at.head].next; /* the same for all exits of the flow: they lead to one spot */
-  for (uint32_t i = g->segments[segment].marks; i != GK_NONE; i = g->mark_links[g->plan->nodes[i].checkpoint]) {
-    const uint32_t mark = gki_gating_point(g, GK_POINT_MARK, i, 1);
-    g->points[mark].checkpoint = g->plan->nodes[i].checkpoint;
-    g->exits[g->points[mark].exits].next = next;
-    next = mark;
+  for (uint32_t i = g->segments[segment].marks; i != GK_NONE; i = g->mark_links[i]) {
+    const gk_node *n = &g->plan->nodes[i];
+    const bool loops = gki_op_is_loop(n->op);
+    const uint32_t point = loops ? g->end_points[n->loop] : gki_gating_point(g, GK_POINT_MARK, i, 1);
+    if (!loops) g->points[point].checkpoint = n->checkpoint;
+    g->exits[g->points[point].exits].next = next;
+    next = point;
   }
   connect_flow(g, at, next);
 }
@@ -442,7 +468,8 @@ static void add_marks(gki_gating *g, uint32_t segment, uint32_t b) {
 /* Makes a block. end_point: of a loop's body, its loop end. */
 static gki_flow block(gki_gating *g, uint32_t b, uint32_t begin, uint32_t end, gki_flow flow, uint32_t end_point) {
   cut(g, b, flow);
-  flow = items(g, b, begin, end, flow);
+  const uint32_t copies = end_point == GK_NONE ? 1 : g->copies[g->loop].count;
+  for (uint32_t k = 0; k < copies; ++k) flow = items(g, b, begin, end, flow);
   if (end_point != GK_NONE) {
     if (gki_is_plain(g)) cut(g, b, from_task); /* not in a gate: it ends the loop also if the gate is closed */
     /* Not in the kernel that ends an inner DO_WHILE: a loop end re-enables that node, which would then never end. */

@@ -27,7 +27,7 @@ typedef struct gki_segment {
   uint32_t next;        /* in its block */
   uint32_t first, last; /* parts */
   gki_flow entry;       /* before it */
-  uint32_t marks;       /* checkpoints that no point notes yet, chained by gki_gating.mark_links */
+  uint32_t marks;       /* checkpoints and unrolled loops that no point notes yet, chained by gki_gating.mark_links */
   uint32_t gate, guard; /* the handle or guard that closes it; both with GK_WITH_PLAIN */
   uint32_t point;       /* with GK_WITH_PLAIN: the ENTER point in front of a gate */
   uint32_t close;       /* its first close item */
@@ -48,6 +48,13 @@ typedef struct gki_block {
   bool in_loop, has_target, full; /* full: it has nodes */
 } gki_block;
 
+/* Of a loop. */
+typedef struct gki_copies {
+  uint32_t count;  /* how often its body stands in its node, or, without one, in the block around */
+  uint32_t passes; /* as in gk_gate_point, of its LOOP_END or PASSES */
+  bool unrolled;   /* it has no node and no LOOP_END */
+} gki_copies;
+
 typedef struct gki_gating {
   const gk_plan *plan;
   uint32_t bits;
@@ -61,10 +68,11 @@ typedef struct gki_gating {
   uint32_t *links;
   gk_gate_handle *handles; uint32_t handle_count;
   gk_gate_target *targets;                     /* `close` as in points */
-  uint32_t *mark_links;                        /* by checkpoint */
+  uint32_t *mark_links;                        /* by node of the plan */
   uint8_t *holds_loop;                         /* by node of the plan: whether it is or contains a loop */
   uint8_t *begins;                             /* by loop: a value of `beginning` in segments.c; 0: not known yet */
   uint32_t *loop_around, *end_points;          /* by loop */
+  gki_copies *copies;                          /* by loop; gates.c writes them */
   uint32_t guard_count;
   uint32_t checkpoint, loop;                   /* around the current item */
 } gki_gating;

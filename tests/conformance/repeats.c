@@ -119,6 +119,28 @@ TRACED(repeat_branches,
        {0, "F=1 N=3 I=3 M=2 -> A=1 B=1 K=1 C=0, yielded FIRST, passes N=1 I=0"},
        {FIRST, "F=0 -> A=1 B=1 K=3 C=4 M=1, passes N=2 I=3 M=4"})
 
+/* Where a backend writes a body out several times: as often as the count says, in a loop that remains, and not at all.
+ * A loop in the second pass of the one around it hits its bound after those behind it in the first pass. */
+TRACED(repeat_copies_and_counts_alike,
+       TASKS(GK_REPEAT(GK_ITEMS(64)), HIT(A), GK_END, GK_REPEAT(GK_ITEMS(67)), HIT(A), GK_END, GK_YIELD(FIRST),
+             GK_DO_WHILE(L), GK_REPEAT(GK_ITEMS(2)), PARALLEL(SECTION(HIT(B)), SECTION(HIT(C), HIT(C))), GK_END,
+             GK_IF(F), GK_REPEAT(GK_ITEMS(5), .max_iterations = 4), HIT(D), GK_END, GK_END, SET(F, 1), DOWN(L), GK_END,
+             GK_REPEAT(GK_ITEMS(100), .max_iterations = 70), HIT(E), HIT(K), GK_END,
+             GK_CHECKPOINT(SECOND, G), GK_REPEAT(GK_ITEMS(3)), HIT(M), GK_END, GK_END),
+       {0, "A=131, yielded FIRST, passes GK_ITEMS(64)=64 GK_ITEMS(67)=67"},
+       {FIRST, "L=2 G=1 -> A=131 B=4 C=8 D=4 E=70 K=70 M=3, yielded SECOND, passes GK_ITEMS(64)=0 GK_ITEMS(67)=0 "
+               "GK_ITEMS(2)=4 GK_ITEMS(5)=4 GK_ITEMS(100)=70 GK_ITEMS(3)=3, bound GK_ITEMS(5)"},
+       {SECOND, "G=0 -> A=131 E=70 M=6, passes GK_ITEMS(100)=0 GK_ITEMS(3)=3"})
+
+/* Empty ones. */
+TRACED(repeat_nothing,
+       TASKS(GK_REPEAT(GK_ITEMS(70)), GK_END, GK_REPEAT(I, .max_iterations = 90), GK_END,
+             GK_REPEAT(GK_ITEMS(3), .max_iterations = 2), GK_PARALLEL, GK_SECTION, GK_END, GK_END, GK_END, GK_WHILE(L),
+             GK_REPEAT(GK_ITEMS(2)), GK_END, DOWN(L), GK_END),
+       {0, "I=80 L=3 -> L=0, passes GK_ITEMS(70)=70 I=80 GK_ITEMS(3)=2 GK_ITEMS(2)=6, bound GK_ITEMS(3)"},
+       {0, "I=91 -> L=0, passes I=90 GK_ITEMS(2)=0, bound I"},
+       {0, "I=0 -> L=0, passes I=0, bound GK_ITEMS(3)"})
+
 CASE(repeat_refused) {
   enum { REALS = 60, REAL };
   static const gk_task none[] = {GK_REPEAT(0), GK_END};

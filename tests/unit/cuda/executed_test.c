@@ -31,8 +31,9 @@ static launch told(const gk_list *list, uint64_t around, const uint32_t *passes,
   assert_ok(gki_dump_count(plan_list(&p, list), &counts));
   launch sum = {around, 0};
   for (uint32_t k = 0; k < counts.row_count; ++k) {
-    sum.kernels += (uint64_t)passes[k] * (counts.tasks[k] + counts.rows[how][k].control);
-    sum.conditionals += (uint64_t)passes[k] * counts.rows[how][k].conditional;
+    const uint64_t times = passes[k] / counts.passes[k];
+    sum.kernels += times * (counts.tasks[k] + counts.rows[how][k].control);
+    sum.conditionals += times * counts.rows[how][k].conditional;
   }
   gki_arena_free(&counts.arena);
   free_planned(&p);
@@ -83,6 +84,22 @@ TEST_ON_CUDA(test_two_graphs) {
 TEST_ON_CUDA(test_straight) {
   LIST(list, ROW(HERE), ROW(THERE), ROW(NOWHERE), TASK);
   CHECK(true, list, 1);
+}
+
+/* Straight bodies of REPEATs stand several times in the graph: all passes, and 25 at once. */
+TEST_ON_CUDA(test_copies) {
+  LIST(list, ROW(HERE), GK_REPEAT(GK_ITEMS(64)), TASK, GK_END, GK_REPEAT(GK_ITEMS(100)), TASK, TASK, GK_END);
+  CHECK(true, list, 1, 64, 100);
+  planned_list p;
+  gki_gate_counts counts;
+  assert_ok(gki_dump_count(plan_list(&p, &list), &counts));
+  for (uint32_t k = 1; k < counts.row_count; ++k) {
+    const uint32_t nodes = counts.tasks[k] + counts.rows[GKI_FRESH][k].control;
+    assert_int_equal(counts.passes[k], k == 1 ? 64 : 25);
+    assert_true(4 * nodes <= counts.passes[k] * (k == 1 ? 5 : 9)); /* a quarter of a node a pass more than its tasks */
+  }
+  gki_arena_free(&counts.arena);
+  free_planned(&p);
 }
 
 /* A SWITCH node on CUDA 13.0; its case runs. */

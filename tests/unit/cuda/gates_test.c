@@ -271,6 +271,9 @@ static void waiting_list(uint64_t seed) { made_list(seed, 0x3a17, put_waiting); 
 
 TEST(test_waiting) { each_list(waiting_list, 10000); }
 
+static void repeats_list(uint64_t seed) { made_list(seed, 0xc091, put_repeats); }
+TEST(test_repeats) { each_list(repeats_list, 5000); }
+
 TEST(test_contract) {
   memset(&sum, 0, sizeof sum);
   each_list(random_list, 20000);

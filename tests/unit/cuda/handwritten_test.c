@@ -224,6 +224,29 @@ TEST_ON_CUDA(test_just_the_nodes_concerned) {
   ASSERT_VALUES({left, 4});
 }
 
+/* A body that stands several times in the graph has as many nodes. */
+TEST_ON_CUDA(test_copies) {
+  LIST(list, GK_REPEAT(GK_ITEMS(6)), GK_RUN(add_to, N, X, A, N), GK_END,
+       GK_REPEAT(GK_ITEMS(67)), GK_RUN(add_to, N, Y, B, N), GK_END);
+  int *x = zeros(device, 100), *y = zeros(device, 100);
+  gk_graph *graph = NEW_GRAPH(device, &list, BITS, {X, x}, {Y, y});
+  char *dump = gk_dump(NULL, graph, "text");
+  const uint64_t copies = strstr(dump, "decided by the device") ? 6 : 1;
+  gk_free_text(dump);
+  BIND_INTS(graph, {N, 2}, {A, 1}, {B, 10});
+  assert_int_equal(updates_of_launch(graph, 0, GK_BY_NODES), copies + 1);
+  gk_bind_int(graph, A, 100);
+  assert_int_equal(updates_of_launch(graph, 0, GK_BY_NODES), copies);
+  assert_int_equal(updates_of_launch(graph, 0, GK_UNCHANGED), 0);
+  ASSERT_INTS(x, 1206, 1206, 0);
+  ASSERT_INTS(y, 2010, 2010, 0);
+  gk_bind_int(graph, N, 0);
+  assert_int_equal(updates_of_launch(graph, 0, GK_BY_NODES), copies + 1);
+  gk_bind_int(graph, N, 90); /* and so many blocks */
+  assert_int_equal(updates_of_launch(graph, 0, GK_BY_NODES), copies + 1);
+  ASSERT_INTS(x, 1806, 1806, 600);
+}
+
 /* Each queued launch has the values that were bound before it. */
 TEST_ON_CUDA(test_queue) {
   LIST(list, GK_RUN(add_to, N, X, A, N));

@@ -35,14 +35,17 @@ static void check_points(const gk_gates *g, const gki_cuda_point *points) {
   for (uint32_t k = 0; k < g->point_count; ++k) {
     const gk_gate_point *p = &g->points[k];
     const gk_node *node = &g->plan->nodes[p->node];
-    const bool loops = p->kind == GK_POINT_LOOP_END || p->kind == GK_POINT_HEAD;
+    const bool adds = p->kind == GK_POINT_PASSES, ends = adds || p->kind == GK_POINT_LOOP_END;
+    const bool loops = ends || p->kind == GK_POINT_HEAD;
+    const uint32_t bound = adds ? p->passes < node->count : loops ? node->max_iterations : 0;
     const bool repeats = node->op == GK_OP_REPEAT;
     const bool reads = p->kind < GK_POINT_ENTER && !(repeats && p->kind == GK_POINT_LOOP_END);
     const uint32_t flag = !reads ? 0 /* no kernel reads it there */
                           : node->op == GK_OP_YIELD ? g->plan->slot_count : node->flag;
     const gki_cuda_point wanted = {p->kind, flag, node->offset, p->node, repeats || node->op == GK_OP_SWITCH,
-                                   loops ? node->max_iterations : 0, loops ? node->loop : GK_NONE, p->checkpoint,
-                                   p->exits, p->exit_count, p->handle, p->reenable, p->reenable_count,
+                                   bound, loops ? node->loop : GK_NONE, p->checkpoint,
+                                   p->exits, ends ? p->passes : p->exit_count, p->handle, p->reenable,
+                                   p->reenable_count,
                                    p->block, p->close,
                                    repeats ? node->count : p->kind == GK_POINT_LOOP_END ? node->every : 0};
     assert_memory_equal(&points[k], &wanted, sizeof wanted);

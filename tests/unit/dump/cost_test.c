@@ -83,8 +83,9 @@ static const uint32_t bits_of[GKI_LOWERINGS] = {
 static gki_gate_count told(const gki_gate_counts *counts, gki_lowering how, const uint64_t *passes) {
   gki_gate_count sum = {0, 0};
   for (uint32_t k = 0; k < counts->row_count; ++k) {
-    sum.control += (uint32_t)passes[k] * counts->rows[how][k].control;
-    sum.conditional += (uint32_t)passes[k] * counts->rows[how][k].conditional;
+    const uint32_t times = (uint32_t)(passes[k] / counts->passes[k]);
+    sum.control += times * counts->rows[how][k].control;
+    sum.conditional += times * counts->rows[how][k].conditional;
   }
   return sum;
 }
@@ -107,7 +108,7 @@ static void check_told(const subject *s, gki_lowering how, uint32_t cancel, flag
   *e = execute(&s->planned.plan, bits_of[how] | cancel, f);
   const gki_gate_count sum = told(&s->counts, how, e->passes);
   uint64_t tasks = 0;
-  for (uint32_t k = 0; k < s->counts.row_count; ++k) tasks += e->passes[k] * s->counts.tasks[k];
+  for (uint32_t k = 0; k < s->counts.row_count; ++k) tasks += e->passes[k] / s->counts.passes[k] * s->counts.tasks[k];
   const bool same = sum.control == e->count.control && sum.conditional == e->count.conditional;
   const bool less = sum.control >= e->count.control && sum.conditional >= e->count.conditional;
   if (tasks == e->tasks && (same || (less && goes_round(&s->planned.plan)))) return;

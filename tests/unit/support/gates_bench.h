@@ -3,6 +3,7 @@
 #define GATES_BENCH_H
 #include "oracle.h"
 #include "gates_device.h"
+#include "base/op.h"
 
 /* ---- lists ------------------------------------------------------------------------------------------------------- */
 
@@ -51,6 +52,57 @@ static void put_waiting(generator *g) {
                        .max_iterations = 1 + pick(&g->random, 4), .every = pick(&g->random, 4)});
     else if (k < 2 * depth) put_end(g);
   }
+}
+
+/* Straight bodies that may stand several times, many of them with passes left for a loop. */
+static void put_repeats(generator *g) {
+  const bool loops = pick(&g->random, 2) != 0;
+  if (loops) put(g, (gk_task){.op = pick(&g->random, 2) ? GK_OP_DO_WHILE : GK_OP_REPEAT, .flag = FLAG});
+  for (uint32_t items = 1 + pick(&g->random, 4); items; --items) {
+    const bool branches = !pick(&g->random, 3), forks = !pick(&g->random, 3);
+    if (!pick(&g->random, 3)) put(g, (gk_task){.op = GK_OP_CHECKPOINT, .flag = FLAG, .label = ++g->labels}), put_end(g);
+    if (branches) put(g, (gk_task)GK_IF(FLAG));
+    put(g, (gk_task){.op = GK_OP_REPEAT, .flag = -1 - (gk_slot)pick(&g->random, pick(&g->random, 2) ? 100 : 12),
+                     .max_iterations = pick(&g->random, 3) ? 0 : 1 + pick(&g->random, 100)});
+    for (uint32_t tasks = pick(&g->random, 3); tasks; --tasks) put_task(g, 0);
+    for (uint32_t k = 0; forks && k < 2; ++k) {
+      put(g, k ? (gk_task)GK_SECTION : (gk_task)GK_PARALLEL);
+      if (k) put_task(g, 0), put_end(g), put_end(g);
+    }
+    put_end(g);
+    if (branches) put_end(g);
+  }
+  if (loops) put_end(g);
+}
+
+/* ---- the tasks --------------------------------------------------------------------------------------------------- */
+
+static inline uint32_t next_task(const gk_plan *plan, uint32_t at) {
+  do ++at;
+  while (at < plan->node_count && !gki_op_is_task(plan->nodes[at].op));
+  return at;
+}
+
+/* The first task of the REPEAT whose last task this is: its body stands once more. */
+static inline uint32_t first_again(const gk_gates *g, uint32_t task) {
+  uint32_t loop = task;
+  while (loop && !gki_op_is_loop(g->plan->nodes[loop].op)) loop = g->plan->nodes[loop].parent;
+  const gk_node *n = &g->plan->nodes[loop];
+  assert_true(n->op == GK_OP_REPEAT && n->count && !(g->bits & GK_WITH_CANCEL));
+  assert_true(next_task(g->plan, task) >= n->end);
+  return next_task(g->plan, loop);
+}
+
+/* All of them are there, in the list's order. */
+static inline void check_tasks(const gk_gates *g) {
+  uint32_t task = 0;
+  for (uint32_t k = 0; k < g->node_count; ++k) {
+    if (g->nodes[k].kind != GK_GATE_TASK) continue;
+    const uint32_t next = next_task(g->plan, task);
+    task = g->nodes[k].node == next ? next : first_again(g, task);
+    assert_int_equal(g->nodes[k].node, task);
+  }
+  assert_int_equal(next_task(g->plan, task), g->plan->node_count);
 }
 
 /* ---- what happened on one side, against the other ---------------------------------------------------------------- */

@@ -36,6 +36,8 @@ typedef struct device {
   uint64_t *ran; /* per checkpoint: the last launch in which it did */
   uint64_t stopped, limited;
   uint32_t stopped_at, limit; /* node of the checkpoint, GK_NONE: cancelled; node of the loop */
+  uint32_t limit_block;   /* its body; */
+  uint64_t *limit_passes; /* the passes of all loops when it hit its bound */
   /* this launch */
   device_graph *graph;
   uint32_t target; /* number of the checkpoint or GK_NONE */
@@ -57,10 +59,12 @@ static void device_begin(device *d, const gk_plan *plan) {
   *d = (device){.plan = plan, .number = 1};
   d->loops = calloc(plan->loop_count + 1, sizeof *d->loops);
   d->ran = calloc(plan->checkpoint_count + 1, sizeof *d->ran);
+  d->limit_passes = calloc(plan->loop_count + 1, sizeof *d->limit_passes);
 }
 static void device_end(device *d) {
   free(d->loops);
   free(d->ran);
+  free(d->limit_passes);
 }
 
 static void graph_begin(device_graph *graph, const gk_gates *gates) {
@@ -213,12 +217,54 @@ static uint32_t walk_branch(device *d, const gk_gate_point *p) {
   return exits[taken].next;
 }
 
+static uint32_t body_around(const gk_gates *g, uint32_t b) {
+  do b = g->blocks[b].around;
+  while (b != GK_NONE && g->blocks[b].loop == GK_NONE);
+  return b;
+}
+
+static uint64_t passes_of(const device *d, uint32_t loop) {
+  return d->loops[loop].launch == d->number ? d->loops[loop].passes : 0;
+}
+
+/* A PASSES point may come before the loops in front of its own. Whether the loop of this point comes before the first
+ * one that hit its bound: in the same pass of the innermost loop around both the list's order decides. */
+static bool hits_first(const device *d, const gk_gate_point *p) {
+  const gk_gates *g = d->graph->gates;
+  if (d->limited != d->number || p->node > d->limit) return d->limited != d->number;
+  for (uint32_t x = body_around(g, d->limit_block); x != GK_NONE; x = body_around(g, x)) {
+    uint32_t y = p->block;
+    while (y != GK_NONE && y != x) y = g->blocks[y].around;
+    if (y == x) return d->limit_passes[g->blocks[x].loop] == passes_of(d, g->blocks[x].loop);
+  }
+  return true;
+}
+
+static void hit_bound(device *d, const gk_gate_point *p) {
+  if (!hits_first(d, p)) return;
+  d->limited = d->number;
+  d->limit = p->node;
+  d->limit_block = p->block;
+  for (uint32_t k = 0; k < d->plan->loop_count; ++k) d->limit_passes[k] = passes_of(d, k);
+}
+
+static uint32_t add_passes(device *d, const gk_gate_point *p) {
+  const gk_node *node = &d->plan->nodes[p->node];
+  touch(d, node->loop)->passes += p->passes;
+  assert_int_equal(d->loops[node->loop].entry, 0);
+  if (p->passes < node->count) hit_bound(d, p);
+  return d->graph->gates->exits[p->exits].next;
+}
+
 static uint32_t walk_loop_end(device *d, const gk_gate_point *p) {
   const gk_gates *g = d->graph->gates;
   const gk_node *node = &d->plan->nodes[p->node];
   loop_record *r = touch(d, node->loop);
-  ++r->entry;
-  ++r->passes;
+  const uint64_t most = node->max_iterations && node->max_iterations < r->count ? node->max_iterations : r->count;
+  const uint64_t made = p->passes ? p->passes : most - r->entry;
+  assert_true(made);
+  r->entry += made;
+  r->passes += made;
   const bool looks = node->every <= 1 || r->entry % node->every == 0 ||
                      (node->max_iterations && r->entry >= node->max_iterations);
   if (looks && (g->bits & GK_WITH_CANCEL) && d->cancelled(d->user)) {
@@ -230,10 +276,7 @@ static uint32_t walk_loop_end(device *d, const gk_gate_point *p) {
   bool again = !looks || (node->op == GK_OP_REPEAT ? r->entry < r->count : d->read(d->user, p->node) != 0);
   if (again && node->max_iterations && r->entry >= node->max_iterations) {
     again = false;
-    if (d->limited != d->number) {
-      d->limited = d->number;
-      d->limit = p->node;
-    }
+    hit_bound(d, p);
   }
   if (!again) r->entry = r->count = 0;
   set(d, p->handle, again);
@@ -321,6 +364,7 @@ static uint32_t walk_point(device *d, const gk_gate_point *p) {
   case GK_POINT_AIM:
     if (d->target >= p->block && d->target < p->close) aim(d, p);
     return g->exits[p->exits].next;
+  case GK_POINT_PASSES: return add_passes(d, p);
   default: return walk_loop_end(d, p);
   }
 }
