@@ -27,7 +27,7 @@ typedef struct gki_cuda_point {
   uint32_t bound;      /* LOOP_END: most passes of an entry; 0: no bound. PASSES: 1 if they hit it, else 0 */
   uint32_t loop;       /* HEAD, LOOP_END, BEGIN, PASSES: number of the loop */
   uint32_t checkpoint; /* the rest as in gk_gate_point */
-  uint32_t exits, exit_count; /* LOOP_END, PASSES: `passes` instead of the count, which is 2 or 1 */
+  uint32_t exits, exit_count; /* LOOP_END, PASSES: `passes` instead of the count */
   uint32_t handle;
   uint32_t reenable, reenable_count;
   uint32_t block, close;

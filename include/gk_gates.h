@@ -3,8 +3,8 @@
  * nodes need; the backend only makes the nodes. Programs and backends of other kinds don't need this header.
  *
  * A launch of such a graph skips segments by closing their gates. Control kernels decide: each walks a chain of points
- * on one thread, and the points set handles. A REPEAT whose body is straight may stand several times in its WHILE node,
- * or in the block around, without a node: its tasks are then several nodes each. More in docs/backend-author.md.
+ * on one thread, and the points set handles. A straight body of a loop may stand several times in its WHILE node, or,
+ * without a node, in the block around: its tasks are then several nodes each. More in docs/backend-author.md.
  * \sa gk_walk_start: the same contract for devices without conditional nodes. */
 #ifndef GK_GATES_H
 #define GK_GATES_H
@@ -36,7 +36,7 @@ typedef enum gk_gate_kind {
   GK_GATE_CONTROL,  /**< A control kernel: walks the chain from `point` on, unless its guard is closed. With a closed
                      * guard and GK_WITH_PLAIN it sets the chain's handles to 0, a SWITCH's to its off value. */
   GK_GATE_SEGMENT,  /**< An IF node that gk adds: the gate of a segment that can be skipped. */
-  GK_GATE_IF,       /**< An IF node; `node` is the plan's IF, ELSE or CASE. */
+  GK_GATE_IF,       /**< An IF node; `node` is the plan's IF, ELSE or CASE, or a loop (its last passes). */
   GK_GATE_SWITCH,   /**< A SWITCH node: its bodies are the BRANCH nodes in it; any higher value runs none of them. */
   GK_GATE_WHILE,    /**< A WHILE node; `node` is the plan's loop. */
   GK_GATE_PARALLEL, /**< No node. The BRANCH nodes in it run in any order; what follows waits for all. */
@@ -73,7 +73,8 @@ typedef enum gk_point_kind {
                       * (REPEAT: compares the passes of the entry with its count), checks the bound, sets its handle to
                       * 0 or 1 and those in `reenable` to 1. If the passes of the entry are neither a multiple of
                       * gk_node.every nor at the bound, it doesn't stop, and the flag counts as true. Exits: again,
-                      * out. */
+                      * out, and a third one if `passes` doesn't divide the bound: instead of `again`, where another
+                      * `passes` would exceed the bound; it sets its handle to 0, and that of the exit to 1. */
   GK_POINT_HEAD,     /**< Start of a WHILE: reads the flag, sets its handle to 0 or 1. Start of a REPEAT: reads the
                       * count, keeps it with the entry, sets its handle to 1 if it is positive. Exits: in, past. */
   GK_POINT_BRANCH,   /**< Reads the flag once and sets handles by its exits. Exits: one per case, in order; then one for
@@ -109,7 +110,8 @@ typedef struct gk_gate_point {
 /** Where a chain goes on. */
 typedef struct gk_gate_exit {
   uint32_t next;   /**< Point to walk next; GK_NONE: the chain ends here. */
-  uint32_t handle; /**< BRANCH without a handle: a handle to set to 1 if this exit is taken, else to 0; or GK_NONE. */
+  uint32_t handle; /**< BRANCH without a handle: a handle to set to 1 if this exit is taken, else to 0; or GK_NONE.
+                    * LOOP_END, third exit: the handle to set to 1 if this exit is taken. */
   uint32_t value;  /**< BRANCH with a handle: the value to set that handle to. */
 } gk_gate_exit;
 

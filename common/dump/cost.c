@@ -38,27 +38,31 @@ static void count_usual(const gk_plan *plan, gki_gate_count *rows) {
 }
 
 static void count_gates(const gk_gates *gates, uint32_t *open, gki_gate_count *rows) {
-  uint32_t depth = 0; /* of loops; `open` has their nodes */
+  uint32_t depth = 0, behind = 0; /* of loops, whose nodes `open` has; one past passes that are seldom due */
   for (uint32_t k = 0; k < gates->node_count; ++k) {
     const gk_gate_node *n = &gates->nodes[k];
+    if (k < behind) continue;
     while (depth && gates->nodes[open[depth - 1]].end <= k) --depth;
     const uint32_t around = depth ? gates->nodes[open[depth - 1]].node : 0;
     gki_gate_count *row = &rows[around ? 1 + gates->plan->nodes[around].loop : 0];
     row->control += n->kind == GK_GATE_CONTROL;
     row->conditional += n->handle != GK_NONE;
     if (n->kind == GK_GATE_WHILE) open[depth++] = k;
+    if (n->kind == GK_GATE_IF && gki_op_is_loop(gates->plan->nodes[n->node].op)) behind = n->end;
   }
 }
 
-/* One row for several passes. */
-static void count_passes(const gk_gates *gates, const gki_gate_counts *counts) {
+/* A loop's row is for all passes that stand in its node for launches from the top. */
+static void count_passes(const gk_gates *gates, gki_lowering how, const gki_gate_counts *counts) {
   for (uint32_t k = 0; k < gates->point_count; ++k) {
     const gk_gate_point *p = &gates->points[k];
-    if (p->kind != GK_POINT_LOOP_END && p->kind != GK_POINT_PASSES) continue;
     const uint32_t row = 1 + gates->plan->nodes[p->node].loop;
-    if (counts->tasks[row]) counts->passes[row] = p->passes;
+    if ((p->kind != GK_POINT_LOOP_END && p->kind != GK_POINT_PASSES) || !counts->tasks[row]) continue;
+    if (p->handle != GK_NONE && gates->nodes[gates->handles[p->handle].node].kind == GK_GATE_IF) continue;
+    if (how == GKI_FRESH) counts->passes[row] = p->passes;
+    counts->rows[how][row].control *= counts->passes[row] / p->passes;
   }
-  for (uint32_t k = 0; k < counts->row_count; ++k) {
+  for (uint32_t k = 0; how == GKI_FRESH && k < counts->row_count; ++k) {
     counts->tasks[k] *= counts->passes[k];
     counts->rows[GKI_USUAL][k].control *= counts->passes[k];
     counts->rows[GKI_USUAL][k].conditional *= counts->passes[k];
@@ -91,7 +95,7 @@ gk_result gki_dump_count(const gk_plan *plan, gki_gate_counts *counts) {
     const gk_gates *gates = NULL;
     result = gk_gates_make(plan, bits[how] | cancel, &gates);
     if (result == GK_OK) count_gates(gates, open, counts->rows[how]);
-    if (result == GK_OK && how == GKI_FRESH) count_passes(gates, counts);
+    if (result == GK_OK) count_passes(gates, how, counts);
     gk_gates_free(gates);
   }
   return result;

@@ -37,30 +37,39 @@ static uint32_t count_straight(const gk_plan *plan, uint32_t i) {
   return tasks;
 }
 
-/* The greatest divisor of so many passes with few enough tasks. *left: that may still be added. */
-static uint32_t divisor_of(uint32_t passes, uint32_t tasks, uint32_t *left) {
-  uint32_t count = MOST_COPIED / tasks;
-  if (count > 1 + *left / tasks) count = 1 + *left / tasks;
-  if (count > passes) count = passes;
-  while (count > 1 && passes % count) --count;
-  if (count > 1) *left -= (count - 1) * tasks;
-  return count > 1 ? count : 1;
+/* The greatest divisor of so many passes with few enough tasks, also of those that it leaves of the bound; with plain
+ * gates a divisor of it that leaves none. *left: tasks that may still be added. */
+static gki_copies copies_of(const gki_gating *g, uint32_t passes, uint32_t bound, uint32_t tasks, uint32_t *left) {
+  uint32_t count = MOST_COPIED / tasks, rest = 0;
+  for (count = count < passes ? count : passes; count > 1; --count) {
+    rest = bound % count;
+    const uint32_t all = (count + rest) * tasks;
+    if (passes % count || all > MOST_COPIED || all - tasks > *left) continue;
+    *left -= all - tasks;
+    break;
+  }
+  if (count <= 1) return (gki_copies){1, 1, 0, false};
+  uint32_t even = count;
+  while (count % even || bound % even) --even;
+  return gki_is_plain(g) ? (gki_copies){even, even, 0, false} : (gki_copies){count, count, rest, false};
 }
 
-/* A REPEAT of a straight body has a constant count, and isn't cancelled between its passes. */
+/* Nothing stops a loop with a straight body between two looks at its flag, nor a REPEAT of a constant count, unless it
+ * can be cancelled. */
 static void choose_copies(gki_gating *g) {
   uint32_t left = MOST_ADDED;
   for (uint32_t k = 0; k < g->plan->loop_count; ++k) {
     const gk_node *n = &g->plan->nodes[g->plan->loops[k]];
-    const uint32_t bound = n->max_iterations, passes = bound && bound < n->count ? bound : n->count;
+    const bool repeats = n->op == GK_OP_REPEAT;
+    const uint32_t tasks = count_straight(g->plan, g->plan->loops[k]), bound = n->max_iterations;
+    const uint32_t most = repeats ? n->count : n->every, passes = bound && bound < most ? bound : most;
     gki_copies *copies = &g->copies[k];
-    *copies = (gki_copies){1, 1, false};
-    if (n->op != GK_OP_REPEAT || g->bits & GK_WITH_CANCEL) continue;
-    const uint32_t tasks = count_straight(g->plan, g->plan->loops[k]);
-    if (!tasks) *copies = (gki_copies){1, passes, passes != 0};
-    if (!tasks || tasks == GK_NONE || !passes) continue;
-    copies->count = copies->passes = divisor_of(passes, tasks, &left);
-    copies->unrolled = copies->count == passes;
+    *copies = (gki_copies){1, 1, 0, false};
+    if (tasks == GK_NONE || n->is_numbered || (repeats && g->bits & GK_WITH_CANCEL)) continue;
+    if (repeats && !tasks) *copies = (gki_copies){1, passes, 0, passes != 0};
+    if (!tasks || !passes) continue;
+    *copies = copies_of(g, passes, repeats ? 0 : bound, tasks, &left);
+    copies->unrolled = repeats && copies->count == passes;
   }
 }
 
@@ -78,8 +87,8 @@ static const bounds bounds_of_op[] = {
     [GK_OP_CALL]       = {1,    0,        0,      0,      0,     0,       0},
     [GK_OP_CALL_HOST]  = {1,    0,        0,      0,      0,     0,       0},
     [GK_OP_YIELD]      = {0,    1,        0,      1,      1,     1,       0},
-    [GK_OP_DO_WHILE]   = {1,    3,        1,      3,      4,     3,       1},
-    [GK_OP_WHILE]      = {1,    3,        1,      2,      4,     2,       1},
+    [GK_OP_DO_WHILE]   = {2,    4,        2,      4,      8,     4,       2},
+    [GK_OP_WHILE]      = {2,    4,        2,      3,      7,     3,       2},
     [GK_OP_REPEAT]     = {1,    5,        1,      3,      5,     3,       1},
     [GK_OP_IF]         = {1,    3,        1,      1,      2,     1,       1},
     [GK_OP_ELSE]       = {1,    1,        1,      0,      0,     0,       1},
@@ -102,7 +111,7 @@ static bounds bounds_of(const gk_plan *plan, const gki_copies *copies, bool plai
     n.blocks += (size_t)times * own->blocks;
     if (gki_op_is_loop(plan->nodes[i].op)) {
       end = plan->nodes[i].end;
-      times = copies[plan->nodes[i].loop].count;
+      times = copies[plan->nodes[i].loop].count + copies[plan->nodes[i].loop].rest;
     }
     n.points += own->points;
     n.exits += own->exits;

@@ -338,34 +338,48 @@ static gki_flow unrolled(gki_gating *g, uint32_t b, uint32_t i, gki_flow flow) {
   return flow;
 }
 
+/* A loop's body, in a node of that kind unless it is empty. Returns the body's block. */
+static uint32_t body(gki_gating *g, uint32_t b, uint32_t i, gki_flow flow, uint32_t end, gk_gate_kind kind) {
+  const gk_node *n = &g->plan->nodes[i];
+  const uint32_t around = g->loop;
+  g->loop = n->loop;
+  const uint32_t inner = new_block(g, b);
+  g->blocks[inner].loop = n->loop;
+  g->points[end].block = inner;
+  block(g, inner, i + 1, n->end, flow, end);
+  g->loop = around;
+  if (!g->blocks[inner].full) return inner;
+  const uint32_t handle = gki_gating_handle(g, kind == GK_GATE_WHILE && n->op == GK_OP_DO_WHILE, 0);
+  g->blocks[inner].handle = g->points[end].handle = handle;
+  g->blocks[inner].value = 1;
+  append(g, b, g->blocks[b].last, (gki_part){.kind = kind, .node = i, .handle = handle, .block = inner});
+  return inner;
+}
+
 static gki_flow loop(gki_gating *g, uint32_t b, uint32_t i, gki_flow flow) {
   const gk_node *n = &g->plan->nodes[i];
-  if (g->copies[n->loop].unrolled) return unrolled(g, b, i, flow);
+  const gki_copies *copies = &g->copies[n->loop];
+  if (copies->unrolled) return unrolled(g, b, i, flow);
   const bool test_first = n->op != GK_OP_DO_WHILE;
-  const uint32_t end = gki_gating_point(g, GK_POINT_LOOP_END, i, 2);
+  const uint32_t end = gki_gating_point(g, GK_POINT_LOOP_END, i, copies->rest ? 3 : 2);
+  g->points[end].passes = copies->passes;
   flow = begin_entry(g, b, i, flow);
   const entrance entered = test_first    ? enter_while(g, b, i, flow)
                            : gki_is_plain(g) ? enter_plain(g, b, i, flow)
                                          : enter_do_while(g, b, i, flow);
-  const uint32_t around = g->loop;
-  g->loop_around[n->loop] = around;
+  g->loop_around[n->loop] = g->loop;
   g->end_points[n->loop] = end;
-  g->loop = n->loop;
-  const uint32_t inner = new_block(g, b);
-  g->blocks[inner].loop = n->loop;
+  const uint32_t inner = body(g, b, i, join(g, exit_of(g, end, 0, false), entered.in), end, GK_GATE_WHILE);
   if (n->op == GK_OP_REPEAT) g->blocks[inner].head = entered.point;
-  block(g, inner, i + 1, n->end, join(g, exit_of(g, end, 0, false), entered.in), end);
-  g->loop = around;
-  g->points[end].block = inner;
-  g->points[end].passes = g->copies[n->loop].passes;
-  if (g->blocks[inner].full) {
-    const uint32_t handle = gki_gating_handle(g, !test_first, 0);
-    g->blocks[inner].handle = g->points[end].handle = handle;
-    g->blocks[inner].value = 1;
-    if (entered.point != GK_NONE) g->points[entered.point].handle = handle;
-    append(g, b, g->blocks[b].last, (gki_part){.kind = GK_GATE_WHILE, .node = i, .handle = handle, .block = inner});
-  }
+  if (entered.point != GK_NONE) g->points[entered.point].handle = g->points[end].handle;
   flow = join(g, exit_of(g, end, 1, !test_first), entered.past);
+  if (copies->rest) { /* the last passes before the bound, in an IF node that the loop's end opens by its third exit */
+    const uint32_t last = gki_gating_point(g, GK_POINT_LOOP_END, i, 2);
+    g->points[last].passes = copies->rest;
+    g->blocks[inner].sibling = body(g, b, i, from_task, last, GK_GATE_IF);
+    g->exits[g->points[end].exits + 2].handle = g->points[last].handle;
+    flow = join(g, exit_of(g, last, 1, false), flow);
+  }
   leave(g, b, i, flow, inner);
   return flow;
 }
@@ -468,7 +482,7 @@ static void add_marks(gki_gating *g, uint32_t segment, uint32_t b) {
 /* Makes a block. end_point: of a loop's body, its loop end. */
 static gki_flow block(gki_gating *g, uint32_t b, uint32_t begin, uint32_t end, gki_flow flow, uint32_t end_point) {
   cut(g, b, flow);
-  const uint32_t copies = end_point == GK_NONE ? 1 : g->copies[g->loop].count;
+  const uint32_t copies = end_point != GK_NONE && g->points[end_point].passes ? g->points[end_point].passes : 1;
   for (uint32_t k = 0; k < copies; ++k) flow = items(g, b, begin, end, flow);
   if (end_point != GK_NONE) {
     if (gki_is_plain(g)) cut(g, b, from_task); /* not in a gate: it ends the loop also if the gate is closed */

@@ -52,6 +52,7 @@ typedef struct gki_block {
 typedef struct gki_copies {
   uint32_t count;  /* how often its body stands in its node, or, without one, in the block around */
   uint32_t passes; /* as in gk_gate_point, of its LOOP_END or PASSES */
+  uint32_t rest;   /* how often the body stands behind the node, for the last passes before the bound */
   bool unrolled;   /* it has no node and no LOOP_END */
 } gki_copies;
 

@@ -65,6 +65,39 @@ TEST(test_copies) {
   }
 }
 
+static void add_every(sheet *l, uint32_t every, uint32_t bound, uint32_t tasks) {
+  add(l, (gk_task){.op = l->count % 2 ? GK_OP_WHILE : GK_OP_DO_WHILE, .flag = FLAG, .max_iterations = bound,
+                   .every = every});
+  add_tasks(l, tasks);
+  add(l, (gk_task)GK_END);
+}
+
+/* The greatest divisor of k with at most 64 tasks, those counted that it leaves of the bound; with plain gates one that
+ * leaves none. A loop that can be cancelled is stopped where it looks at its flag. */
+TEST(test_every) {
+  static const struct { uint32_t every, bound, tasks, copies, rest, plain; } rows[] = {
+    {8, 0, 1, 8, 0, 8},       {8, 16, 1, 8, 0, 8},     {8, 20, 1, 8, 4, 4},   {8, 20, 6, 4, 0, 4},
+    {8, 21, 6, 4, 1, 1},      {8, 5, 1, 5, 0, 5},      {67, 0, 1, 1, 0, 1},   {0, 0, 1, 1, 0, 1},
+    {100, 150, 1, 50, 0, 50}, {100, 99, 1, 33, 0, 33}, {64, 65, 1, 32, 1, 1}, {64, 0, 1, 64, 0, 64},
+    {1, 9, 1, 1, 0, 1},       {2, 0, 33, 1, 0, 1},     {4294967295, 4294967295, 1, 51, 0, 51}};
+  sheet l = {.count = 0};
+  for (size_t k = 0; k < GK_COUNT(rows); ++k)
+    for (uint32_t bits = 0; bits < 32; bits += bits ? 14 : 2) { /* cancelled; plain, both */
+      const bool is_plain = bits >= GK_WITH_PLAIN;
+      add_every(&l, rows[k].every, rows[k].bound, rows[k].tasks);
+      const gk_gates *g;
+      assert_ok(gk_gates_make(plan_of(&l), bits, &g));
+      check_tasks(g);
+      const uint32_t copies = is_plain ? rows[k].plain : rows[k].copies, rest = is_plain ? 0 : rows[k].rest;
+      assert_int_equal(nodes_of_kind(g, GK_GATE_TASK), (copies + rest) * rows[k].tasks);
+      assert_int_equal(nodes_of_kind(g, GK_GATE_IF), rest != 0);
+      assert_int_equal(g->points[g->nodes[0].kind == GK_GATE_PROLOGUE].kind, GK_POINT_LOOP_END);
+      gk_gates_free(g);
+      free_planned(&l.planned);
+      l.count = 0;
+    }
+}
+
 /* A body that isn't straight stands once; sections are straight. */
 TEST(test_what_is_copied) {
   static const gk_task first[] = {GK_CHECKPOINT(1, 0), GK_YIELD(1), GK_IF(FLAG), GK_SWITCH(FLAG)};
@@ -113,9 +146,44 @@ TEST(test_most_copies) {
   free_planned(&l.planned);
 }
 
-static int64_t many(void *user, uint32_t node) { return (void)user, (void)node, INT32_MAX; }
+typedef struct run { long tasks, kernels, conditionals; uint64_t passes; } run;
 
 static void no_task(void *user, uint32_t node) { (void)user, (void)node; }
+
+static run run_of(sheet *l, int64_t (*read)(void *user, uint32_t node)) {
+  const gk_gates *gates;
+  const gk_plan *plan = plan_of(l);
+  assert_ok(gk_gates_make(plan, 0, &gates));
+  device d;
+  device_begin(&d, plan);
+  d.execute = no_task;
+  d.read = read;
+  device_graph graph;
+  graph_begin(&graph, gates);
+  device_launch(&d, &graph, GK_NONE);
+  const run r = {d.tasks, d.kernels, d.conditionals, d.loops[0].passes};
+  graph_end(&graph);
+  device_end(&d);
+  free_planned(&l->planned);
+  l->count = 0;
+  return r;
+}
+
+static int64_t yes(void *user, uint32_t node) { return (void)user, (void)node, 1; }
+static int64_t no(void *user, uint32_t node) { return (void)user, (void)node, 0; }
+
+/* 20 passes, of which the last four have a kernel of their own, and 8 if the flag is false. */
+TEST(test_rest) {
+  sheet l = {.count = 0};
+  add_every(&l, 8, 20, 1);
+  run r = run_of(&l, yes);
+  assert_memory_equal(&r, (&(run){20, 3, 2, 20}), sizeof r);
+  add_every(&l, 8, 20, 1);
+  r = run_of(&l, no);
+  assert_memory_equal(&r, (&(run){8, 1, 2, 8}), sizeof r);
+}
+
+static int64_t many(void *user, uint32_t node) { return (void)user, (void)node, INT32_MAX; }
 
 /* Passes of nothing take one step. */
 TEST(test_empty_repeat) {

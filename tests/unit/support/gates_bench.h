@@ -62,8 +62,12 @@ static void put_repeats(generator *g) {
     const bool branches = !pick(&g->random, 3), forks = !pick(&g->random, 3);
     if (!pick(&g->random, 3)) put(g, (gk_task){.op = GK_OP_CHECKPOINT, .flag = FLAG, .label = ++g->labels}), put_end(g);
     if (branches) put(g, (gk_task)GK_IF(FLAG));
-    put(g, (gk_task){.op = GK_OP_REPEAT, .flag = -1 - (gk_slot)pick(&g->random, pick(&g->random, 2) ? 100 : 12),
-                     .max_iterations = pick(&g->random, 3) ? 0 : 1 + pick(&g->random, 100)});
+    const uint32_t passes = 1 + pick(&g->random, pick(&g->random, 2) ? 100 : 12), what = pick(&g->random, 4);
+    gk_task loop = {.op = what < 2 ? GK_OP_REPEAT : what == 2 ? GK_OP_WHILE : GK_OP_DO_WHILE, .flag = FLAG,
+                    .max_iterations = pick(&g->random, 3) ? 0 : 1 + pick(&g->random, 100)};
+    if (what < 2) loop.flag = -(gk_slot)passes;
+    else loop.every = passes;
+    put(g, loop);
     for (uint32_t tasks = pick(&g->random, 3); tasks; --tasks) put_task(g, 0);
     for (uint32_t k = 0; forks && k < 2; ++k) {
       put(g, k ? (gk_task)GK_SECTION : (gk_task)GK_PARALLEL);
@@ -83,12 +87,12 @@ static inline uint32_t next_task(const gk_plan *plan, uint32_t at) {
   return at;
 }
 
-/* The first task of the REPEAT whose last task this is: its body stands once more. */
+/* The first task of the loop whose last task this is: its body stands once more. */
 static inline uint32_t first_again(const gk_gates *g, uint32_t task) {
   uint32_t loop = task;
   while (loop && !gki_op_is_loop(g->plan->nodes[loop].op)) loop = g->plan->nodes[loop].parent;
   const gk_node *n = &g->plan->nodes[loop];
-  assert_true(n->op == GK_OP_REPEAT && n->count && !(g->bits & GK_WITH_CANCEL));
+  assert_true(n->op == GK_OP_REPEAT ? n->count && !(g->bits & GK_WITH_CANCEL) : n->every > 1);
   assert_true(next_task(g->plan, task) >= n->end);
   return next_task(g->plan, loop);
 }

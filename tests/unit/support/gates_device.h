@@ -278,6 +278,12 @@ static uint32_t walk_loop_end(device *d, const gk_gate_point *p) {
     again = false;
     hit_bound(d, p);
   }
+  if (again && node->max_iterations && r->entry + p->passes > node->max_iterations) {
+    assert_int_equal(p->exit_count, 3);
+    set(d, p->handle, 0);
+    set(d, g->exits[p->exits + 2].handle, 1);
+    return g->exits[p->exits + 2].next;
+  }
   if (!again) r->entry = r->count = 0;
   set(d, p->handle, again);
   for (uint32_t k = 0; k < p->reenable_count; ++k) set(d, g->reenables[p->reenable + k], 1);
