@@ -1,10 +1,12 @@
-/* The cost of a pass of a loop on CUDA (tables C2, C3, C7), by gk, by hand, and without loops in graphs. A pass has
- * some kernels of one thread: the last one decrements a counter, the others increment a number. */
+/* The cost of a pass of a loop on CUDA (tables C2, C2a, C3, C7), by gk, by hand, and without loops in graphs. A pass
+ * has some kernels of one thread: the last one decrements a counter, the others increment a number. */
 #include "bench/cuda/hand.h"
 #include "bench/cuda/relaunch.h"
 #include "bench/harness/harness.h"
 #include "gk_kernel.h"
+#include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 GK_SOURCE(bench_cuda_loops)
 GK_KERNEL(one_more, (inout(int, x))) { x[i] += 1; }
@@ -17,6 +19,7 @@ static gk_device *device;
 static int *x, *left, *barrier, *posted_at;
 static volatile int *posted;
 static int passes; /* of the longer of two loops; the other has half of them */
+static int between; /* passes between two looks at the flag */
 
 /* ---- loops of each kind ------------------------------------------------------------------------------------------ */
 
@@ -27,12 +30,12 @@ typedef struct loop {
   CUfunction stay;
 } loop;
 
-static gk_graph *gk_loop(int kernels, int count) {
+static gk_graph *gk_loop(int kernels, int count, int every) {
   gk_task tasks[KERNELS + 3], *at = tasks;
   gk_task first = GK_FILL(LEFT, GK_ONE, 0);
   first.pattern = (uint32_t)count;
   *at++ = first;
-  *at++ = (gk_task)GK_DO_WHILE(LEFT);
+  *at++ = (gk_task){.op = GK_OP_DO_WHILE, .name = "LEFT", .flag = LEFT, .every = (uint32_t)every};
   for (int k = 1; k < kernels; ++k) *at++ = (gk_task)GK_RUN(one_more, GK_ONE, X);
   *at++ = (gk_task)GK_RUN(one_less, GK_ONE, LEFT);
   *at++ = (gk_task)GK_END;
@@ -84,9 +87,11 @@ static CUgraphExec gk_while(int kernels, int count) {
 }
 
 /* The graph that a loop on the host launches again and again. */
-static CUgraphExec one_pass(int kernels, bool posts) {
+static CUgraphExec passes_of_host(int kernels, int count, bool posts) {
   const CUgraph whole = bench_hand_graph();
-  CUgraphNode last = bench_hand_kernel(whole, add_kernels(whole, NULL, kernels), "less", 1, 1, (void *[]){&left});
+  CUgraphNode last = NULL;
+  for (int pass = 0; pass < count; ++pass)
+    last = bench_hand_kernel(whole, add_kernels(whole, last, kernels), "less", 1, 1, (void *[]){&left});
   if (posts) bench_hand_kernel(whole, last, "post", 1, 1, (void *[]){&left, &posted_at});
   return bench_hand_exec(whole);
 }
@@ -175,18 +180,21 @@ static bool slope(void *with, uint64_t times, bench_took *took) {
          bench_hand_value(x) == (int)times * each * (w->longer.passes + w->shorter.passes);
 }
 
-typedef enum kind { GK, GK_SELF, BY_HAND, BY_HAND_SELF, COPY, POLL, POLL_SEVERAL, FLAT, RELAUNCH, STAYING,
-              KINDS } kind;
+typedef enum kind { GK, GK_EVERY, GK_SELF, BY_HAND, BY_HAND_SELF, COPY, COPY_EVERY, POLL, POLL_EVERY, POLL_SEVERAL,
+              FLAT, RELAUNCH, STAYING, KINDS } kind;
 
 static loop loop_of(kind which, int kernels, int count) {
   loop l = {.kernels = kernels, .passes = count};
   switch (which) {
-  case GK: l.graph = gk_loop(kernels, count); break;
+  case GK: l.graph = gk_loop(kernels, count, 0); break;
+  case GK_EVERY: l.graph = gk_loop(kernels, count, between); break;
   case GK_SELF: l.exec = gk_while(kernels, count); break;
   case BY_HAND: l.exec = hand_while(kernels, count, false); break;
   case BY_HAND_SELF: l.exec = hand_while(kernels, count, true); break;
-  case COPY: l.exec = one_pass(kernels, false); break;
-  case POLL: l.exec = one_pass(kernels, true); break;
+  case COPY: l.exec = passes_of_host(kernels, 1, false); break;
+  case COPY_EVERY: l.exec = passes_of_host(kernels, between, false); break;
+  case POLL: l.exec = passes_of_host(kernels, 1, true); break;
+  case POLL_EVERY: l.exec = passes_of_host(kernels, between, true); break;
   case POLL_SEVERAL: l.exec = several_passes(kernels, TOGETHER, true); break;
   case RELAUNCH: l.exec = bench_relaunch_exec(kernels, x, left); break;
   case FLAT: l.exec = several_passes(kernels, count, false); break;
@@ -198,8 +206,9 @@ static loop loop_of(kind which, int kernels, int count) {
 
 static way way_of(kind which, int kernels) {
   static void (*const runs[KINDS])(const loop *) = {
-    [GK] = by_gk, [GK_SELF] = by_graph, [BY_HAND] = by_graph, [BY_HAND_SELF] = by_graph, [COPY] = by_copy,
-    [POLL] = by_polling, [POLL_SEVERAL] = by_polling, [FLAT] = flat, [RELAUNCH] = flat, [STAYING] = by_staying};
+    [GK] = by_gk, [GK_EVERY] = by_gk, [GK_SELF] = by_graph, [BY_HAND] = by_graph, [BY_HAND_SELF] = by_graph,
+    [COPY] = by_copy, [COPY_EVERY] = by_copy, [POLL] = by_polling, [POLL_EVERY] = by_polling,
+    [POLL_SEVERAL] = by_polling, [FLAT] = flat, [RELAUNCH] = flat, [STAYING] = by_staying};
   return (way){runs[which], loop_of(which, kernels, passes), loop_of(which, kernels, passes / 2)};
 }
 
@@ -215,11 +224,14 @@ static void end_way(const way *w) {
 
 static const char *const names[KINDS] = {
   [GK] = "gk: a list",
+  [GK_EVERY] = "gk: a list with .every",
   [GK_SELF] = "gk: the body's own kernel decides",
   [BY_HAND] = "by hand: a kernel decides",
   [BY_HAND_SELF] = "by hand: the body's own kernel decides",
   [COPY] = "host loop: launch, copy 4 bytes, wait",
+  [COPY_EVERY] = "host loop: launch as many passes, copy 4 bytes, wait",
   [POLL] = "host loop: launch, poll pinned memory",
+  [POLL_EVERY] = "host loop: launch as many passes, poll pinned memory",
   [POLL_SEVERAL] = "host loop: 8 passes, poll pinned memory",
   [FLAT] = "a flat graph of all passes",
   [RELAUNCH] = "a graph that launches itself from the device",
@@ -227,14 +239,14 @@ static const char *const names[KINDS] = {
 
 static const char *no_relaunch; /* why graphs can't launch themselves here */
 
-static void one_more_pass(const char *id, int kernels, const kind *kinds, size_t count,
-                          const bench_ratio *ratios) {
+static void one_more_pass(const char *id, int kernels, const kind *kinds, size_t count, const bench_ratio *ratios,
+                          const char *suffix) {
   char what[64];
   way ways[KINDS];
   bench_table table = {.id = id, .what = what, .question = "what does one more pass take?", .unit = "ns",
                        .floor = {HAND_EDGE, kernels}};
   const char *of = id[1] == '7' ? "a pass, with and without loops in graphs" : "one more pass";
-  snprintf(what, sizeof what, "%s, %d kernel%s", of, kernels, kernels > 1 ? "s" : "");
+  snprintf(what, sizeof what, "%s, %d kernel%s%s", of, kernels, kernels > 1 ? "s" : "", suffix);
   if (!bench_wants(id, what)) return;
   for (size_t k = 0; k < count; ++k) {
     const char *missing = kinds[k] == RELAUNCH ? no_relaunch : NULL;
@@ -244,6 +256,54 @@ static void one_more_pass(const char *id, int kernels, const kind *kinds, size_t
   for (size_t k = 0; k < BENCH_RATIOS; ++k) table.ratios[k] = ratios[k];
   bench_measure(&table);
   for (size_t k = 0; k < count; ++k) end_way(&ways[k]);
+}
+
+/* ---- a look behind every k-th pass ------------------------------------------------------------------------------- */
+
+/* Nodes of tasks and control kernels in a pass, by the dump. */
+static bool nodes_of_pass(void *with, uint64_t times, bench_took *took) {
+  const loop *l = with;
+  char *text = gk_dump(NULL, l->graph, "json");
+  const char *row = text ? strstr(text, "\"passes\": [") : NULL;
+  row = row ? strstr(row + 1, "{\"node\"") : NULL; /* outside of loops */
+  row = row ? strstr(row + 1, "{\"node\"") : NULL;
+  const char *several = row ? strstr(row, "\"passes\": ") : NULL, *tasks = row ? strstr(row, "\"tasks\": ") : NULL;
+  const char *fresh = row ? strstr(row, "\"fresh\": [") : NULL;
+  uint32_t made = 1, task_nodes = 0, controls = 0;
+  const bool read = (!several || sscanf(several, "\"passes\": %" SCNu32, &made) == 1) && tasks && fresh && made &&
+                    sscanf(tasks, "\"tasks\": %" SCNu32, &task_nodes) == 1 &&
+                    sscanf(fresh, "\"fresh\": [%" SCNu32, &controls) == 1;
+  gk_free_text(text);
+  took->all += (double)times * (task_nodes + controls) / made;
+  return read;
+}
+
+static void looks(int kernels) {
+  static const char *const columns[] = {"a look each pass", "every 8", "every 16", "every 32"};
+  static const kind kinds[] = {GK_EVERY, GK, COPY_EVERY, POLL_EVERY};
+  const bench_ratio c2a[BENCH_RATIOS] = {{"gk against the host's loop", names[GK_EVERY], {names[COPY_EVERY]}, 1.0},
+                                         {"gk against polling", names[GK_EVERY], {names[POLL_EVERY]}, 0},
+                                         {"gk against a look each pass", names[GK_EVERY], {names[GK]}, 0}};
+  char what[64];
+  loop made[GK_COUNT(columns)];
+  snprintf(what, sizeof what, "nodes of a pass, %d kernel%s", kernels, kernels > 1 ? "s" : "");
+  if (bench_wants("C2a", what)) {
+    bench_table table = {.id = "C2a", .what = what, .question = "how many nodes does a pass take?", .unit = "nodes"};
+    for (uint32_t k = 0; k < GK_COUNT(columns); ++k) {
+      made[k] = (loop){.graph = gk_loop(kernels, 64, k ? 4 << k : 0)};
+      table.variants[k] = (bench_variant){columns[k], nodes_of_pass, &made[k], .most = 1};
+    }
+    bench_measure(&table);
+    for (uint32_t k = 0; k < GK_COUNT(columns); ++k) end_loop(&made[k]);
+  }
+  const int usual = passes;
+  passes = bench_is_quick() ? 64 : 2048; /* half of them end at a look */
+  for (between = 8; between <= 32; between *= 2) {
+    char suffix[40];
+    snprintf(suffix, sizeof suffix, ", a look every %d passes", between);
+    one_more_pass("C2a", kernels, kinds, GK_COUNT(kinds), c2a, suffix);
+  }
+  passes = usual;
 }
 
 static void loops(void) {
@@ -260,12 +320,14 @@ static void loops(void) {
                                         {"gk against a kernel that stays", names[GK], {names[STAYING]}, 0}};
   static const int kernels[] = {1, 2, 4, 8, KERNELS};
   for (size_t k = 0; k < GK_COUNT(kernels); ++k) {
-    one_more_pass("C2", kernels[k], both, GK_COUNT(both), c2);
-    one_more_pass("C3", kernels[k], selves, GK_COUNT(selves), c3);
+    one_more_pass("C2", kernels[k], both, GK_COUNT(both), c2, "");
+    one_more_pass("C3", kernels[k], selves, GK_COUNT(selves), c3, "");
   }
+  looks(1);
+  looks(8);
   no_relaunch = bench_relaunch_begin(device);
-  one_more_pass("C7", 1, all, GK_COUNT(all), c7);
-  one_more_pass("C7", 8, all, GK_COUNT(all), c7);
+  one_more_pass("C7", 1, all, GK_COUNT(all), c7, "");
+  one_more_pass("C7", 8, all, GK_COUNT(all), c7, "");
   bench_relaunch_end();
 }
 
