@@ -149,7 +149,6 @@ static void note_point(search *s, uint32_t from, const gk_gate_point *p) {
   const gk_gates *g = s->gates;
   note(s, from, p->handle);
   for (uint32_t k = 0; k < p->reenable_count; ++k) note(s, from, g->reenables[p->reenable + k]);
-  if (p->kind == GK_POINT_LOOP_END && p->exit_count > 2) note(s, from, g->exits[p->exits + 2].handle);
   if (p->kind == GK_POINT_BRANCH && p->handle == GK_NONE)
     for (uint32_t k = 0; k < p->exit_count; ++k) note(s, from, g->exits[p->exits + k].handle);
   if (p->kind == GK_POINT_YIELD || (p->kind == GK_POINT_LOOP_END && g->bits & GK_WITH_CANCEL)) note_stop(s, from, p);

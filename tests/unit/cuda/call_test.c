@@ -48,6 +48,22 @@ TEST_IN_MODES(test_recorded) {
   check_run(graph, GK_UNCHANGED, 5);
 }
 
+/* Each copy of a loop's body has a record of its own. */
+TEST_ON_CUDA(test_copies) {
+  LIST(list, GK_REPEAT(GK_ITEMS(3)), GK_CALL(fill_bytes, X, BYTE), GK_RUN(add, N, X, A), GK_RUN(add, N, Y, A), GK_END);
+  gk_graph *graph = new_graph(device, &list, 0);
+  int *x = int_on(device, 5), *y = int_on(device, 0);
+  called = 0;
+  BIND(graph, {X, x}, {Y, y});
+  gk_bind_int(graph, BYTE, 1);
+  run_to_end(graph, 0);
+  assert_int_equal(called, 3);
+  BIND_INTS(graph, {BYTE, 2});
+  check_run(graph, GK_BY_RECORDING, 6);
+  assert_int_equal(int_at(device, x), 0x02020203);
+  assert_int_equal(int_at(device, y), 6);
+}
+
 static gk_result fill_factor(const gk_value *args, void *native) {
   return fill_bytes((const gk_value[]){args[0], {.i32 = ((const line *)args[1].ptr)->factor}}, native);
 }
