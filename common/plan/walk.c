@@ -275,10 +275,7 @@ static bool finish_block(gk_walk *walk, gk_step *step) {
   case GK_OP_REPEAT:
     ++walk->result->passes[node->loop];
     ++walk->entries[node->loop];
-    if (!looks(walk, node)) {
-      go(walk, block + 1, block);
-      return false;
-    }
+    if (!looks(walk, node)) return begin_pass(walk, block, step);
     if (cancelled(walk)) {
       stop(walk);
       return false;

@@ -22,6 +22,7 @@ gk_result gki_call_host(gk_graph *graph, const gk_launch_args *launch, uint32_t 
 
 static gk_result perform(gk_graph *graph, const gk_launch_args *launch, gk_step step, int64_t *answer) {
   const gk_backend *backend = graph->device->backend;
+  const gk_node *node = &graph->planned.plan.nodes[step.at];
   gk_result result;
   int32_t flag = 0;
   switch (step.kind) {
@@ -33,7 +34,9 @@ static gk_result perform(gk_graph *graph, const gk_launch_args *launch, gk_step 
   case GK_STEP_HOST:
     result = backend->read_flag(graph->state, graph->planned.plan.runs[step.at].begin, &flag);
     return result == GK_OK ? gki_call_host(graph, launch, step.at) : result;
-  case GK_STEP_PASS: return gki_pass_write(graph, graph->planned.plan.nodes[step.at].loop, step.passes);
+  case GK_STEP_PASS: /* nothing has waited for a pass whose end read no flag */
+    result = step.passes > 0 && node->every > 1 ? backend->read_flag(graph->state, 0, &flag) : GK_OK;
+    return result == GK_OK ? gki_pass_write(graph, node->loop, step.passes) : result;
   case GK_STEP_END: return backend->read_flag(graph->state, 0, &flag); /* waits for everything submitted */
   case GK_STEP_LOOP: case GK_STEP_FORK: case GK_STEP_CHECKPOINT: break; /* never occur: the walker gives simple steps */
   }
