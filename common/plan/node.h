@@ -42,6 +42,21 @@ static inline uint32_t gki_flag_offset(const gk_plan *plan, const gk_node *node)
   return gki_counts_by_number(plan, node) ? node->flag * (uint32_t)sizeof(uint64_t) : node->offset;
 }
 
+/* The blocks of a branch, by their nodes. GK_NONE: no more. */
+static inline uint32_t gki_first_case(const gk_plan *plan, uint32_t i) {
+  if (plan->nodes[i].op == GK_OP_IF) return i;
+  return i + 1 < plan->nodes[i].end ? i + 1 : GK_NONE;
+}
+static inline uint32_t gki_next_case(const gk_plan *plan, uint32_t i, uint32_t s) {
+  const gk_node *n = &plan->nodes[i];
+  if (n->op == GK_OP_IF) return s == i && n->otherwise ? n->otherwise : GK_NONE;
+  return plan->nodes[s].end < n->end ? plan->nodes[s].end : GK_NONE;
+}
+static inline uint32_t gki_case_end(const gk_plan *plan, uint32_t s) {
+  const gk_node *n = &plan->nodes[s];
+  return n->op == GK_OP_IF && n->otherwise ? n->otherwise : n->end;
+}
+
 /* Whether a run is a CALL_HOST, which is in no run with other tasks. */
 static inline bool gki_is_host_run(const gk_plan *plan, uint32_t run) {
   return plan->nodes[plan->runs[run].begin].op == GK_OP_CALL_HOST;

@@ -4,6 +4,7 @@
  * has its own kernel, right in front of the node whose handle it sets. */
 #include "plan/segments.h"
 #include "base/op.h"
+#include "plan/node.h"
 
 static const gki_flow from_task = {GK_NONE, GK_NONE, true, false};
 static const gki_flow from_nowhere = {GK_NONE, GK_NONE, false, false};
@@ -196,21 +197,6 @@ static gki_flow yield(gki_gating *g, uint32_t b, uint32_t i, gki_flow flow) {
   return flow;
 }
 
-/* The blocks of a branch, by their nodes. GK_NONE: no more. */
-static uint32_t first_case(const gk_plan *plan, uint32_t i) {
-  if (plan->nodes[i].op == GK_OP_IF) return i;
-  return i + 1 < plan->nodes[i].end ? i + 1 : GK_NONE;
-}
-static uint32_t next_case(const gk_plan *plan, uint32_t i, uint32_t s) {
-  const gk_node *n = &plan->nodes[i];
-  if (n->op == GK_OP_IF) return s == i && n->otherwise ? n->otherwise : GK_NONE;
-  return plan->nodes[s].end < n->end ? plan->nodes[s].end : GK_NONE;
-}
-static uint32_t case_end(const gk_plan *plan, uint32_t s) {
-  const gk_node *n = &plan->nodes[s];
-  return n->op == GK_OP_IF && n->otherwise ? n->otherwise : n->end;
-}
-
 /* The nodes of a branch: one SWITCH, or an IF for each block. A block without nodes gets no node. */
 static void append_cases(gki_gating *g, uint32_t b, uint32_t i, uint32_t point, uint32_t first) {
   const gk_plan *plan = g->plan;
@@ -224,8 +210,8 @@ static void append_cases(gki_gating *g, uint32_t b, uint32_t i, uint32_t point, 
     append(g, b, here, (gki_part){.kind = GK_GATE_SWITCH, .node = i, .handle = handle, .block = first});
     g->points[point].handle = handle;
   }
-  uint32_t node = first_case(plan, i);
-  for (uint32_t s = first; s != GK_NONE; s = g->blocks[s].sibling, node = next_case(plan, i, node), ++k) {
+  uint32_t node = gki_first_case(plan, i);
+  for (uint32_t s = first; s != GK_NONE; s = g->blocks[s].sibling, node = gki_next_case(plan, i, node), ++k) {
     if (!g->blocks[s].full) continue;
     g->blocks[s].handle = by_switch ? handle : gki_gating_handle(g, 0, 0);
     g->blocks[s].value = by_switch ? at++ : 1;
@@ -240,16 +226,16 @@ static gki_flow branch(gki_gating *g, uint32_t b, uint32_t i, gki_flow flow) {
   const gk_plan *plan = g->plan;
   uint32_t exit_count = plan->nodes[i].op == GK_OP_IF ? 2 : 1, k = 0, first = GK_NONE, last = GK_NONE;
   if (plan->nodes[i].op == GK_OP_SWITCH)
-    for (uint32_t s = first_case(plan, i); s != GK_NONE; s = next_case(plan, i, s)) ++exit_count;
+    for (uint32_t s = gki_first_case(plan, i); s != GK_NONE; s = gki_next_case(plan, i, s)) ++exit_count;
   const uint32_t point = gki_gating_point(g, GK_POINT_BRANCH, i, exit_count);
   const bool left = decide(g, point, flow, b, i);
   flow = from_nowhere;
-  for (uint32_t s = first_case(plan, i); s != GK_NONE; s = next_case(plan, i, s), ++k) {
+  for (uint32_t s = gki_first_case(plan, i); s != GK_NONE; s = gki_next_case(plan, i, s), ++k) {
     const uint32_t inner = new_block(g, b);
     if (first == GK_NONE) first = inner;
     else g->blocks[last].sibling = inner;
     last = inner;
-    flow = join(g, block(g, inner, s + 1, case_end(plan, s), exit_of(g, point, k, left), GK_NONE), flow);
+    flow = join(g, block(g, inner, s + 1, gki_case_end(plan, s), exit_of(g, point, k, left), GK_NONE), flow);
   }
   append_cases(g, b, i, point, first);
   if (k < exit_count) flow = join(g, exit_of(g, point, k, left), flow);
