@@ -407,7 +407,7 @@ static void check_include(gki_checker *c, const gk_task *task) {
 }
 
 void gki_check_task(gki_checker *c, const gk_task *task) {
-  static const uint32_t none[4] = {0};
+  static const uint32_t none[GK_COUNT(task->reserved)] = {0};
   if (task->op == GK_OP_NONE) {
     gki_report(c, GKI_TASK_FORGOTTEN, NULL);
     return;

@@ -7,8 +7,8 @@
 #include <math.h>
 
 static const gk_kernel *const conformance[] = {
-  &count, &decrease, &lower, &set, &add, &assign, &add_to, &note, &below, &total, &total_float, &moments, &apply,
-  &apply_in, &scale, &wide, &number, &number_3d, &stamp, &raise_at, &agree, &squares, &meet};
+  &count, &decrease, &lower, &set, &add, &assign, &add_to, &append, &note, &below, &total, &total_float, &moments,
+  &apply, &apply_in, &scale, &wide, &number, &number_3d, &stamp, &raise_at, &agree, &squares, &meet};
 static const gk_kernel *const body[] = {
   &predict, &count_cells, &scan_blocks, &scan_totals, &scan_spread, &place, &sort_cell, &find_contacts, &judge_room,
   &stretching, &turning, &bending, &pushing, &assemble, &add_rows, &translate, &start_solve, &judge_solve, &direct,
