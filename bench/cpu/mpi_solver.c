@@ -17,7 +17,7 @@ typedef struct by_hand {
 } by_hand;
 
 static void hand_halos(const by_hand *h) {
-  const int plane = h->me->side * h->me->side;
+  const int plane = cells_of_plane(h->me);
   const size_t last = (size_t)h->me->planes * (size_t)plane;
   MPI_Request requests[4];
   MPI_Irecv(h->p, plane, MPI_DOUBLE, h->me->below, 0, MPI_COMM_WORLD, &requests[0]);
@@ -32,20 +32,15 @@ static double sum_of_ranks(double mine) {
   return mine;
 }
 
-/* A row of the matrix times p. @return Its part of p * q */
-static double multiply_row(double *restrict q, const double *restrict p, int side, int j) {
-  static const double none[1000];
-  const double *before = j > 0 ? p - side : none, *behind = j < side - 1 ? p + side : none;
-  const int plane = side * side, last = side - 1;
+/* A row of the matrix times p, inside of the border. @return Its part of p * q */
+static double multiply_row(double *restrict q, const double *restrict p, int row, int side) {
+  const int plane = row * row;
   double pq = 0.0;
 #pragma omp simd reduction(+ : pq)
   for (int i = 0; i < side; ++i) {
-    q[i] = 6.0 * p[i] - p[i - plane] - p[i + plane] - before[i] - behind[i] - p[i - 1] - p[i + 1];
+    q[i] = 6.0 * p[i] - p[i - 1] - p[i + 1] - p[i - row] - p[i + row] - p[i - plane] - p[i + plane];
     pq += p[i] * q[i];
   }
-  pq += p[0] * p[-1] + p[last] * p[side]; /* the cells beside the row aren't its neighbours */
-  q[0] += p[-1];
-  q[last] += p[side];
   return pq;
 }
 
@@ -75,7 +70,7 @@ static double advance_plane(double *restrict u, double *restrict r, const double
 
 /* @return the passes */
 static int solve_by_hand(const by_hand *h) {
-  const int side = h->me->side, plane = side * side, planes = h->me->planes;
+  const int side = h->me->side, row = side + 2, plane = row * row, planes = h->me->planes;
   double *u = h->u, *r = h->r, *q = h->q, *p = h->p + plane;
   double rr = 0.0, beta = 0.0;
   int passes = 0;
@@ -90,7 +85,10 @@ static int solve_by_hand(const by_hand *h) {
     hand_halos(h);
 #pragma omp parallel for collapse(2) schedule(static) reduction(+ : pq)
     for (int k = 0; k < planes; ++k)
-      for (int j = 0; j < side; ++j) pq += multiply_row(q + plane * k + side * j, p + plane * k + side * j, side, j);
+      for (int j = 0; j < side; ++j) {
+        const int first = plane * k + row * (j + 1) + 1;
+        pq += multiply_row(q + first, p + first, row, side);
+      }
     const double alpha = rr / sum_of_ranks(pq);
 #pragma omp parallel for schedule(static) reduction(+ : rest)
     for (int k = 0; k < planes; ++k)
@@ -122,7 +120,7 @@ static void begin_ranks(ranks *all, int side, const rank *me) {
     open_device(&all->by[way], &all->o);
     set_up(&all->by[way], &all->o, way == CALLS ? &calls_list : &yields_list);
   }
-  const size_t plane = (size_t)side * (size_t)side, cells = plane * (size_t)side;
+  const size_t plane = (size_t)cells_of_plane(&all->by[HAND]), cells = cells_of_slab(&all->by[HAND]);
   double **memory[] = {&all->hand.u, &all->hand.r, &all->hand.p, &all->hand.q, &all->hand.b};
   for (size_t k = 0; k < GK_COUNT(memory); ++k) *memory[k] = bench_alloc(cells + 2 * plane, sizeof(double));
   all->hand.me = &all->by[HAND];
@@ -144,7 +142,7 @@ static bool run_way(ranks *all, enum way way, uint64_t times, double *took) {
   const gk_status *totals = NULL;
   int passes = 1;
   double *u = way == HAND ? all->hand.u : way == FLOOR ? NULL : gk_bound(me->graph, U);
-  if (u) memset(u, 0xff, (size_t)me->planes * (size_t)me->side * (size_t)me->side * sizeof *u);
+  if (u) memset(u, 0xff, cells_of_slab(me) * sizeof *u);
   MPI_Barrier(MPI_COMM_WORLD);
   const double started = bench_now();
   for (uint64_t k = 0; k < times; ++k)

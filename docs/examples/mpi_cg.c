@@ -25,7 +25,8 @@
 GK_SOURCE(mpi_cg)
 GK_STRUCT(course) { double rr, limit, beta; int pass, unused; };
 
-/* p has a plane of neighbours' cells in front of the slab and one behind it, so cell i is p[i + plane]. */
+/* Each plane has a border of zeroes, so that all cells have neighbours: its rows have two cells more than the box. p
+ * has a plane of the neighbours' cells in front of the slab and one behind it, so p[i + plane] belongs to u[i]. */
 GK_KERNEL(begin, (out(double, u), out(double, r), out(double, p), sum(double, rr), in(double, b), value(int, plane))) {
   u[i] = 0.0;
   r[i] = b[i];
@@ -46,13 +47,10 @@ GK_KERNEL(begin_course, (out(course, c), inout(double, rr), out(double, pq), out
 GK_KERNEL(direct, (inout(double, p), in(double, r), in(course, c), value(int, plane))) {
   p[i + plane] = r[i] + c[0].beta * p[i + plane];
 }
-GK_KERNEL_3D(multiply, (out(double, q), sum(double, pq), in(double, p), value(int, side))) {
-  int plane = side * side, cell = i + side * j + plane * k, at = cell + plane;
-  double total = 6.0 * p[at] - p[at - plane] - p[at + plane];
-  double left = p[at - 1], right = p[at + 1], before = p[at - side], behind = p[at + side]; /* all are inside of p */
-  total -= (i > 0 ? left : 0.0) + (i < side - 1 ? right : 0.0);
-  total -= (j > 0 ? before : 0.0) + (j < side - 1 ? behind : 0.0);
-  q[cell] = total;
+GK_KERNEL_3D(multiply, (out(double, q), sum(double, pq), in(double, p), value(int, row))) {
+  int plane = row * row, at = i + 1 + row * (j + 1) + plane * (k + 1);
+  double total = 6.0 * p[at] - p[at - 1] - p[at + 1] - p[at - row] - p[at + row] - p[at - plane] - p[at + plane];
+  q[at - plane] = total;
   pq[0] += p[at] * total;
 }
 GK_KERNEL(advance, (inout(double, u), inout(double, r), sum(double, rr), in(double, p), in(double, q), in(double, pq),
@@ -78,14 +76,14 @@ GK_KERNEL(judge, (inout(course, c), inout(double, rr), out(double, pq), out(int,
 GK_SOURCE_END
 
 enum slot {
-  U = 1, R, P, Q, B, CELLS, SIDE, PLANE, PLANES, RR, PQ, COURSE, AGAIN, SAVING, TOLERANCE, HISTORY, ROOM, FULL, RANK,
-  AT_START, AT_HALO, AT_PQ, AT_RR
+  U = 1, R, P, Q, B, CELLS, SIDE, ROW, PLANE, PLANES, RR, PQ, COURSE, AGAIN, SAVING, TOLERANCE, HISTORY, ROOM, FULL,
+  RANK, AT_START, AT_HALO, AT_PQ, AT_RR
 };
 enum label { START = 1, HALO, SUM_PQ, SUM_RR, NOTE, SAVE, PASSES }; /* 0 is the end of a launch */
 
 static const gk_slot_desc slots[] = {
   GK_BUFFER(U, double), GK_BUFFER(R, double), GK_BUFFER(P, double), GK_BUFFER(Q, double), GK_BUFFER(B, double),
-  GK_SCALAR(CELLS, int), GK_SCALAR(SIDE, int), GK_SCALAR(PLANE, int), GK_SCALAR(PLANES, int),
+  GK_SCALAR(CELLS, int), GK_SCALAR(SIDE, int), GK_SCALAR(ROW, int), GK_SCALAR(PLANE, int), GK_SCALAR(PLANES, int),
   GK_BUFFER(RR, double), /* in memory that the host reaches: the sum, and votes to save and to stop */
   GK_BUFFER(PQ, double), /* likewise */
   GK_OWN(COURSE, course, 1), GK_OWN(AGAIN, int, 1), GK_OWN(SAVING, int, 1), GK_DEFAULT(TOLERANCE, double, 1e-12),
@@ -102,7 +100,7 @@ static const gk_slot_desc slots[] = {
   GK_DO_WHILE(AGAIN, .max_iterations = MOST_PASSES, .label = PASSES), \
     GK_RUN(direct, CELLS, P, R, COURSE, PLANE), \
     halo, \
-    GK_RUN_3D(multiply, SIDE, SIDE, PLANES, Q, PQ, P, SIDE), \
+    GK_RUN_3D(multiply, SIDE, SIDE, PLANES, Q, PQ, P, ROW), \
     sum_pq, \
     GK_RUN(advance, CELLS, U, R, RR, P, Q, PQ, COURSE, PLANE), \
     sum_rr, \
@@ -117,7 +115,7 @@ enum { MOST_PASSES = 10000 };
 /* What a rank knows. */
 typedef struct rank {
   int number, ranks, below, above; /* of the neighbours, or MPI_PROC_NULL */
-  int side, planes, first;         /* cells in a row, planes of this rank, number of the first one */
+  int side, planes, first;         /* cells in a row of the box, planes of this rank, number of the first one */
   int exchanges;                   /* made so far */
   size_t room;                     /* of HISTORY */
   gk_device *device;
@@ -128,6 +126,9 @@ typedef struct rank {
   const char *file; /* where to save, or NULL */
   unsigned saved;
 } rank;
+
+static int cells_of_plane(const rank *me) { return (me->side + 2) * (me->side + 2); } /* with its border */
+static size_t cells_of_slab(const rank *me) { return (size_t)me->planes * (size_t)cells_of_plane(me); }
 
 static volatile sig_atomic_t wants_save, wants_stop; /* this rank's votes */
 
@@ -163,7 +164,7 @@ static void agreed(rank *me, int label) {
 
 /* Gives the first and the last plane of the slab to the neighbours, and gets theirs. */
 static gk_result exchange_halos(rank *me) {
-  const int plane = me->side * me->side;
+  const int plane = cells_of_plane(me);
   const size_t bytes = (size_t)plane * sizeof(double), inner = (size_t)me->planes * bytes;
   char *p = gk_bound(me->graph, P);
   double *low = me->staged, *high = low + plane, *from_below = high + plane, *from_above = from_below + plane;
@@ -201,7 +202,7 @@ static gk_result exchange(rank *me, int label) {
 
 /* Each rank writes its cells: all ranks are in the same pass here. */
 static gk_result save(rank *me) {
-  const size_t cells = (size_t)me->planes * (size_t)me->side * (size_t)me->side;
+  const size_t cells = cells_of_slab(me);
   double *u = malloc(cells * sizeof *u);
   gk_result result = u ? gk_read(me->graph, U, u, cells) : GK_ERROR_MEMORY;
   char name[4096];
@@ -241,23 +242,23 @@ static double known(const rank *me, int planes, int x, int y, int z) {
   return (double)((h ^ h >> 13) >> 8) / (1 << 24) - 0.5;
 }
 
-static void right_hand_side(const rank *me, int planes, double *b) {
-  for (int k = 0; k < me->planes; ++k)
-    for (int y = 0; y < me->side; ++y)
-      for (int x = 0; x < me->side; ++x, ++b) {
-        const int z = me->first + k;
-        *b = 6.0 * known(me, planes, x, y, z) - known(me, planes, x - 1, y, z) - known(me, planes, x + 1, y, z) -
-             known(me, planes, x, y - 1, z) - known(me, planes, x, y + 1, z) - known(me, planes, x, y, z - 1) -
-             known(me, planes, x, y, z + 1);
-      }
+/* A loop over the cells of the slab: `at` is the place in memory, x, y, z that in the box. */
+#define EACH_CELL(me, at, x, y, z) \
+  for (int z = (me)->first; z < (me)->first + (me)->planes; ++z) \
+    for (int y = 0; y < (me)->side; ++y) \
+      for (int x = 0, at = cells_of_plane(me) * (z - (me)->first) + ((me)->side + 2) * (y + 1) + 1; x < (me)->side; \
+           ++x, ++at)
+
+static void right_hand_side(const rank *me, int planes, double *b) { /* b: zeroes */
+  EACH_CELL(me, at, x, y, z)
+    b[at] = 6.0 * known(me, planes, x, y, z) - known(me, planes, x - 1, y, z) - known(me, planes, x + 1, y, z) -
+            known(me, planes, x, y - 1, z) - known(me, planes, x, y + 1, z) - known(me, planes, x, y, z - 1) -
+            known(me, planes, x, y, z + 1);
 }
 
 static double largest_error(const rank *me, int planes, const double *u) {
   double most = 0.0;
-  for (int k = 0; k < me->planes; ++k)
-    for (int y = 0; y < me->side; ++y)
-      for (int x = 0; x < me->side; ++x, ++u)
-        most = fmax(most, fabs(*u - known(me, planes, x, y, me->first + k)));
+  EACH_CELL(me, at, x, y, z) most = fmax(most, fabs(u[at] - known(me, planes, x, y, z)));
   MPI_Allreduce(MPI_IN_PLACE, &most, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
   return most;
 }
@@ -297,8 +298,8 @@ static double *bind_host_memory(rank *me, gk_slot slot, size_t count) {
 }
 
 static void set_up(rank *me, const options *o, const gk_list *list) {
-  const int plane = me->side * me->side;
-  const size_t cells = (size_t)plane * (size_t)me->planes;
+  const int plane = cells_of_plane(me);
+  const size_t cells = cells_of_slab(me);
   if (gk_graph_create(me->device, list, GK_CANCELLABLE, &me->graph) != GK_OK)
     fail(me, "the list");
   for (gk_slot slot = U; slot <= B; ++slot)
@@ -307,6 +308,7 @@ static void set_up(rank *me, const options *o, const gk_list *list) {
   me->pq = bind_host_memory(me, PQ, 1);
   gk_bind_int(me->graph, CELLS, (int64_t)cells);
   gk_bind_int(me->graph, SIDE, me->side);
+  gk_bind_int(me->graph, ROW, me->side + 2);
   gk_bind_int(me->graph, PLANE, plane);
   gk_bind_int(me->graph, PLANES, me->planes);
   gk_bind_float(me->graph, TOLERANCE, o->tolerance);
@@ -318,7 +320,7 @@ static void set_up(rank *me, const options *o, const gk_list *list) {
   if (!me->p && !staged) fail(me, "memory of the host");
   if (staged) me->staged = gk_host_address(me->device, staged);
   if (o->calls && !me->p) fail(me, "--calls need memory that the host reaches");
-  double *b = malloc(cells * sizeof *b);
+  double *b = calloc(cells, sizeof *b);
   if (!b) fail(me, "memory");
   right_hand_side(me, o->planes, b);
   if (gk_write(me->graph, B, b, cells) != GK_OK) fail(me, "the right-hand side");
@@ -327,7 +329,7 @@ static void set_up(rank *me, const options *o, const gk_list *list) {
 
 /* Ends with status 1 if the solution is wrong. */
 static int report(rank *me, const options *o, const gk_status *totals) {
-  const size_t cells = (size_t)me->planes * (size_t)me->side * (size_t)me->side;
+  const size_t cells = cells_of_slab(me);
   const int passes = (int)gk_passes(totals, PASSES);
   double *u = malloc(cells * sizeof *u), *history = calloc((size_t)passes, sizeof *history);
   if (!u || !history) fail(me, "memory");

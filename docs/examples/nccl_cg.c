@@ -26,7 +26,7 @@ static gk_result nccl_sum(const gk_value *args, void *native) {
 }
 static gk_result nccl_halos(const gk_value *args, void *native) {
   const rank *me = args[1].ptr;
-  const size_t plane = (size_t)me->side * (size_t)me->side, inner = (size_t)me->planes * plane;
+  const size_t plane = (size_t)cells_of_plane(me), inner = (size_t)me->planes * plane;
   double *p = args[0].ptr;
   const struct { int other; double *first, *halo; } sides[] = {{me->below, p + plane, p},
                                                                {me->above, p + inner, p + inner + plane}};

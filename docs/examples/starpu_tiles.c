@@ -20,10 +20,10 @@
 #endif
 
 GK_SOURCE(starpu_tiles)
+/* Over the cells inside: those at the edges stay. */
 GK_KERNEL_2D(spread, (out(float, to), in(float, from), value(int, side))) {
-  int at = i + side * j;
-  bool edge = i == 0 || j == 0 || i == side - 1 || j == side - 1;
-  to[at] = edge ? from[at] : 0.25f * (from[at - 1] + from[at + 1] + from[at - side] + from[at + side]);
+  int at = i + 1 + side * (j + 1);
+  to[at] = 0.25f * (from[at - 1] + from[at + 1] + from[at - side] + from[at + side]);
 }
 GK_KERNEL(list_hot, (in(float, heat), value(float, limit), value(int, room), out(int, hot), atomic(int, count),
                      atomic(int, full))) {
@@ -34,16 +34,18 @@ GK_KERNEL(list_hot, (in(float, heat), value(float, limit), value(int, room), out
 }
 GK_SOURCE_END
 
-enum slot { A = 1, B, SIDE, CELLS, DOUBLE_SWEEPS, LIMIT, HOT, ROOM, COUNT, FULL };
+enum slot { A = 1, B, SIDE, INNER, CELLS, DOUBLE_SWEEPS, LIMIT, HOT, ROOM, COUNT, FULL };
 enum label { LISTING = 1 };
+#define HOT_FROM 0.7f
 static const gk_slot_desc slots[] = {
-  GK_BUFFER(A, float), GK_BUFFER(B, float), GK_SCALAR(SIDE, int), GK_SCALAR(CELLS, int),
-  GK_SCALAR(DOUBLE_SWEEPS, int), GK_DEFAULT(LIMIT, float, 0.5f), GK_OWN(HOT, int, 64), GK_ROOM(ROOM, HOT),
+  GK_BUFFER(A, float), GK_BUFFER(B, float), GK_SCALAR(SIDE, int), GK_SCALAR(INNER, int), GK_SCALAR(CELLS, int),
+  GK_SCALAR(DOUBLE_SWEEPS, int), GK_DEFAULT(LIMIT, float, HOT_FROM), GK_OWN(HOT, int, 16), GK_ROOM(ROOM, HOT),
   GK_OWN(COUNT, int, 1), GK_OWN(FULL, int, 1)};
 static const gk_task tasks[] = {
+  GK_COPY(B, A, CELLS), /* the edges */
   GK_REPEAT(DOUBLE_SWEEPS),
-    GK_RUN_2D(spread, SIDE, SIDE, B, A, SIDE),
-    GK_RUN_2D(spread, SIDE, SIDE, A, B, SIDE),
+    GK_RUN_2D(spread, INNER, INNER, B, A, SIDE),
+    GK_RUN_2D(spread, INNER, INNER, A, B, SIDE),
   GK_END,
   GK_CHECKPOINT(LISTING, FULL),
     GK_FILL(COUNT, GK_ONE, 0),
@@ -82,6 +84,7 @@ static gk_result on_yield(void *user, gk_graph *graph, const gk_status *status) 
 static void make_graph(worker *w) {
   if (gk_graph_create(w->device, &list, 0, &w->graph) != GK_OK) fail("the list");
   gk_bind_int(w->graph, SIDE, o.side);
+  gk_bind_int(w->graph, INNER, o.side - 2);
   gk_bind_int(w->graph, CELLS, (int64_t)o.side * o.side);
   gk_bind_int(w->graph, DOUBLE_SWEEPS, o.sweeps / 2);
 }
@@ -105,15 +108,11 @@ static void by_gk(void *buffers[], void *argument) {
 }
 
 static void sweep_by_hand(float *restrict to, const float *restrict from, int side) {
-  memcpy(to, from, (size_t)side * sizeof *to);
-  for (int j = 1; j < side - 1; ++j) {
-    const float *row = from + side * j;
-    to[side * j] = row[0];
-    for (int i = 1; i < side - 1; ++i)
-      to[side * j + i] = 0.25f * (row[i - 1] + row[i + 1] + row[i - side] + row[i + side]);
-    to[side * j + side - 1] = row[side - 1];
-  }
-  memcpy(to + side * (side - 1), from + side * (side - 1), (size_t)side * sizeof *to);
+  for (int j = 1; j < side - 1; ++j)
+    for (int i = 1; i < side - 1; ++i) {
+      const float *at = from + side * j + i;
+      to[side * j + i] = 0.25f * (at[-1] + at[1] + at[-side] + at[side]);
+    }
 }
 
 static void by_hand(void *buffers[], void *argument) {
@@ -121,6 +120,7 @@ static void by_hand(void *buffers[], void *argument) {
   float *a = (float *)STARPU_VECTOR_GET_PTR(buffers[0]), *b = (float *)STARPU_VECTOR_GET_PTR(buffers[1]);
   int count = 0;
   (void)argument;
+  memcpy(b, a, (size_t)o.side * (size_t)o.side * sizeof *b);
   for (int k = 0; k < o.sweeps / 2; ++k) {
     sweep_by_hand(b, a, o.side);
     sweep_by_hand(a, b, o.side);
@@ -128,7 +128,7 @@ static void by_hand(void *buffers[], void *argument) {
   for (;;) {
     count = 0;
     for (int i = 0; i < o.side * o.side; ++i)
-      if (a[i] >= 0.5f) {
+      if (a[i] >= HOT_FROM) {
         if (count < w->room) w->hot[count] = i;
         ++count;
       }

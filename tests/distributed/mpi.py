@@ -137,7 +137,7 @@ def failures(program):
     tap.case("a fix fails on one rank", fails(Job(program, 4, *words, fault="resize 1 1", seconds=SECONDS),
                                               "rank 1: the solver: ", "HISTORY"))
     tap.case("a launch is refused on one rank",
-             fails(Job(program, 4, *words, fault="bind 3 11", seconds=SECONDS), "rank 3: the solver: ",
+             fails(Job(program, 4, *words, fault="bind 3 12", seconds=SECONDS), "rank 3: the solver: ",
                    "(PQ) is not bound"))
     tap.case("a call fails on one rank",
              fails(Job(program, 4, *words, "--calls", fault="call 2 21", seconds=SECONDS), "rank 2: the solver: ",
