@@ -81,8 +81,7 @@ bool gki_slot_room(const gk_graph *graph, uint32_t slot, size_t *room) {
   return capacity != SIZE_MAX && *room <= most;
 }
 
-/* Gives the rooms of a buffer, whose memory has changed, their numbers. */
-static void update_rooms(gk_graph *graph, uint32_t buffer) {
+void gki_slot_update_rooms(gk_graph *graph, uint32_t buffer) {
   for (uint32_t slot = graph->slots[buffer].room; slot; slot = graph->slots[slot].room) {
     size_t room;
     const bool known = gki_slot_room(graph, slot, &room);
@@ -116,7 +115,7 @@ gk_result gki_slot_bind_memory(gk_graph *graph, uint32_t slot, void *memory) {
   at->capacity = capacity;
   at->block = block;
   bind_value(graph, slot, (gk_value){.ptr = memory}, memory != NULL);
-  update_rooms(graph, slot);
+  gki_slot_update_rooms(graph, slot);
   return GK_OK;
 }
 

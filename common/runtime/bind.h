@@ -11,6 +11,9 @@ const gk_slot_desc *gki_slot_find(const gk_graph *graph, gk_slot slot, const cha
 /* The elements that a room's buffer has. False: its memory's size isn't known, or they are more than the room holds. */
 bool gki_slot_room(const gk_graph *graph, uint32_t slot, size_t *room);
 
+/* Gives the rooms of a buffer, whose memory has changed, their numbers. */
+void gki_slot_update_rooms(gk_graph *graph, uint32_t buffer);
+
 /* Binds memory to a slot of type GK_PTR, and numbers to its rooms. */
 gk_result gki_slot_bind_memory(gk_graph *graph, uint32_t slot, void *memory);
 void gki_slot_mark_changed(gk_graph *graph, uint32_t slot); /* the next launch sends its value */

@@ -120,6 +120,10 @@ gk_result gki_slots_make(gk_graph *graph) {
       graph->slots[k].value = desc->value;
       graph->slots[k].bound = true;
     }
+    if (desc->bits & GK_IS_PASS) {
+      graph->slots[k].capacity = sizeof(int32_t);
+      gki_slot_update_rooms(graph, k);
+    }
     gki_slot_mark_changed(graph, k);
     if (desc->count > 0) result = gki_slot_resize(graph, "gk_graph_create", k, desc->count);
   }
@@ -169,7 +173,6 @@ gk_result gki_passes_make(gk_graph *graph) {
     if (!(desc->bits & GK_IS_PASS)) continue;
     result = find_pass(graph, (uint32_t)desc->value.i32, desc, &bound->value.ptr);
     bound->bound = result == GK_OK;
-    bound->capacity = sizeof(int32_t);
   }
   return result;
 }

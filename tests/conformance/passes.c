@@ -174,6 +174,19 @@ CASE(pass_has_four_bytes) {
   launch_fails(copy, 0, "task 1|2 elements|PASS");
 }
 
+/* Its memory is one int, also by what an included list is given. */
+CASE(pass_has_room) {
+  enum { FROM = 1, TO, ROOM };
+  static const gk_slot_desc inner_slots[] = {GK_BUFFER(FROM, int), GK_BUFFER(TO, int), GK_ROOM(ROOM, FROM)};
+  static const gk_task inner_tasks[] = {GK_RUN(count, ROOM, TO)};
+  static const gk_list inner = GK_LIST(inner, inner_tasks, inner_slots);
+  static const gk_slot_desc with_room[] = {GK_PASS(PASS, OUTER), LETTERS, GK_ROOM(I, PASS)};
+  static const gk_task tasks[] = {GK_REPEAT(GK_ITEMS(3), .label = OUTER), GK_RUN(count, I, W),
+                                  GK_INCLUDE_AS(given, inner, 0, PASS, A), GK_END};
+  subject *s = graph_of(t, LIST_OF(tasks, with_room), 0);
+  trace(s, 0, "W=3 W[1]=0 A=3");
+}
+
 CASE(pass_refused) {
   static const gk_slot_desc unlabelled[] = {LETTERS, GK_PASS(PASS, 0)};
   static const gk_slot_desc typed[] = {
