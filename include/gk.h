@@ -136,7 +136,8 @@ typedef struct gk_slot_desc {
 /** Slot s is an int: the number of elements that the memory of slot b has, a PTR of the same table. gk keeps it, and
  * gk_bind and gk_resize change it. A launch that uses it is refused if the memory's size isn't known. \since 0.2.0 */
 #define GK_ROOM(s, b) {.slot = (s), .type = GK_I32, .name = #s, .bits = GK_IS_ROOM, .value = {.i32 = (b)}}
-/** Slot s is an int that gk writes: the completed passes of the loop with label l, for what is in it. \since 0.2.0 */
+/** Slot s points to an int that gk writes: the passes that the loop with label l has completed. Only lines in that loop
+ * use it: a kernel by in(int, ...), a GK_COPY, or a flag or count, but no GK_CHECKPOINT's. \since 0.2.0 */
 #define GK_PASS(s, l) \
   {.slot = (s), .type = GK_PTR, .name = #s, .element = "int", .element_bytes = sizeof(int32_t), .bits = GK_IS_PASS, \
    .value = {.i32 = (l)}}

@@ -56,8 +56,9 @@ const gk_slot_desc *gki_slot_find(const gk_graph *graph, gk_slot slot, const cha
     return NULL;
   }
   if (desc->bits & GK_IS_PASS) {
-    gk_fail(GK_ERROR_INVALID, "%s: slot %d (%s) is the pass number of %s, which gk writes; name another slot", call,
-            (int)slot, desc->name, plan->nodes[desc->value.i32].name);
+    gk_fail(GK_ERROR_INVALID, "%s: slot %d (%s) is the pass number of %s, which only gk writes, and only lines in that "
+            "loop read; name another slot, or keep the number in one by GK_COPY", call, (int)slot, desc->name,
+            plan->nodes[desc->value.i32].name);
     return NULL;
   }
   if (types >> desc->type & 1) return desc;

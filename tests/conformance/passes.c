@@ -139,7 +139,7 @@ CASE(pass_in_included_lists) {
            GK_INCLUDE_AS(second, inner, 30, B, M, G), GK_INCLUDE_AS(third, middle, 40, C),
            GK_INCLUDE_AS(given, inner, 300, D, M, F, E));
   trace(s, 0, "A=7 B=7 C=7 D=7 E=4 N=3 M=2 -> A=7010212 B=701 C=701122 D=744 third.LAST=3");
-  refuses(t, GK_ERROR_INVALID, "(third.OF_INCLUDED) is the pass number of third.inner.LOOP, which gk writes",
+  refuses(t, GK_ERROR_INVALID, "(third.OF_INCLUDED) is the pass number of third.inner.LOOP, which only gk writes",
           gk_bind(graph(s), gk_find_slot(graph(s), "third.OF_INCLUDED"), NULL));
 }
 
@@ -152,7 +152,8 @@ CASE(pass_two_slots) {
 
 CASE(pass_is_not_bound) {
   GRAPH_OF(s, one_loop, GK_REPEAT(GK_ITEMS(2), .label = OUTER), APPEND(A, PASS), GK_END);
-  const char *words = "slot 40 (PASS) is the pass number of OUTER, which gk writes; name another slot";
+  const char *words = "slot 40 (PASS) is the pass number of OUTER, which only gk writes, and only lines in that loop "
+                      "read; name another slot, or keep the number in one by GK_COPY";
   int value = 0;
   refuses(t, GK_ERROR_INVALID, words, gk_bind(graph(s), PASS, &value));
   launch_refused(s, 0, "a call before it failed|the pass number of OUTER");
@@ -201,7 +202,8 @@ CASE(pass_refused) {
   static const gk_task copied[] = {GK_REPEAT(GK_ITEMS(2), .label = OUTER), GK_COPY(PASS, A, GK_ONE), GK_END};
   static const gk_task filled[] = {GK_REPEAT(GK_ITEMS(2), .label = OUTER), SET(PASS, 1), GK_END};
   static const gk_task yields[] = {GK_REPEAT(GK_ITEMS(2), .label = OUTER), GK_CHECKPOINT(FIRST, PASS), GK_END, GK_END};
-  refuses_list(t, LIST_OF(around, one_loop), "pass-outside", 0, "its count is slot 40 (PASS)|REPEAT OUTER|move it in");
+  refuses_list(t, LIST_OF(around, one_loop), "pass-outside", 0,
+               "its count is slot 40 (PASS)|REPEAT OUTER|move this line in");
   refuses_list(t, LIST_OF(flag, one_loop), "pass-outside", 0, "its flag is slot 40 (PASS)");
   refuses_list(t, LIST_OF(behind, one_loop), "pass-outside", 2, "its argument digit is slot 40 (PASS)");
   refuses_list(t, LIST_OF(items, one_loop), "pass-outside", 2, "its number of items is slot 40 (PASS)");

@@ -62,7 +62,8 @@ static const wrong_slot wrong_slots[] = {
     {"room-unknown", "slot 3 (s) is the room of slot 0", {.slot = 3, .name = "s", .type = GK_I64, .bits = GK_IS_ROOM}},
     {"room-buffer", "slot 3 (s) is the room of slot 3 (s), of type GK_U32",
      {.slot = 3, .name = "s", .type = GK_U32, .bits = GK_IS_ROOM, .value = {.i32 = 3}}},
-    {"slot-bits", ".bits 0x5", {.slot = 3, .name = "s", .type = GK_I32, .bits = GK_HAS_VALUE | GK_IS_PASS}},
+    {"slot-bits", ".bits 0x5, which aren't one of GK_HAS_VALUE, GK_IS_ROOM and GK_IS_PASS; set one of them, or 0",
+      {.slot = 3, .name = "s", .type = GK_I32, .bits = GK_HAS_VALUE | GK_IS_PASS}},
     {"pass-label", "slot 3 (s) is the pass number of the loop 7, and there is no such loop in its list; name the label",
      {.slot = 3, .name = "s", .type = GK_PTR, .element_bytes = 4, .bits = GK_IS_PASS, .value = {.i32 = 7}}},
     {"slot-reserved", "slot 3 (s)", {.slot = 3, .name = "s", .type = GK_PTR, .reserved = {0, 1}}},
@@ -111,7 +112,7 @@ KERNEL(read_ints, 1, PTR("from", int, IN), PTR("also", int, IN));
 
 static const wrong wrong_passes[] = {
     WRONG("pass-outside", 0, "task 0 (REPEAT LOOP): its count is slot 50 (PASS), the pass number of task 0 (REPEAT "
-          "LOOP), but it stands outside of that loop; move it in, or count in memory of your own",
+          "LOOP), which only lines inside of that loop may read; move this line in, or count in memory of your own",
           GK_REPEAT(PASS, .label = LOOP), GK_END),
     WRONG("pass-outside", 0, "its flag is slot 50 (PASS)", GK_WHILE(PASS, .label = LOOP), GK_END),
     WRONG("pass-outside", 0, "its flag is slot 50 (PASS)", GK_IF(PASS), GK_DO_WHILE(F, .label = LOOP), GK_END, GK_END),
@@ -173,7 +174,7 @@ TEST(pass_numbers_of_included_lists) {
   static const gk_slot_desc numbers[] = {TABLE, {.slot = PASS, .type = GK_I64, .name = "PASS", .bits = GK_IS_PASS,
                                                .value = {.i32 = LOOP}}};
   const gk_list of_type = {GK_ABI, "list", wrong_passes[2].tasks + 1, 2, numbers, GK_COUNT(numbers)};
-  assert_only(&of_type, "pass-type", SIZE_MAX, "slot 50 (PASS) is a pass number, and no int of gk's; make it by");
+  assert_only(&of_type, "pass-type", SIZE_MAX, "slot 50 (PASS) is a pass number, but it isn't a GK_PTR to an int");
 }
 
 /* ---- lists and backends ------------------------------------------------------------------------------------------ */
