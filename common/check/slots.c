@@ -44,8 +44,6 @@ static void check_room(gki_checker *c, const gk_slot_desc *desc) {
 static void check_pass(gki_checker *c, const gk_slot_desc *desc) {
   if (desc->type != GK_PTR || desc->element_bytes != sizeof(int32_t) || desc->count)
     gki_report(c, GKI_PASS_TYPE, gki_format_desc(c, desc), NULL);
-  if (gki_loop_of(c->blocks, c->inclusion, desc->value.i32) == GK_NONE)
-    gki_report(c, GKI_PASS_LABEL, gki_format_desc(c, desc), gki_format_int(c, desc->value.i32), NULL);
 }
 
 static void check_slot(gki_checker *c, const gki_inclusion *in, size_t place) {
@@ -103,13 +101,23 @@ gk_result gki_check_slots(gki_checker *c, uint32_t inclusion) {
 
 /* ---- pass numbers ------------------------------------------------------------------------------------------------ */
 
+/* The label that the table of a used slot names, which may be that of a list around. */
+static int32_t label_of_pass(const gki_checker *c, gk_slot slot) {
+  const gki_inclusion *in = &c->blocks->inclusions[c->inclusion];
+  for (; in->at && in->ranks[slot] <= in->arg_count; in = &c->blocks->inclusions[in->around])
+    slot = in->at->args[in->ranks[slot] - 1];
+  return in->list->slots[in->ranks[slot] - 1].value.i32;
+}
+
 /* Whether a slot of the line's list is a pass number, whose loop has that line then. Slots given to an included list
  * are what they are outside. */
-static bool is_pass(const gki_checker *c, gk_slot slot, uint32_t *loop) {
+static bool is_pass(gki_checker *c, gk_slot slot, uint32_t *loop) {
   const gk_slot_desc *desc = &c->blocks->slots[gki_slot_of(c->blocks, c->inclusion, slot)];
-  if (desc->bits != GK_IS_PASS || desc->value.i32 < 0) return false; /* the latter is reported with the table */
+  if (desc->bits != GK_IS_PASS) return false;
   *loop = (uint32_t)desc->value.i32;
-  return true;
+  if (desc->value.i32 >= 0) return true;
+  gki_report(c, GKI_PASS_LABEL, gki_format_slot(c, slot), gki_format_int(c, label_of_pass(c, slot)), NULL);
+  return false;
 }
 
 /* use, name: "argument", "x". name: may be NULL */

@@ -185,11 +185,15 @@ static void add_node(maker *make, uint32_t line) {
   if (make->loop_nodes && gki_op_is_loop(node->op)) make->loop_nodes[line] = at;
 }
 
-/* Pass numbers name the node of their loop, and loops know whether one is used. */
+/* Pass numbers name the node of their loop, and loops know whether one is used. Only an unused one may have no loop in
+ * this list; it is memory like other unused slots then. */
 static void find_passes(const maker *make, gk_slot_desc *slots) {
   const gk_plan *plan = make->plan;
-  for (uint32_t k = 1; k < plan->slot_count; ++k)
-    if (slots[k].bits & GK_IS_PASS) slots[k].value.i32 = (int32_t)make->loop_nodes[slots[k].value.i32];
+  for (uint32_t k = 1; k < plan->slot_count; ++k) {
+    if (!(slots[k].bits & GK_IS_PASS)) continue;
+    if (slots[k].value.i32 < 0) slots[k].bits = 0;
+    else slots[k].value.i32 = (int32_t)make->loop_nodes[slots[k].value.i32];
+  }
   for (uint32_t k = 1; k < plan->node_count; ++k) {
     const gk_node *node = &make->nodes[k];
     uint32_t used[GK_MAX_ARGS + 4] = {node->flag, node->items[0], node->items[1], node->items[2]};

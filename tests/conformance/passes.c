@@ -167,6 +167,14 @@ CASE(pass_is_not_bound) {
   trace(s, 0, "A=7 -> A=701");
 }
 
+/* Lists share a table of slots; one has no loop with that label and doesn't use the number. */
+CASE(pass_in_a_shared_table) {
+  GRAPH_OF(without, one_loop, GK_REPEAT(GK_ITEMS(2), .label = INNER), HIT(A), GK_END);
+  trace(without, 0, "A=2");
+  GRAPH_OF(with, one_loop, GK_REPEAT(GK_ITEMS(2), .label = OUTER), APPEND(A, PASS), GK_END);
+  trace(with, 0, "A=7 -> A=701");
+}
+
 /* It is one int, as a launch sees. */
 CASE(pass_has_four_bytes) {
   GRAPH_OF(s, one_loop, GK_REPEAT(GK_ITEMS(2), .label = OUTER), GK_IF(PASS, .offset = 4), HIT(A), GK_END, GK_END);
@@ -196,8 +204,8 @@ CASE(pass_refused) {
   static const gk_task flag[] = {GK_DO_WHILE(PASS, .label = OUTER), GK_END};
   static const gk_task behind[] = {GK_REPEAT(GK_ITEMS(2), .label = OUTER), GK_END, APPEND(A, PASS)};
   static const gk_task items[] = {GK_REPEAT(GK_ITEMS(2), .label = OUTER), GK_END, GK_RUN(count, PASS, A)};
-  static const gk_task other[] = {GK_REPEAT(GK_ITEMS(2), .label = INNER), GK_END};
-  static const gk_task target[] = {GK_TARGET(OUTER), GK_END};
+  static const gk_task other[] = {GK_REPEAT(GK_ITEMS(2), .label = INNER), APPEND(A, PASS), GK_END};
+  static const gk_task target[] = {GK_TARGET(OUTER), APPEND(A, PASS), GK_END};
   static const gk_task written[] = {GK_REPEAT(GK_ITEMS(2), .label = OUTER), HIT(PASS), GK_END};
   static const gk_task copied[] = {GK_REPEAT(GK_ITEMS(2), .label = OUTER), GK_COPY(PASS, A, GK_ONE), GK_END};
   static const gk_task filled[] = {GK_REPEAT(GK_ITEMS(2), .label = OUTER), SET(PASS, 1), GK_END};
@@ -207,9 +215,9 @@ CASE(pass_refused) {
   refuses_list(t, LIST_OF(flag, one_loop), "pass-outside", 0, "its flag is slot 40 (PASS)");
   refuses_list(t, LIST_OF(behind, one_loop), "pass-outside", 2, "its argument digit is slot 40 (PASS)");
   refuses_list(t, LIST_OF(items, one_loop), "pass-outside", 2, "its number of items is slot 40 (PASS)");
-  refuses_list(t, LIST_OF(other, one_loop), "pass-label", SIZE_MAX, "slot 40 (PASS)|the loop 11|no such loop");
-  refuses_list(t, LIST_OF(target, one_loop), "pass-label", SIZE_MAX, "slot 40 (PASS)|the loop 11");
-  refuses_list(t, LIST_OF(other, unlabelled), "pass-label", SIZE_MAX, "slot 40 (PASS)|the loop 0");
+  refuses_list(t, LIST_OF(other, one_loop), "pass-label", 1, "slot 40 (PASS)|the loop 11|no such loop");
+  refuses_list(t, LIST_OF(target, one_loop), "pass-label", 1, "slot 40 (PASS)|the loop 11");
+  refuses_list(t, LIST_OF(other, unlabelled), "pass-label", 1, "slot 40 (PASS)|the loop 0");
   refuses_list(t, LIST_OF(around, typed), "pass-type", SIZE_MAX, "slot 40 (PASS)|GK_PASS");
   refuses_list(t, LIST_OF(written, one_loop), "pass-written", 1, "its argument x is slot 40 (PASS)|`in` parameter");
   refuses_list(t, LIST_OF(copied, one_loop), "pass-written", 1, "its argument to is slot 40 (PASS)");

@@ -64,8 +64,6 @@ static const wrong_slot wrong_slots[] = {
      {.slot = 3, .name = "s", .type = GK_U32, .bits = GK_IS_ROOM, .value = {.i32 = 3}}},
     {"slot-bits", ".bits 0x5, which aren't one of GK_HAS_VALUE, GK_IS_ROOM and GK_IS_PASS; set one of them, or 0",
       {.slot = 3, .name = "s", .type = GK_I32, .bits = GK_HAS_VALUE | GK_IS_PASS}},
-    {"pass-label", "slot 3 (s) is the pass number of the loop 7, and there is no such loop in its list; name the label",
-     {.slot = 3, .name = "s", .type = GK_PTR, .element_bytes = 4, .bits = GK_IS_PASS, .value = {.i32 = 7}}},
     {"slot-reserved", "slot 3 (s)", {.slot = 3, .name = "s", .type = GK_PTR, .reserved = {0, 1}}},
     {"slot-value", "type GK_PTR and has a value to begin with; drop GK_HAS_VALUE and call gk_bind",
      {.slot = 3, .name = "s", .type = GK_PTR, .bits = GK_HAS_VALUE}},
@@ -131,7 +129,8 @@ static const wrong wrong_passes[] = {
     WRONG("pass-call", 1, "its argument 1 is slot 50 (PASS), a pass number, which calls don't get; copy it to other",
           LOOP_OF({.op = GK_OP_CALL, .call = library, .args = {X, PASS}})),
     WRONG("pass-call", 1, "its argument 0 is", LOOP_OF({.op = GK_OP_CALL_HOST, .call = library, .args = {PASS}})),
-    WRONG("pass-label", SIZE_MAX, "slot 50 (PASS) is the pass number of the loop 7", GK_TARGET(LOOP), GK_END),
+    WRONG("pass-label", 1, "slot 50 (PASS) is the pass number of the loop 7, and there is no such loop in its list",
+          GK_TARGET(LOOP), GK_IF(PASS), GK_END, GK_END),
 };
 
 TEST(each_wrong_pass_number_is_told) {
@@ -167,10 +166,17 @@ TEST(pass_numbers_of_included_lists) {
   assert_int_equal(all.count, 2);
   /* the label of a loop around, or beside, isn't one of the list's own */
   static const gk_slot_desc other_slots[] = {GK_PASS(PASS, 1)};
-  static const gk_list other = {GK_ABI, "other", no_tasks, 0, other_slots, 1};
+  static const gk_task if_pass[] = {GK_IF(PASS), GK_END};
+  static const gk_list other = {GK_ABI, "other", if_pass, 2, other_slots, 1};
   static const gk_task around[] = {GK_REPEAT(N, .label = 1), {.op = GK_OP_LIST, .name = "in", .list = &other}, GK_END};
   const gk_list wrong_list = list_of(around, 3);
   assert_only(&wrong_list, "pass-label", 1, "slot 50 (PASS) is the pass number of the loop 1");
+  static const gk_slot_desc misnamed[] = {GK_SCALAR(N, int), GK_PASS(F, 9)};
+  static const gk_task gives[] = {GK_REPEAT(N, .label = 1), GK_INCLUDE(inner, 100, F), GK_END};
+  static const gk_list given = {GK_ABI, "given", gives, 3, misnamed, 2};
+  problems of_given = {0};
+  assert_int_equal(gk_check(&given, NULL, note_problem, &of_given), GK_ERROR_INVALID);
+  assert_problem(&of_given, 0, "pass-label", 1, "slot 7 (F) is the pass number of the loop 9");
   static const gk_slot_desc numbers[] = {TABLE, {.slot = PASS, .type = GK_I64, .name = "PASS", .bits = GK_IS_PASS,
                                                .value = {.i32 = LOOP}}};
   const gk_list of_type = {GK_ABI, "list", wrong_passes[2].tasks + 1, 2, numbers, GK_COUNT(numbers)};
