@@ -24,7 +24,7 @@ typedef struct writer {
 
 /* ---- copies ------------------------------------------------------------------------------------------------------ */
 
-enum { MOST_COPIED = 64, MOST_ADDED = 1024 }; /* tasks of a loop's copies; tasks that are added to a graph */
+enum { MOST_COPIED = 64, MOST_ADDED = 1024 }; /* most tasks in all copies of a loop; most that copies add in all */
 
 /* The tasks of a loop's body if it is one straight run, so that no launch can stop or begin in it; else GK_NONE. */
 static uint32_t count_straight(const gk_plan *plan, uint32_t i) {
@@ -37,8 +37,9 @@ static uint32_t count_straight(const gk_plan *plan, uint32_t i) {
   return tasks;
 }
 
-/* The greatest divisor of so many passes with few enough tasks, also of those that it leaves of the bound; with plain
- * gates a divisor of it that leaves none. *left: tasks that may still be added. */
+/* The number of copies is the greatest divisor of `passes` with few enough tasks. If it doesn't divide the bound, the
+ * rest stands behind the node, and its tasks count, too. Plain gates have no rest: their number divides both.
+ * *left: tasks that may still be added to the graph. */
 static gki_copies copies_of(const gki_gating *g, uint32_t passes, uint32_t bound, uint32_t tasks, uint32_t *left) {
   uint32_t count = MOST_COPIED / tasks, rest = 0;
   for (count = count < passes ? count : passes; count > 1; --count) {
@@ -54,8 +55,8 @@ static gki_copies copies_of(const gki_gating *g, uint32_t passes, uint32_t bound
   return gki_is_plain(g) ? (gki_copies){even, even, 0, false} : (gki_copies){count, count, rest, false};
 }
 
-/* Nothing stops a loop with a straight body between two looks at its flag, nor a REPEAT of a constant count, unless it
- * can be cancelled. */
+/* Only passes that nothing can stop are copied: with a straight body, those between two reads of a flag, and all of a
+ * REPEAT with a constant count, unless it can be cancelled. */
 static void choose_copies(gki_gating *g) {
   uint32_t left = MOST_ADDED;
   for (uint32_t k = 0; k < g->plan->loop_count; ++k) {

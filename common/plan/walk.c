@@ -105,7 +105,7 @@ static bool may_repeat(gk_walk *walk, uint32_t loop) {
   return false;
 }
 
-/* Whether the end of a pass reads the loop's flag, and stops for a cancel. */
+/* Whether the end of this pass reads the loop's flag, as .every says. Only then may a cancel stop the loop there. */
 static bool looks(const gk_walk *walk, const gk_node *node) {
   const uint64_t entry = walk->entries[node->loop];
   return node->every <= 1 || entry % node->every == 0 || (node->max_iterations && entry >= node->max_iterations);

@@ -34,7 +34,7 @@ static gk_result perform(gk_graph *graph, const gk_launch_args *launch, gk_step 
   case GK_STEP_HOST:
     result = backend->read_flag(graph->state, graph->planned.plan.runs[step.at].begin, &flag);
     return result == GK_OK ? gki_call_host(graph, launch, step.at) : result;
-  case GK_STEP_PASS: /* nothing has waited for a pass whose end read no flag */
+  case GK_STEP_PASS: /* waits: with .every the end of the pass before may have read no flag */
     result = step.passes > 0 && node->every > 1 ? backend->read_flag(graph->state, step.at, &flag) : GK_OK;
     return result == GK_OK ? gki_pass_write(graph, node->loop, step.passes) : result;
   case GK_STEP_END: return backend->read_flag(graph->state, 0, &flag); /* waits for everything submitted */
