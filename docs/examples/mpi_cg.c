@@ -331,7 +331,7 @@ static void set_up(rank *me, const options *o, const gk_list *list) {
 static int report(rank *me, const options *o, const gk_status *totals) {
   const size_t cells = cells_of_slab(me);
   const int passes = (int)gk_passes(totals, PASSES);
-  double *u = malloc(cells * sizeof *u), *history = calloc((size_t)passes, sizeof *history);
+  double *u = malloc(cells * sizeof *u), *history = calloc((size_t)passes + 1, sizeof *history);
   if (!u || !history) fail(me, "memory");
   if (gk_read(me->graph, U, u, cells) || gk_read(me->graph, HISTORY, history, (size_t)passes)) fail(me, "reading");
   const double error = largest_error(me, o->planes, u);

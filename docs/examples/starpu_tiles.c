@@ -54,7 +54,7 @@ static const gk_task tasks[] = {
   GK_END};
 static const gk_list list = GK_LIST(list, tasks, slots);
 
-/* What a worker has. Only its own thread uses it. */
+/* What a worker has. Tasks on its thread use it, and main before and behind them. */
 typedef struct worker {
   gk_device *device;
   gk_graph *graph;
@@ -67,8 +67,8 @@ static worker workers[STARPU_NMAXWORKERS];
 typedef struct options { int tiles, side, sweeps, steps, by_hand; } options;
 static options o = {.tiles = 8, .side = 64, .sweeps = 8, .steps = 20};
 
-static _Noreturn void fail(const char *what) { /* on any worker: a codelet can't answer with an error */
-  fprintf(stderr, "%s: %s\n", what, gk_error());
+static _Noreturn void fail(const char *what) { /* on any worker: a codelet can't return an error */
+  fprintf(stderr, "%s%s%s\n", what, *gk_error() ? ": " : "", gk_error());
   exit(1);
 }
 
@@ -96,7 +96,7 @@ static void count_tile(worker *w) {
   ++w->tiles;
 }
 
-/* ---- the codelet: the tile is buffers[0]; buffers[1] is for it alone, while it runs ------------------------------ */
+/* ---- the codelet: the tile is buffers[0]; buffers[1] is scratch memory of the worker --------------------------- */
 
 static void by_gk(void *buffers[], void *argument) {
   worker *w = &workers[starpu_worker_get_id()];
@@ -235,7 +235,7 @@ static bool read_options(int count, char **words) {
     if (n == GK_COUNT(numbers) || ++k == count) return false;
     *numbers[n].value = atoi(words[k]);
   }
-  return o.tiles > 0 && o.side > 2 && o.side <= 4096 && o.sweeps > 1 && o.steps > 0;
+  return o.tiles > 0 && o.side > 2 && o.side <= 4096 && o.sweeps > 1 && o.sweeps % 2 == 0 && o.steps > 0;
 }
 
 int main(int count, char **words) {
