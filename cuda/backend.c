@@ -54,7 +54,7 @@ static const gk_capability native[] = {
   {"FILL", GK_NATIVE, "By a kernel of gk's, as COPY."},
   {"CALL", GK_NATIVE, "Recorded into the graph by stream capture, and again when one of its slots was bound anew."},
   {"CALL_HOST", GK_ON_HOST, "In graphs of GK_HOST_GATED, when the work before it has ended. Others are refused, since "
-                            "the device decides and asks nobody."},
+                            "the device decides without the host."},
   {"LIST", GK_NATIVE, "Written out when the graph is made."},
   {"DO_WHILE", GK_NATIVE, "A WHILE node; one small kernel at the end of the pass reads the flag and sets its handle."},
   {"WHILE", GK_NATIVE, "As DO_WHILE, and what comes before reads the flag first."},

@@ -207,8 +207,8 @@ typedef struct gk_task {
     float pattern_f32;        /**< FILL with GK_FLOATS: each element. */
   };
   uint32_t max_iterations;    /**< Loop: most passes; 0: no bound. */
-  uint32_t every;             /**< DO_WHILE, WHILE: reads the flag behind each so many passes of an entry, and at the
-                               * bound; 0: behind each pass. A cancel waits for the next such read. \since 0.2.0 */
+  uint32_t every;             /**< DO_WHILE, WHILE: passes of an entry from one read of its flag to the next, which also
+                               * comes at the bound; 0: one. A cancel waits for the next read. \since 0.2.0 */
   int32_t label;              /**< Unique. CHECKPOINT, YIELD: not 0; loop: may be 0. LIST: added to the labels in it. */
   uint32_t reserved[3];       /**< Zero. */
 } gk_task;

@@ -150,7 +150,7 @@ typedef enum gk_step_kind {
   GK_STEP_FLAG, /**< Answer the flag of node `at`, or the count of a REPEAT, an int32 in the memory of its slot. Read it
                  * after all steps before. */
   GK_STEP_LOOP, /**< Run up to `passes` passes of the loop at node `at` from its head. A WHILE whose `entries` are 0
-                 * reads its flag first. Read the flag and look for a cancel behind each pass with which the `entries`
+                 * reads its flag first. Read the flag and check for a cancel behind each pass with which the `entries`
                  * would be a multiple of gk_node.every (0: each pass), and behind the last of `passes`. A REPEAT reads
                  * nothing, makes `passes` passes unless the launch stops, and answers 0. Add its counts to the result,
                  * and to the `entries` and `counts` of inner loops if the launch stops in one. Answer 1 if the loop has

@@ -19,7 +19,7 @@ static gk_device *device;
 static int *x, *left, *barrier, *posted_at;
 static volatile int *posted;
 static int passes; /* of the longer of two loops; the other has half of them */
-static int between; /* passes between two looks at the flag */
+static int between; /* passes between two reads of the flag */
 
 /* ---- loops of each kind ------------------------------------------------------------------------------------------ */
 
@@ -258,7 +258,7 @@ static void one_more_pass(const char *id, int kernels, const kind *kinds, size_t
   for (size_t k = 0; k < count; ++k) end_way(&ways[k]);
 }
 
-/* ---- a look behind every k-th pass ------------------------------------------------------------------------------- */
+/* ---- a read of the flag behind every k-th pass ------------------------------------------------------------------- */
 
 /* Nodes of tasks and control kernels in a pass, by the dump. */
 static bool nodes_of_pass(void *with, uint64_t times, bench_took *took) {
@@ -278,12 +278,12 @@ static bool nodes_of_pass(void *with, uint64_t times, bench_took *took) {
   return read;
 }
 
-static void looks(int kernels) {
-  static const char *const columns[] = {"a look each pass", "every 8", "every 16", "every 32"};
+static void flag_reads(int kernels) {
+  static const char *const columns[] = {"a read each pass", "every 8", "every 16", "every 32"};
   static const kind kinds[] = {GK_EVERY, GK, COPY_EVERY, POLL_EVERY};
   const bench_ratio c2a[BENCH_RATIOS] = {{"gk against the host's loop", names[GK_EVERY], {names[COPY_EVERY]}, 1.0},
                                          {"gk against polling", names[GK_EVERY], {names[POLL_EVERY]}, 0},
-                                         {"gk against a look each pass", names[GK_EVERY], {names[GK]}, 0}};
+                                         {"gk against a read each pass", names[GK_EVERY], {names[GK]}, 0}};
   char what[64];
   loop made[GK_COUNT(columns)];
   snprintf(what, sizeof what, "nodes of a pass, %d kernel%s", kernels, kernels > 1 ? "s" : "");
@@ -297,10 +297,10 @@ static void looks(int kernels) {
     for (uint32_t k = 0; k < GK_COUNT(columns); ++k) end_loop(&made[k]);
   }
   const int usual = passes;
-  passes = bench_is_quick() ? 64 : 2048; /* half of them end at a look */
+  passes = bench_is_quick() ? 64 : 2048; /* half of them end with a read */
   for (between = 8; between <= 32; between *= 2) {
     char suffix[40];
-    snprintf(suffix, sizeof suffix, ", a look every %d passes", between);
+    snprintf(suffix, sizeof suffix, ", a read every %d passes", between);
     one_more_pass("C2a", kernels, kinds, GK_COUNT(kinds), c2a, suffix);
   }
   passes = usual;
@@ -323,8 +323,8 @@ static void loops(void) {
     one_more_pass("C2", kernels[k], both, GK_COUNT(both), c2, "");
     one_more_pass("C3", kernels[k], selves, GK_COUNT(selves), c3, "");
   }
-  looks(1);
-  looks(8);
+  flag_reads(1);
+  flag_reads(8);
   no_relaunch = bench_relaunch_begin(device);
   one_more_pass("C7", 1, all, GK_COUNT(all), c7, "");
   one_more_pass("C7", 8, all, GK_COUNT(all), c7, "");

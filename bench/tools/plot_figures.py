@@ -12,7 +12,7 @@ TITLES = {"M": "the machine", "F1": "small tasks", "F2": "large tasks", "F3": "a
           "F8": "passes, checkpoints, yields", "F9": "passes, checkpoints, yields on Vulkan",
           "F11": "ranks of MPI", "F12": "codelets of StarPU", "K": "kernels on the host", "G": "how cost grows",
           "floor": "what the device takes", "C1": "a replay", "C2": "passes on CUDA",
-          "C2a": "passes between looks on CUDA",
+          "C2a": "passes between reads of a flag on CUDA",
           "C3": "passes that decide themselves", "C4": "silent checkpoints", "C5": "tasks beside checkpoints",
           "C6": "yield round trip", "C7": "passes, with and without loops in graphs", "C8": "sections on CUDA",
           "C9": "building", "C10": "a slot bound anew", "C11": "whole applications",

@@ -38,7 +38,8 @@ static void count_usual(const gk_plan *plan, gki_gate_count *rows) {
 }
 
 static void count_gates(const gk_gates *gates, uint32_t *open, gki_gate_count *rows) {
-  uint32_t depth = 0, behind = 0; /* of loops, whose nodes `open` has; one past passes that are seldom due */
+  uint32_t depth = 0;  /* of loops, whose nodes `open` has */
+  uint32_t behind = 0; /* one past an IF node with the last passes before a bound, which most entries don't need */
   for (uint32_t k = 0; k < gates->node_count; ++k) {
     const gk_gate_node *n = &gates->nodes[k];
     if (k < behind) continue;

@@ -27,7 +27,7 @@ static void format_extents(const gk_plan *plan, const gk_node *node, const int64
 static gk_result refuse_many(const gk_plan *plan, const gk_node *node, const int64_t extent[3]) {
   char extents[1024];
   format_extents(plan, node, extent, extents, sizeof extents);
-  return gk_fail(GK_ERROR_INVALID, "task %u (%s): more than 2147483647 items: %s; split the task, or mend the count",
+  return gk_fail(GK_ERROR_INVALID, "task %u (%s): more than 2147483647 items: %s; split the task, or correct the count",
                  (unsigned)node->source, node->name, extents);
 }
 
@@ -45,7 +45,7 @@ static gk_result refuse_long(const gk_plan *plan, const gk_node *node, uint32_t 
   char by[GKI_SLOT_TITLE_BYTES];
   return gk_fail(GK_ERROR_INVALID,
                  "task %u (%s): %lld element%s of %u bytes, by %s, from byte %u of slot %u (%s) on, which "
-                 "has %zu bytes; mend the count, or give that slot more memory",
+                 "has %zu bytes; correct the count, or give that slot more memory",
                  (unsigned)node->source, node->name, (long long)count, count == 1 ? "" : "s", (unsigned)unit,
                  gki_slot_title(plan, node->items[0], by), (unsigned)(arg ? node->from_offset : node->offset),
                  (unsigned)slot, plan->slots[slot].name, launch->capacity[slot]);

@@ -16,7 +16,7 @@ void gki_plan_free(gki_planned *planned);
 /* The node of the checkpoint with that label; 0: none. */
 uint32_t gki_plan_label(const gk_plan *plan, int32_t label);
 
-/* Refuses a plan with a CALL_HOST, for a device that decides and asks nobody; its backend is named. */
+/* Refuses a plan with a CALL_HOST, for a device that decides without the host; its backend is named. */
 gk_result gki_plan_refuse_host(const gk_plan *plan, const char *backend);
 
 /* A node's name in a message: "task 7 (scale)", "task 3 (DO_WHILE MORE)". @return text */

@@ -106,7 +106,7 @@ static bool may_repeat(gk_walk *walk, uint32_t loop) {
 }
 
 /* Whether the end of this pass reads the loop's flag, as .every says. Only then may a cancel stop the loop there. */
-static bool looks(const gk_walk *walk, const gk_node *node) {
+static bool reads_flag(const gk_walk *walk, const gk_node *node) {
   const uint64_t entry = walk->entries[node->loop];
   return node->every <= 1 || entry % node->every == 0 || (node->max_iterations && entry >= node->max_iterations);
 }
@@ -118,7 +118,7 @@ static bool offer(gk_walk *walk, uint32_t loop, gk_step *step) {
   if (!(walk->takes & 1u << GK_STEP_LOOP) || node->is_numbered || cancelled(walk)) return false;
   const uint64_t made = walk->entries[node->loop];
   uint64_t left = node->max_iterations ? node->max_iterations - made : UINT32_MAX;
-  if (!node->max_iterations && node->every > 1) left -= (made + left) % node->every; /* up to a look */
+  if (!node->max_iterations && node->every > 1) left -= (made + left) % node->every; /* ends with a read */
   if (node->op == GK_OP_REPEAT && left > walk->counts[node->loop] - made) left = walk->counts[node->loop] - made;
   walk->at = loop;
   walk->block = node->parent;
@@ -171,7 +171,7 @@ static enum progress count_passes(gk_walk *walk, int64_t ended) {
   if (stops) return STOPPED;
   if (ended) return ENDED;
   if (!made) return NONE;
-  return cancelled(walk) && looks(walk, node) ? STOPPED : SOME;
+  return cancelled(walk) && reads_flag(walk, node) ? STOPPED : SOME;
 }
 
 static bool after_passes(gk_walk *walk, int64_t ended, gk_step *step) {
@@ -275,7 +275,7 @@ static bool finish_block(gk_walk *walk, gk_step *step) {
   case GK_OP_REPEAT:
     ++walk->result->passes[node->loop];
     ++walk->entries[node->loop];
-    if (!looks(walk, node)) return begin_pass(walk, block, step);
+    if (!reads_flag(walk, node)) return begin_pass(walk, block, step);
     if (cancelled(walk)) {
       stop(walk);
       return false;

@@ -119,7 +119,7 @@ static gk_result refuse_short(const gk_graph *graph, const char *call) {
     const gk_node *node = &plan->nodes[bound->reached_by];
     char title[GKI_TITLE_BYTES];
     return gk_fail(GK_ERROR_INVALID,
-                   "%s: slot %u (%s) has %zu bytes, and %s touches byte %zu; mend its offset, or %s", call,
+                   "%s: slot %u (%s) has %zu bytes, and %s touches byte %zu; correct its offset, or %s", call,
                    (unsigned)k, plan->slots[k].name, bound->capacity, gki_node_title(node, title, sizeof title),
                    bound->reach - 1, advice_when_short(bound));
   }

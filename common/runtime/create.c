@@ -86,7 +86,7 @@ void gk_graph_destroy(gk_graph *graph) {
   if (!graph || gki_lifetime_check(graph, "gk_graph_destroy") != GK_OK) return;
   const bool is_here = graph->device && graph->forks == gki_forks; /* a forked process doesn't run the parent's jobs */
   if (is_here && gki_refuse_within(&graph->device->worker, "gk_graph_destroy") != GK_OK) return;
-  if (atomic_load(&graph->mending)) {
+  if (atomic_load(&graph->in_on_yield)) {
     gk_fail(GK_ERROR_INVALID, "gk_graph_destroy: graph %s is in gk_run, which called on_yield; destroy it when gk_run "
             "has returned", graph->planned.plan.name);
     return;

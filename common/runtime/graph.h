@@ -53,7 +53,7 @@ struct gk_graph {
   unsigned forks;      /* the device's */
   struct gk_graph *next_of_device, **link_of_device; /* the pointer to this graph; NULL: it isn't in the list */
   atomic_flag in_call;  /* a thread is in a call of this graph */
-  atomic_bool mending;  /* gk_run has called on_yield, and resumes the graph when that returns */
+  atomic_bool in_on_yield; /* gk_run has called on_yield, and resumes the graph when that returns */
   atomic_bool stoppable;  /* the graph is complete, and its device isn't being closed */
   atomic_bool run_cancelled; /* gk_cancel was called since gk_run began */
   atomic_uint cancelling; /* threads in gk_cancel */

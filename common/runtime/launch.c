@@ -250,7 +250,7 @@ static gk_result admit(const gk_graph *graph, const char *of, const char *call, 
   const gk_result result = of ? gki_graph_refuse_other(graph, of, call) : GK_OK;
   if (result != GK_OK) return result;
   if (graph->external) return refuse_launch(graph, call);
-  if (atomic_load_explicit(&graph->mending, memory_order_relaxed))
+  if (atomic_load_explicit(&graph->in_on_yield, memory_order_relaxed))
     return gk_fail(GK_ERROR_INVALID, "%s: graph %s is in gk_run, which resumes it when on_yield returns; return GK_OK "
                    "from on_yield instead", call, graph->planned.plan.name);
   if (on_stream && !(backend->bits & GK_BACKEND_STREAMS))

@@ -31,18 +31,19 @@ static gk_result fail_on_yield(const gk_graph *graph, const char *name, int32_t 
 
 /* Calls on_yield outside of the graph's call, so that it may bind, resize, read and write. *inside: whether this thread
  * is in the graph's call again. */
-static gk_result mend(gk_graph *graph, gk_on_yield on_yield, void *user, const gk_status *status, bool *inside) {
+static gk_result call_on_yield(gk_graph *graph, gk_on_yield on_yield, void *user, const gk_status *status,
+                               bool *inside) {
   const char *name = status->yielded_name;
   const int32_t label = status->yielded;
   if (!on_yield) return refuse_yield(graph, status);
-  atomic_store(&graph->mending, true);
+  atomic_store(&graph->in_on_yield, true);
   gki_graph_leave(graph);
   *inside = false;
   gki_begin();
   const int cancel_state = gki_thread_cancel_disable(); /* else a cancelled thread would leave the graph in gk_run */
   const gk_result answer = on_yield(user, graph, status);
   gki_thread_cancel_restore(cancel_state);
-  atomic_store(&graph->mending, false);
+  atomic_store(&graph->in_on_yield, false);
   if (answer != GK_OK) return fail_on_yield(graph, name, label, answer);
   const gk_result entered = gki_graph_enter(graph, "gk_run");
   *inside = entered == GK_OK;
@@ -110,7 +111,7 @@ static gk_result run(gk_graph *graph, gk_on_yield on_yield, void *user, bool *in
     if (status->state != GK_YIELDED) return GK_OK;
     const bool again = label == status->yielded && gk_passes(status, 0) == 0;
     label = status->yielded;
-    result = mend(graph, on_yield, user, status, inside);
+    result = call_on_yield(graph, on_yield, user, status, inside);
     if (result == GK_OK && again) result = refuse_stuck(graph, label);
     if (result != GK_OK) return result;
   }
@@ -121,7 +122,7 @@ gk_result gk_run(gk_graph *graph, gk_on_yield on_yield, void *user, const gk_sta
   gk_result result = gki_graph_enter(graph, "gk_run");
   if (result != GK_OK) return result;
   bool inside = true;
-  if (!atomic_load(&graph->mending)) atomic_store(&graph->run_cancelled, false); /* else this call is refused */
+  if (!atomic_load(&graph->in_on_yield)) atomic_store(&graph->run_cancelled, false); /* else this call is refused */
   result = run(graph, on_yield, user, &inside);
   if (result == GK_OK && totals) *totals = &graph->totals.status;
   if (inside) gki_graph_leave(graph);

@@ -33,8 +33,8 @@ static uint32_t passes_of(const gk_plan *plan, uint32_t loop, uint64_t count) {
   return count == 0 ? 1 : count < GKI_TAPE_RUNS ? (uint32_t)count : GKI_TAPE_RUNS;
 }
 
-/* The passes of a loop up to one that looks at its flag, at least so many. */
-static uint32_t up_to_look(const gk_plan *plan, uint32_t loop, uint32_t passes) {
+/* The passes of a loop, at least `passes`, up to one whose end reads the flag. */
+static uint32_t up_to_read(const gk_plan *plan, uint32_t loop, uint32_t passes) {
   const gk_node *node = &plan->nodes[plan->loops[loop]];
   if (node->every > 1 && passes % node->every) passes += node->every - passes % node->every;
   return node->max_iterations && passes > node->max_iterations ? node->max_iterations : passes;
@@ -60,7 +60,7 @@ bool gki_tape_make(gki_tape *tape, const gk_points *points, gki_arena *arena) {
   if (!tape->passes || !tape->left || !tape->guessed || !tape->before || !tape->cursors || !tape->pending ||
       !tape->gated || !tape->runs)
     return false;
-  for (uint32_t k = 0; k < plan->loop_count; ++k) tape->passes[k] = up_to_look(plan, k, 1);
+  for (uint32_t k = 0; k < plan->loop_count; ++k) tape->passes[k] = up_to_read(plan, k, 1);
   for (uint32_t k = 0; k < plan->run_count; ++k) tape->gated[k] = is_gated(plan, k);
   return true;
 }
@@ -218,7 +218,7 @@ static void learn_lane(gki_tape *tape, const uint32_t *state, uint32_t lane) {
     if (!gki_op_is_loop(loop->op)) continue;
     uint32_t *passes = &tape->passes[loop->loop];
     if (loop_word(tape, state, loop->loop, GKW_ENTRY) < *passes) continue;
-    *passes = up_to_look(plan, loop->loop, *passes < GKI_TAPE_RUNS ? *passes * 2 : *passes);
+    *passes = up_to_read(plan, loop->loop, *passes < GKI_TAPE_RUNS ? *passes * 2 : *passes);
   }
 }
 
@@ -227,7 +227,7 @@ void gki_tape_learn(gki_tape *tape, const uint32_t *state) {
   for (uint32_t k = 0; k < tape->points->plan->loop_count; ++k)
     if (4 * (uint64_t)(loop_word(tape, state, k, GKW_PASSES) - tape->before[k]) < tape->guessed[k] &&
         tape->passes[k] > 1)
-      tape->passes[k] = up_to_look(tape->points->plan, k, tape->passes[k] / 2);
+      tape->passes[k] = up_to_read(tape->points->plan, k, tape->passes[k] / 2);
   for (uint32_t lane = 0; lane < tape->points->lane_count; ++lane)
     if (tape->cursors[lane] == GK_NONE || !lane) learn_lane(tape, state, lane);
   for (uint32_t k = 0; k < tape->points->plan->loop_count; ++k) {

@@ -23,7 +23,7 @@
 #include <unistd.h>
 
 GK_SOURCE(mpi_cg)
-GK_STRUCT(course) { double rr, limit, beta; int pass, unused; };
+GK_STRUCT(course) { double rr, limit, beta; }; /* of the residual */
 
 /* Each plane has a border of zeroes, so that all cells have neighbours: its rows have two cells more than the box. p
  * has a plane of the neighbours' cells in front of the slab and one behind it, so p[i + plane] belongs to u[i]. */
@@ -38,8 +38,6 @@ GK_KERNEL(begin_course, (out(course, c), inout(double, rr), out(double, pq), out
   c[0].rr = rr[0];
   c[0].limit = rr[0] * tolerance;
   c[0].beta = 0.0;
-  c[0].pass = 0;
-  c[0].unused = 0;
   again[0] = rr[0] > 0.0 ? 1 : 0;
   rr[0] = 0.0;
   pq[0] = 0.0;
@@ -60,14 +58,13 @@ GK_KERNEL(advance, (inout(double, u), inout(double, r), sum(double, rr), in(doub
   r[i] = rest;
   rr[0] += rest * rest;
 }
-GK_KERNEL(note, (out(double, history), out(int, full), in(double, rr), in(course, c), value(int, room))) {
-  full[0] = c[0].pass >= room ? 1 : 0;
-  if (c[0].pass < room) history[c[0].pass] = rr[0];
+GK_KERNEL(note, (out(double, history), out(int, full), in(double, rr), in(int, pass), value(int, room))) {
+  full[0] = pass[0] >= room ? 1 : 0;
+  if (pass[0] < room) history[pass[0]] = rr[0];
 }
 GK_KERNEL(judge, (inout(course, c), inout(double, rr), out(double, pq), out(int, again), out(int, save))) {
   c[0].beta = rr[0] / c[0].rr;
   c[0].rr = rr[0];
-  c[0].pass += 1;
   again[0] = rr[0] > c[0].limit ? 1 : 0; /* the same on each rank, since rr is */
   save[0] = rr[1] > 0.0 ? 1 : 0;
   rr[0] = 0.0;
@@ -76,8 +73,8 @@ GK_KERNEL(judge, (inout(course, c), inout(double, rr), out(double, pq), out(int,
 GK_SOURCE_END
 
 enum slot {
-  U = 1, R, P, Q, B, CELLS, SIDE, ROW, PLANE, PLANES, RR, PQ, COURSE, AGAIN, SAVING, TOLERANCE, HISTORY, ROOM, FULL,
-  RANK, AT_START, AT_HALO, AT_PQ, AT_RR
+  U = 1, R, P, Q, B, CELLS, SIDE, ROW, PLANE, PLANES, RR, PQ, COURSE, AGAIN, SAVING, TOLERANCE, HISTORY, ROOM, PASS,
+  FULL, RANK, AT_START, AT_HALO, AT_PQ, AT_RR
 };
 enum label { START = 1, HALO, SUM_PQ, SUM_RR, NOTE, SAVE, PASSES }; /* 0 is the end of a launch */
 
@@ -87,7 +84,8 @@ static const gk_slot_desc slots[] = {
   GK_BUFFER(RR, double), /* in memory that the host reaches: the sum, and votes to save and to stop */
   GK_BUFFER(PQ, double), /* likewise */
   GK_OWN(COURSE, course, 1), GK_OWN(AGAIN, int, 1), GK_OWN(SAVING, int, 1), GK_DEFAULT(TOLERANCE, double, 1e-12),
-  GK_OWN(HISTORY, double, 16), GK_ROOM(ROOM, HISTORY), GK_OWN(FULL, int, 1),
+  GK_OWN(HISTORY, double, 16), GK_ROOM(ROOM, HISTORY), GK_PASS(PASS, PASSES),
+  GK_OWN(FULL, int, 1),
   {.slot = RANK, .type = GK_HOST_PTR, .name = "RANK"}, /* the struct rank, for calls */
   GK_DEFAULT(AT_START, int, START), GK_DEFAULT(AT_HALO, int, HALO), GK_DEFAULT(AT_PQ, int, SUM_PQ),
   GK_DEFAULT(AT_RR, int, SUM_RR)};
@@ -105,7 +103,7 @@ static const gk_slot_desc slots[] = {
     GK_RUN(advance, CELLS, U, R, RR, P, Q, PQ, COURSE, PLANE), \
     sum_rr, \
     GK_CHECKPOINT(NOTE, FULL), /* a rank whose buffer is full pauses alone; the others wait in the next exchange */ \
-      GK_RUN(note, GK_ONE, HISTORY, FULL, RR, COURSE, ROOM), \
+      GK_RUN(note, GK_ONE, HISTORY, FULL, RR, PASS, ROOM), \
     GK_END, \
     GK_RUN(judge, GK_ONE, COURSE, RR, PQ, AGAIN, SAVING), \
     GK_CHECKPOINT(SAVE, SAVING), GK_END, /* all ranks or none: they have voted */ \

@@ -161,7 +161,7 @@ static void describe(void *at, gk_device_info *info) {
     {"IF", GK_NATIVE, "As DO_WHILE."},
     {"SWITCH", GK_NATIVE, "As DO_WHILE."},
     {"CHECKPOINT", GK_NATIVE, "As DO_WHILE."},
-    {"YIELD", GK_NATIVE, "As DO_WHILE."},
+    {"YIELD", GK_NATIVE, "The thread that leads the launch stops there."},
     {"PARALLEL", GK_NATIVE, "Sections side by side on parts of the team, or one after the other on all of it: what was "
                             "measured to be faster; if two add floats to one slot, always one after the other."},
     {"SECTION", GK_NATIVE, "With loops and branches too."},

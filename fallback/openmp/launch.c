@@ -229,7 +229,7 @@ static gki_outcome run_passes(gki_runner *runner) {
   const gk_op op = node->op;
   const uint32_t every = node->every ? node->every : 1;
   const uint64_t entry = runner->walk->entries[node->loop];
-  uint32_t until_look = every - (uint32_t)(entry % every);
+  uint32_t until_read = every - (uint32_t)(entry % every);
   if (op == GK_OP_WHILE && !entry && read_flag(runner, loop) == 0) ended = 1;
   for (uint32_t made = 1; !ended; ++made) {
     runner->at = ops.begin;
@@ -237,8 +237,8 @@ static gki_outcome run_passes(gki_runner *runner) {
     if (outcome != GKI_DONE) return outcome;
     ++*passes;
     if (gki_openmp_failed(program)) return GKI_FAILED;
-    if (--until_look && made != runner->step.passes) continue;
-    until_look = every;
+    if (--until_read && made != runner->step.passes) continue;
+    until_read = every;
     /* Without reading the flag. The walker sees the cancel, too. */
     if (__atomic_load_n(runner->launch->cancel, __ATOMIC_RELAXED)) break;
     ended = op != GK_OP_REPEAT && read_flag(runner, loop) == 0;

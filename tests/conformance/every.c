@@ -1,7 +1,7 @@
 /* `.every`: after which passes a loop reads its flag. */
 #include "letters.h"
 
-/* At k - 1 and k + 1 passes nobody looks, also where the flag falls and where it is lowered no more. */
+/* At k - 1 and k + 1 passes the flag isn't read, also where it becomes 0 and where it stays there. */
 TRACED(every_looks_at_multiples,
        TASKS(GK_DO_WHILE(N, .every = 4), HIT(A), LOWER(N), GK_END, GK_WHILE(M, .every = 3), HIT(B), LOWER(M), GK_END,
              HIT(C)),
@@ -10,7 +10,7 @@ TRACED(every_looks_at_multiples,
        {0, "N=5 M=4 -> A=16 B=12 C=3, passes N=8 M=6"},
        {0, "N=0 M=0 -> A=20 B=12 C=4, passes N=4 M=0"})
 
-/* A flag that is false between two looks, and true at each of them. */
+/* A flag that is false between two reads, and true at each of them. */
 TRACED(every_sees_the_flag_of_that_pass,
        TASKS(GK_DO_WHILE(F, .every = 2), HIT(A), GK_IF(F), SET(F, 0), GK_ELSE, GK_RUN(below, GK_ONE, F, A, I), GK_END,
              GK_END),
@@ -58,7 +58,7 @@ TRACED(every_counts_over_launches,
        {0, "N=4 -> A=1, yielded FIRST, passes N=0"},
        {FIRST, "A=2, yielded FIRST, passes N=1"},
        {FIRST, "A=3, yielded FIRST, passes N=1"},
-       {FIRST, "A=4 N=1, yielded FIRST, passes N=1"}, /* a look */
+       {FIRST, "A=4 N=1, yielded FIRST, passes N=1"}, /* a read */
        {FIRST, "A=5 N=0, yielded FIRST, passes N=1"},
        {FIRST, "A=6 B=0, yielded FIRST, passes N=1"},
        {FIRST, "A=6 B=1, passes N=1"})

@@ -234,14 +234,14 @@ CASE(repeat_cancelled_at_last_pass) {
   trace(s, FIRST, "N=1 -> A=7 B=2, passes N=3, ran FIRST");
 }
 
-/* The passes between two looks are one piece; an inner loop's end isn't between two looks of its own. */
+/* The passes between two reads are one piece; an inner loop's end isn't between two reads of its own. */
 CASE(every_cancel_only_at_a_look) {
   CANCELLABLE(s, GK_DO_WHILE(N, .max_iterations = 8, .every = 3), GK_TARGET(FIRST), HIT(B), GK_END, HIT(A), PAUSE,
               DOWN(N), GK_END, HIT(C));
   CANCELLABLE(nested, GK_WHILE(M, .every = 2), HIT(B), GK_DO_WHILE(N), HIT(A), PAUSE, DOWN(N), GK_END, GK_END);
   CANCELLED(s, 0, 1, "N=20 -> A=3 C=0, cancelled, passes N=3, ran FIRST");
   CANCELLED(s, FIRST, 2, "A=6 B=6 N=14, cancelled, passes N=3, ran FIRST");
-  CANCELLED(s, FIRST, 1, "A=8 C=0, cancelled, passes N=2, ran FIRST"); /* the bound is a look */
+  CANCELLED(s, FIRST, 1, "A=8 C=0, cancelled, passes N=2, ran FIRST"); /* at the bound the flag is read */
   trace(s, FIRST, "A=9 C=1, passes N=1, bound N, ran FIRST");
   CANCELLED(s, 0, 6, "N=7 -> A=15 C=1 N=1, cancelled, passes N=6, ran FIRST");
   CANCELLED(nested, 0, 2, "M=1 N=9 -> A=2 B=1 N=7, cancelled, passes M=0 N=2");

@@ -49,12 +49,11 @@ class Job:
         env = {**os.environ, **AS_ROOT, "GK_CACHE": "off", **env}
         if fault:
             command[4:4] = ["-x", f"LD_PRELOAD={program.parent / 'faults.so'}", "-x", f"MPI_FAULT={fault}"]
-        with subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                              start_new_session=True) as started:
+        with subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as started:
             try:
                 self.said, self.code = started.communicate(timeout=seconds)[0], started.returncode
             except subprocess.TimeoutExpired:
-                os.killpg(started.pid, 9)
+                started.terminate()  # mpirun ends the ranks
                 self.said, self.code = started.communicate()[0], None
         numbers = re.compile(r"^\d[\d.e+-]*\n", re.M)
         self.history = [float(line) for line in numbers.findall(self.said)]

@@ -175,7 +175,7 @@ bool world_open(world *w, story *s, gk_device *device, tally *t, recorder *log) 
   }
   uint32_t bits = s->bits | asked_for;
   gk_result made = gk_graph_create(device, list, bits, &w->graph);
-  if (made == GK_ERROR_UNSUPPORTED && has_hosts && !(bits & GK_HOST_GATED)) /* a device decides, and asks nobody */
+  if (made == GK_ERROR_UNSUPPORTED && has_hosts && !(bits & GK_HOST_GATED)) /* a device decides without the host */
     made = gk_graph_create(device, list, bits |= GK_HOST_GATED, &w->graph);
   record_begin(w->record, whole_of(s)->name, bits);
   if (!must(w, made, "gk_graph_create")) return false;

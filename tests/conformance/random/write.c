@@ -247,7 +247,9 @@ static void choose_count(writer *w, const spot *at, const group *g, gk_task *tas
   const uint32_t what = at->has_few && chance(w, 2) ? 3 : below(w, 3);
   task->op = GK_OP_REPEAT;
   task->offset = what ? 0 : 4 * (FIRST_COUNT + below(w, 4));
-  task->flag = what == 3 ? at->pass : !what ? g->f : what == 1 ? count_slot(w) : -1 - (gk_slot)below(w, 4);
+  task->flag = what == 3   ? at->pass
+               : !what     ? g->f
+               : what == 1 ? count_slot(w) : -1 - (gk_slot)below(w, chance(w, 2) ? 4 : 40);
 }
 
 /* Some loops with labels have their pass number read. */
@@ -271,17 +273,17 @@ static void add_loop(writer *w, spot at) {
   if (repeats && !w->s->counts) choose_count(w, &at, g, &task);
   else {
     if (bounded && follows_passes(w, &at)) task.flag = at.pass, task.offset = 0;
-    if (chance(w, 3)) task.every = 1 + below(w, 4);
+    if (chance(w, 3)) task.every = 1 + below(w, 13);
   }
-  if (bounded) task.max_iterations = 1 + w->s->bounds + below(w, 4);
+  if (bounded) task.max_iterations = 1 + w->s->bounds + below(w, chance(w, 2) ? 4 : 24);
   if (chance(w, 2)) task.label = (int32_t)++w->l->labels;
   add_pass(w, &task, &at);
   add(w, task);
-  bool rolls = !bounded || at.tower || task.op == GK_OP_REPEAT || chance(w, 2);
+  bool rolls = task.op == GK_OP_REPEAT ? chance(w, 3) : !bounded || at.tower || chance(w, 2);
   if (w->s->bounds && !at.in_section && !at.in_checkpoint && !is_full(w))
     add_checkpoint(w, (spot){at.first, at.end, at.shared, at.depth + 1, 0, at.in_section, at.in_checkpoint, at.pass,
                              at.has_few});
-  add_block(w, at);
+  if (task.op != GK_OP_REPEAT || !chance(w, 3)) add_block(w, at);
   if (rolls) add_roll(w, g, flag, dice);
   add_end(w);
 }

@@ -209,10 +209,10 @@ static const elsewhere_case compiled[] = {
     COMPILE(SET_13("MANY=1", FAILS "CompileProgram:6"), "GK_ERROR_COMPILE: cloth " DOES_NOT "\n1 error", "$"),
     /* A composed text may go on with host code, and end with a hint. */
     COMPILE(SET_13("COMPOSED=#include <math.h>\n", LOG "(3): error: e", FAILS "CompileProgram:6"),
-            "GK_ERROR_COMPILE: ", "(3): error: e\nits text has an #include: mend ",
+            "GK_ERROR_COMPILE: ", "(3): error: e\nits text has an #include: correct ",
             "or put GK_SOURCE_END above the", " host code", "$"),
     COMPILE(SET_13("COMPOSED=#include <math.h>\n", "MANY=1", FAILS "CompileProgram:6"), "GK_ERROR_COMPILE: ",
-            "(3): error: e\n1 error\nits text has an #include: mend ", "above the host code", "$"),
+            "(3): error: e\n1 error\nits text has an #include: correct ", "above the host code", "$"),
     COMPILE(SET_13("COMPOSED=#if X\n#include <math.h>\n#endif\n//#include\nint include;\n", LOG "(3): error: e",
                    FAILS "CompileProgram:6"), "GK_ERROR_COMPILE: ", "(3): error: e", "$"),
     {FAKES, {N13}, "starved", {OUT_OF_MEMORY}}};

@@ -86,7 +86,7 @@ TEST_ON_CUDA(test_straight) {
   CHECK(true, list, 1);
 }
 
-/* Straight bodies stand several times in the graph: all passes, 25 at once, and those between two looks at a flag. */
+/* Straight bodies stand several times in the graph: all passes, 25 at once, and those between two reads of a flag. */
 TEST_ON_CUDA(test_copies) {
   LIST(list, ROW(HERE), GK_REPEAT(GK_ITEMS(64)), TASK, GK_END, GK_REPEAT(GK_ITEMS(100)), TASK, TASK, GK_END,
        GK_DO_WHILE(ON, .max_iterations = 80, .every = 8), TASK, GK_END);

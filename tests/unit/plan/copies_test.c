@@ -1,21 +1,7 @@
 /* Loops whose bodies stand several times in the graph: which, how often, and what counts their passes. gates_test.c
  * runs them. */
 #include "unit/support/gates_bench.h"
-#include "unit/support/planned.h"
-
-static const gk_slot_desc slots[] = {GK_BUFFER(FLAG, int)};
-
-typedef struct sheet {
-  gk_task tasks[128];
-  uint32_t count;
-  planned_list planned;
-} sheet;
-
-static void add(sheet *l, gk_task task) { l->tasks[l->count++] = task; }
-static void add_tasks(sheet *l, uint32_t count) {
-  while (count--) add(l, (gk_task){.op = GK_OP_KERNEL, .kernel = &kernel, .args = {FLAG}});
-}
-static const gk_plan *plan_of(sheet *l) { return plan_tasks(&l->planned, l->tasks, l->count, slots, GK_COUNT(slots)); }
+#include "unit/support/sheet.h"
 
 static void add_repeat_of(sheet *l, uint32_t passes, uint32_t bound, uint32_t tasks) {
   add(l, (gk_task){.op = GK_OP_REPEAT, .flag = passes ? -(gk_slot)passes : FLAG, .max_iterations = bound});
@@ -73,7 +59,7 @@ static void add_every(sheet *l, uint32_t every, uint32_t bound, uint32_t tasks) 
 }
 
 /* The greatest divisor of k with at most 64 tasks, those counted that it leaves of the bound; with plain gates one that
- * leaves none. A loop that can be cancelled is stopped where it looks at its flag. */
+ * leaves none. A loop that can be cancelled is stopped where it reads its flag. */
 TEST(test_every) {
   static const struct { uint32_t every, bound, tasks, copies, rest, plain; } rows[] = {
     {8, 0, 1, 8, 0, 8},       {8, 16, 1, 8, 0, 8},     {8, 20, 1, 8, 4, 4},   {8, 20, 6, 4, 0, 4},
@@ -146,27 +132,11 @@ TEST(test_most_copies) {
   free_planned(&l.planned);
 }
 
-typedef struct run { long tasks, kernels, conditionals; uint64_t passes; } run;
-
-static void no_task(void *user, uint32_t node) { (void)user, (void)node; }
-
-static run run_of(sheet *l, int64_t (*read)(void *user, uint32_t node)) {
-  const gk_gates *gates;
-  const gk_plan *plan = plan_of(l);
-  assert_ok(gk_gates_make(plan, 0, &gates));
-  device d;
-  device_begin(&d, plan);
-  d.execute = no_task;
-  d.read = read;
-  device_graph graph;
-  graph_begin(&graph, gates);
-  device_launch(&d, &graph, GK_NONE);
-  const run r = {d.tasks, d.kernels, d.conditionals, d.loops[0].passes};
-  graph_end(&graph);
-  device_end(&d);
+static executed run_of(sheet *l, uint32_t bits, int64_t (*read)(void *user, uint32_t node)) {
+  const executed e = launch(plan_of(l), bits, read, GK_NONE);
   free_planned(&l->planned);
   l->count = 0;
-  return r;
+  return e;
 }
 
 static int64_t yes(void *user, uint32_t node) { return (void)user, (void)node, 1; }
@@ -176,37 +146,25 @@ static int64_t no(void *user, uint32_t node) { return (void)user, (void)node, 0;
 TEST(test_rest) {
   sheet l = {.count = 0};
   add_every(&l, 8, 20, 1);
-  run r = run_of(&l, yes);
-  assert_memory_equal(&r, (&(run){20, 3, 2, 20}), sizeof r);
+  executed r = run_of(&l, 0, yes);
+  assert_memory_equal(&r, (&(executed){20, 3, 2, 20}), sizeof r);
   add_every(&l, 8, 20, 1);
-  r = run_of(&l, no);
-  assert_memory_equal(&r, (&(run){8, 1, 2, 8}), sizeof r);
+  r = run_of(&l, 0, no);
+  assert_memory_equal(&r, (&(executed){8, 1, 2, 8}), sizeof r);
 }
 
 static int64_t many(void *user, uint32_t node) { return (void)user, (void)node, INT32_MAX; }
 
-/* Passes of nothing take one step. */
+/* Passes of nothing take one step, whether their number is constant or read. */
 TEST(test_empty_repeat) {
   sheet l = {.count = 0};
-  add_repeat_of(&l, 2147483647, 0, 0);
-  add_repeat_of(&l, 0, 0, 0);
-  const gk_plan *plan = plan_of(&l);
-  for (uint32_t bits = 0; bits <= GK_WITH_PLAIN; bits += GK_WITH_PLAIN) {
-    const gk_gates *gates;
-    assert_ok(gk_gates_make(plan, bits, &gates));
-    device d;
-    device_begin(&d, plan);
-    d.execute = no_task;
-    d.read = many;
-    device_graph graph;
-    graph_begin(&graph, gates);
-    device_launch(&d, &graph, GK_NONE);
-    assert_true(d.steps < 20);
-    for (uint32_t k = 0; k < 2; ++k) assert_int_equal(d.loops[k].passes, INT32_MAX);
-    graph_end(&graph);
-    device_end(&d);
-  }
-  free_planned(&l.planned);
+  for (uint32_t bits = 0; bits <= GK_WITH_PLAIN; bits += GK_WITH_PLAIN)
+    for (uint32_t passes = 0; passes <= INT32_MAX; passes += INT32_MAX) {
+      add_repeat_of(&l, passes, 0, 0);
+      const executed r = run_of(&l, bits, many);
+      assert_int_equal(r.passes, INT32_MAX);
+      assert_in_range(r.kernels, 0, 3);
+    }
 }
 
 int main(void) { return run_all_tests(); }

@@ -5,11 +5,10 @@
 #include "unit/support/gates_bench.h"
 #include "unit/support/own_memory.h"
 #include "unit/support/planned.h"
+#include "unit/support/sheet.h"
 #include "unit/support/work.h"
 
 enum { LAUNCHES = 6, MOST_TASKS = 4096 };
-
-static const gk_slot_desc slots[] = {GK_BUFFER(FLAG, int)};
 
 /* ---- the shape: what a backend may rely on ----------------------------------------------------------------------- */
 
@@ -241,22 +240,11 @@ TEST(test_deep) {
 
 /* ---- what it costs ----------------------------------------------------------------------------------------------- */
 
-typedef struct sheet {
-  gk_task tasks[64];
-  uint32_t count;
-  planned_list planned;
-} sheet;
-
-static void add(sheet *l, gk_task task) { l->tasks[l->count++] = task; }
-static void add_tasks(sheet *l, uint32_t count) {
-  while (count--) add(l, (gk_task){.op = GK_OP_KERNEL, .kernel = &kernel, .args = {FLAG}});
-}
 static void add_checkpoint(sheet *l, int32_t label, uint32_t tasks) {
   add(l, (gk_task){.op = GK_OP_CHECKPOINT, .flag = FLAG, .label = label});
   add_tasks(l, tasks);
   add(l, (gk_task)GK_END);
 }
-static const gk_plan *plan_of(sheet *l) { return plan_tasks(&l->planned, l->tasks, l->count, slots, GK_COUNT(slots)); }
 
 static void add_ten_passes(sheet *l) {
   add_tasks(l, 1);
@@ -302,12 +290,10 @@ static void add_repeat(sheet *l) {
   add(l, (gk_task)GK_END);
 }
 
-static void no_task(void *user, uint32_t node) { (void)user, (void)node; }
 static int64_t loops_only(void *user, uint32_t node) {
   const gk_plan *plan = user;
   return plan->nodes[node].op == GK_OP_DO_WHILE; /* on to its bound */
 }
-static bool never(void *user) { return (void)user, false; }
 
 /* Control kernels and conditional nodes that a launch from the top executes. */
 typedef struct cost { long kernels[2], conditionals[2]; } cost; /* of the fresh graph, of the one to resume with */
@@ -317,21 +303,9 @@ static void check_cost(uint32_t bits, void (*fill)(sheet *), cost want) {
   fill(&l);
   const gk_plan *plan = plan_of(&l);
   for (uint32_t resume = 0; resume < 2; ++resume) {
-    const gk_gates *gates;
-    assert_ok(gk_gates_make(plan, bits | (resume ? GK_WITH_RESUME : 0u), &gates));
-    device d;
-    device_begin(&d, plan);
-    d.execute = no_task;
-    d.read = loops_only;
-    d.cancelled = never;
-    d.user = &l.planned.planned.plan;
-    device_graph graph;
-    graph_begin(&graph, gates);
-    device_launch(&d, &graph, GK_NONE);
-    assert_int_equal(d.kernels, want.kernels[resume]);
-    assert_int_equal(d.conditionals, want.conditionals[resume]);
-    graph_end(&graph);
-    device_end(&d);
+    const executed e = launch(plan, bits | (resume ? GK_WITH_RESUME : 0u), loops_only, GK_NONE);
+    assert_int_equal(e.kernels, want.kernels[resume]);
+    assert_int_equal(e.conditionals, want.conditionals[resume]);
   }
   free_planned(&l.planned);
 }
@@ -351,6 +325,21 @@ TEST(test_costs) {
   check_cost(0, add_decision_first, (cost){{11, 20}, {11, 12}});
   check_cost(0, add_straight, (cost){{20, 20}, {19, 20}});
   check_cost(0, add_repeat, (cost){{67, 67}, {1, 1}}); /* a kernel per pass, and nothing sets the handle elsewhere */
+}
+
+/* A YIELD at the beginning of a loop's body needs no kernel of its own: a resumed launch comes to it by the loop's end,
+ * which is the only kernel here. */
+TEST(test_cost_of_a_yield_first) {
+  sheet l = {.count = 0};
+  add_tasks(&l, 1);
+  add(&l, (gk_task)GK_DO_WHILE(FLAG, .max_iterations = 10));
+  add(&l, (gk_task)GK_YIELD(1));
+  add_tasks(&l, 1);
+  add(&l, (gk_task)GK_END);
+  const executed e = launch(plan_of(&l), GK_WITH_RESUME, loops_only, 0);
+  assert_int_equal(e.tasks, 1);
+  assert_int_equal(e.kernels, 1);
+  free_planned(&l.planned);
 }
 
 /* A list that can't stop costs nothing. */

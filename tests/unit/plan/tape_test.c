@@ -66,7 +66,7 @@ TEST(test_no_more_passes_than_the_bound) {
   world_end(&t.w);
 }
 
-/* Tapes end at a look: behind 6 passes, then 12, 24 and 48. */
+/* Tapes end where the flag is read: behind 6 passes, then 12, 24 and 48. */
 TEST(test_passes_up_to_a_look) {
   begin(TASKS(GK_DO_WHILE(N, .every = 6), DO(tick, A), GK_IF(F), GK_YIELD(1), GK_END, DO(drop, N), GK_END), BY_TAPES);
   for (int launches = 0; launches < 3; ++launches) {

@@ -304,11 +304,11 @@ WALK(test_fresh_launch_forgets, GK_DO_WHILE(Q, .max_iterations = 2), GK_CHECKPOI
   assert_int_equal(t.w.entries[0], 0);
 }
 
-/* The device's count of an entry ends at 2^32 - 1. The passes to the next look are known beyond, also over yields. */
+/* The device's count of an entry ends at 2^32 - 1. The passes to the next read are known beyond, also over yields. */
 WALK(test_every_beyond_32_bits, GK_DO_WHILE(N, .every = 3), GK_TARGET(LP), DO(tick, A), GK_END, GK_IF(F),
                                 GK_YIELD(LX), GK_END, DO(drop, N), GK_END) {
   for (int32_t yields = 0; yields < 2; ++yields) {
-    t.w.entries[0] = UINT32_MAX - 2; /* the remainder is 1, so the next look is behind two passes */
+    t.w.entries[0] = UINT32_MAX - 2; /* the remainder is 1, so the next read is behind two passes */
     SET({N, 5}, {A, 0}, {F, yields});
     launch(LP);
     for (int k = 0; k < 9 && yielded(); ++k) launch(LX);

@@ -130,7 +130,8 @@ TEST_ON_OPENMP(behind_a_block) {
             GK_IF(FLAG, .offset = 8), GK_END);
   static const struct { size_t flag, counts, data; int n; const char *said; } cases[] = {
       {4, 4, 4, 3, NULL},
-      {8, 4, 4, 3, "slot 1 (FLAG) has 8 bytes, and task 3 (IF FLAG) touches byte 11; mend its offset, or bind larger"},
+      {8, 4, 4, 3, "slot 1 (FLAG) has 8 bytes, and task 3 (IF FLAG) touches byte 11; correct its offset, or "
+       "bind larger"},
       {4, 12, 4, 3, "slot 2 (COUNTS) has 4 bytes, and task 1 (count_up) touches byte 11"},
       {4, 4, 8, 2, "slot 3 (DATA) has 8 bytes, and task 0 (DATA = 1) touches byte 11"},
       {4, 4, 4, 4, "task 2 (DATA = 1): 4 elements of 4 bytes, by slot 5 (N), from byte 0 of slot 3 (DATA) on, which "

@@ -265,15 +265,15 @@ static uint32_t walk_loop_end(device *d, const gk_gate_point *p) {
   assert_true(made);
   r->entry += made;
   r->passes += made;
-  const bool looks = node->every <= 1 || r->entry % node->every == 0 ||
+  const bool reads = node->every <= 1 || r->entry % node->every == 0 ||
                      (node->max_iterations && r->entry >= node->max_iterations);
-  if (looks && (g->bits & GK_WITH_CANCEL) && d->cancelled(d->user)) {
+  if (reads && (g->bits & GK_WITH_CANCEL) && d->cancelled(d->user)) {
     if (is_plain(g)) set(d, p->handle, 0);
     return stop(d, p, GK_NONE);
   }
   if (d->reopen) open_again(d);
   d->reopen = false;
-  bool again = !looks || (node->op == GK_OP_REPEAT ? r->entry < r->count : d->read(d->user, p->node) != 0);
+  bool again = !reads || (node->op == GK_OP_REPEAT ? r->entry < r->count : d->read(d->user, p->node) != 0);
   if (again && node->max_iterations && r->entry >= node->max_iterations) {
     again = false;
     hit_bound(d, p);
