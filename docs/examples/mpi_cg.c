@@ -165,9 +165,17 @@ static gk_result exchange_halos(rank *me) {
   const int plane = cells_of_plane(me);
   const size_t bytes = (size_t)plane * sizeof(double), inner = (size_t)me->planes * bytes;
   char *p = gk_bound(me->graph, P);
-  double *low = me->staged, *high = low + plane, *from_below = high + plane, *from_above = from_below + plane;
-  if (me->p) from_below = me->p, low = me->p + plane, high = me->p + me->planes * plane, from_above = high + plane;
-  else {
+  double *low, *high, *from_below, *from_above;
+  if (me->p) {
+    from_below = me->p;
+    low = from_below + plane;
+    high = from_below + me->planes * plane;
+    from_above = high + plane;
+  } else {
+    low = me->staged;
+    high = low + plane;
+    from_below = high + plane;
+    from_above = from_below + plane;
     gk_result result = gk_download(me->device, low, p + bytes, bytes);
     if (result == GK_OK) result = gk_download(me->device, high, p + inner, bytes);
     if (result != GK_OK) return result;
