@@ -168,10 +168,10 @@ typedef enum gk_op {
   GK_OP_END,        /**< Ends the innermost open block. */
 } gk_op;
 
-/** Calls another library. gk calls it when it makes the graph and after one of its slots was rebound, or each time the
- * task runs (CALL_HOST: always so), on any thread. It must not call gk on this device, except gk_cancel. A result other
- * than GK_OK becomes that of the current create, launch or wait; GK_NOT_READY and numbers that are no gk_result become
- * GK_ERROR_INVALID.
+/** Calls another library. gk calls it when it records the graph, in gk_graph_create or the first launch, and after one
+ * of its slots was rebound; or each time the task runs (CALL_HOST: always so). It runs on any thread. It must not call
+ * gk on this device, except gk_cancel. A result other than GK_OK becomes that of the current create, launch or wait;
+ * GK_NOT_READY and numbers that are no gk_result become GK_ERROR_INVALID.
  * @param args    Values of the task's args, in order.
  * @param native  Where to put the work: a CUstream that is being captured, or a hipStream_t; NULL: do it now. */
 typedef gk_result (*gk_call)(const gk_value *args, void *native);

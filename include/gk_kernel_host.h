@@ -81,7 +81,7 @@
     GKI_EACH(GKI_BEFORE, list) \
     for (gki_rows gki_at = gki_first_rows(gki_items, d); gki_at.i < gki_at.end; \
          gki_at = gki_next_rows(gki_at, gki_items, d)) \
-      if (gki_sum_count > 0 && gki_at.end - gki_at.i >= GKI_LANES) \
+      if (gki_sum_count > 0 && gki_at.end - gki_at.i >= (d == 1 ? GKI_LANES : GKI_LONG_ROW)) \
         for (int gki_j = gki_at.j; gki_j < gki_at.last_j; ++gki_j) { \
           int gki_i = gki_at.i; \
           do { GKI_LANES_OF(id, list, d, gki_i, GKI_LANES) } while (gki_at.end - gki_i >= GKI_LANES); \
@@ -209,7 +209,8 @@ GKI_INLINE gki_rows gki_next_rows(gki_rows at, gk_range items, int dimensions) {
  * of a row has one more sum: adding it to the first would write a number that the next row reads as part of a vector,
  * and processors wait for such a write. */
 #define GKI_LANES 32
-#define GKI_FEW_LANES 8 /* in rows of fewer items than GKI_LANES */
+#define GKI_FEW_LANES 8 /* in rows of fewer items than GKI_LONG_ROW: more sums would be read and written per item */
+#define GKI_LONG_ROW 64
 
 #define GKI_ATOMIC(type, suffix, op, expression) \
   GKI_INLINE type gki_##op##_##suffix(type *at, type v) { \

@@ -175,7 +175,7 @@ static void follow(ranks *all) {
   }
 }
 
-static void let_go(void) { MPI_Bcast((uint64_t[2]){WAYS}, 2, MPI_UINT64_T, 0, MPI_COMM_WORLD); }
+static void end_followers(void) { MPI_Bcast((uint64_t[2]){WAYS}, 2, MPI_UINT64_T, 0, MPI_COMM_WORLD); }
 
 /* ---- tables ------------------------------------------------------------------------------------------------------ */
 
@@ -206,14 +206,16 @@ static bool is_quick(char **argv) {
   return *argv != NULL;
 }
 
+static bool is_rank(void) { return getenv("OMPI_COMM_WORLD_SIZE") || getenv("PMI_SIZE"); }
+
 /* In the place of this process, if it isn't a rank. With --quick a rank that waits leaves its core to others. */
 static void start_ranks(char **argv, int argc) {
-  if (getenv("OMPI_COMM_WORLD_SIZE") || getenv("PMI_SIZE")) return;
+  if (is_rank()) return;
   static char path[4096];
   const ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
-  char **command = bench_alloc((size_t)argc + 11, sizeof *command);
   char *const first[] = {"mpirun", "-n", "2", "--bind-to", sysconf(_SC_NPROCESSORS_ONLN) < 2 ? "none" : "core",
                          "--oversubscribe", "--mca", "mpi_yield_when_idle", is_quick(argv) ? "1" : "0", path};
+  char **command = bench_alloc(GK_COUNT(first) + (size_t)argc, sizeof *command);
   if (length <= 0) bench_fail("/proc/self/exe can't be read");
   memcpy(command, first, sizeof first);
   memcpy(command + GK_COUNT(first), argv + 1, (size_t)argc * sizeof *argv);
@@ -226,7 +228,7 @@ static void start_ranks(char **argv, int argc) {
 int main(int argc, char **argv) {
   start_ranks(argv, argc);
   int code = 0;
-  if (!getenv("OMPI_COMM_WORLD_SIZE") && !getenv("PMI_SIZE")) {
+  if (!is_rank()) {
     bench_begin(argc, argv, "mpi_solver");
     return bench_missing("mpirun isn't installed");
   }
@@ -241,7 +243,7 @@ int main(int argc, char **argv) {
     else {
       if (side == first) measure_floor(&all);
       measure(&all, side == first ? 1.10 : 1.05);
-      let_go();
+      end_followers();
     }
     end_ranks(&all);
   }
@@ -252,6 +254,6 @@ int main(int argc, char **argv) {
 #else
 int main(int argc, char **argv) {
   bench_begin(argc, argv, "mpi_solver");
-  return bench_missing("gk was built without MPI (mpicc, libopenmpi-dev)");
+  return bench_missing("this benchmark was built without MPI (mpicc, libopenmpi-dev)");
 }
 #endif

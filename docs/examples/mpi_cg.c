@@ -8,7 +8,9 @@
  * docs/distributed.md explains the rules that keep the ranks in agreement. nccl_cg.c includes this file.
  *
  *   mpicc -std=c11 mpi_cg.c -lgk -lm -o mpi_cg && mpirun -n 2 ./mpi_cg --side 32 */
-#define _POSIX_C_SOURCE 200809L
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* for sched_getaffinity */
+#endif
 #include <gk_info.h>
 #include <gk_kernel.h>
 #include <math.h>
@@ -16,6 +18,7 @@
 #if defined(OPEN_MPI)
 #include <mpi-ext.h>
 #endif
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +26,7 @@
 #include <unistd.h>
 
 GK_SOURCE(mpi_cg)
-GK_STRUCT(course) { double rr, limit, beta; }; /* of the residual */
+GK_STRUCT(residual) { double rr, limit, beta; }; /* squared; where to end; its part in the next direction */
 
 /* Each plane has a border of zeroes, so that all cells have neighbours: its rows have two cells more than the box. p
  * has a plane of the neighbours' cells in front of the slab and one behind it, so p[i + plane] belongs to u[i]. */
@@ -33,7 +36,7 @@ GK_KERNEL(begin, (out(double, u), out(double, r), out(double, p), sum(double, rr
   p[i + plane] = 0.0;
   rr[0] += b[i] * b[i];
 }
-GK_KERNEL(begin_course, (out(course, c), inout(double, rr), out(double, pq), out(int, again),
+GK_KERNEL(begin_residual, (out(residual, c), inout(double, rr), out(double, pq), out(int, again),
                          value(double, tolerance))) {
   c[0].rr = rr[0];
   c[0].limit = rr[0] * tolerance;
@@ -42,7 +45,7 @@ GK_KERNEL(begin_course, (out(course, c), inout(double, rr), out(double, pq), out
   rr[0] = 0.0;
   pq[0] = 0.0;
 }
-GK_KERNEL(direct, (inout(double, p), in(double, r), in(course, c), value(int, plane))) {
+GK_KERNEL(direct, (inout(double, p), in(double, r), in(residual, c), value(int, plane))) {
   p[i + plane] = r[i] + c[0].beta * p[i + plane];
 }
 GK_KERNEL_3D(multiply, (out(double, q), sum(double, pq), in(double, p), value(int, row))) {
@@ -52,7 +55,7 @@ GK_KERNEL_3D(multiply, (out(double, q), sum(double, pq), in(double, p), value(in
   pq[0] += p[at] * total;
 }
 GK_KERNEL(advance, (inout(double, u), inout(double, r), sum(double, rr), in(double, p), in(double, q), in(double, pq),
-                    in(course, c), value(int, plane))) {
+                    in(residual, c), value(int, plane))) {
   double alpha = c[0].rr / pq[0], rest = r[i] - alpha * q[i];
   u[i] += alpha * p[i + plane];
   r[i] = rest;
@@ -62,7 +65,7 @@ GK_KERNEL(note, (out(double, history), out(int, full), in(double, rr), in(int, p
   full[0] = pass[0] >= room ? 1 : 0;
   if (pass[0] < room) history[pass[0]] = rr[0];
 }
-GK_KERNEL(judge, (inout(course, c), inout(double, rr), out(double, pq), out(int, again), out(int, save))) {
+GK_KERNEL(judge, (inout(residual, c), inout(double, rr), out(double, pq), out(int, again), out(int, save))) {
   c[0].beta = rr[0] / c[0].rr;
   c[0].rr = rr[0];
   again[0] = rr[0] > c[0].limit ? 1 : 0; /* the same on each rank, since rr is */
@@ -73,7 +76,7 @@ GK_KERNEL(judge, (inout(course, c), inout(double, rr), out(double, pq), out(int,
 GK_SOURCE_END
 
 enum slot {
-  U = 1, R, P, Q, B, CELLS, SIDE, ROW, PLANE, PLANES, RR, PQ, COURSE, AGAIN, SAVING, TOLERANCE, HISTORY, ROOM, PASS,
+  U = 1, R, P, Q, B, CELLS, SIDE, ROW, PLANE, PLANES, RR, PQ, RESIDUAL, AGAIN, SAVING, TOLERANCE, HISTORY, ROOM, PASS,
   FULL, RANK, AT_START, AT_HALO, AT_PQ, AT_RR
 };
 enum label { START = 1, HALO, SUM_PQ, SUM_RR, NOTE, SAVE, PASSES }; /* 0 is the end of a launch */
@@ -83,7 +86,7 @@ static const gk_slot_desc slots[] = {
   GK_SCALAR(CELLS, int), GK_SCALAR(SIDE, int), GK_SCALAR(ROW, int), GK_SCALAR(PLANE, int), GK_SCALAR(PLANES, int),
   GK_BUFFER(RR, double), /* in memory that the host reaches: the sum, and votes to save and to stop */
   GK_BUFFER(PQ, double), /* likewise */
-  GK_OWN(COURSE, course, 1), GK_OWN(AGAIN, int, 1), GK_OWN(SAVING, int, 1), GK_DEFAULT(TOLERANCE, double, 1e-12),
+  GK_OWN(RESIDUAL, residual, 1), GK_OWN(AGAIN, int, 1), GK_OWN(SAVING, int, 1), GK_DEFAULT(TOLERANCE, double, 1e-12),
   GK_OWN(HISTORY, double, 16), GK_ROOM(ROOM, HISTORY), GK_PASS(PASS, PASSES),
   GK_OWN(FULL, int, 1),
   {.slot = RANK, .type = GK_HOST_PTR, .name = "RANK"}, /* the struct rank, for calls */
@@ -94,18 +97,18 @@ static const gk_slot_desc slots[] = {
   GK_FILL(RR, GK_ONE, 0), \
   GK_RUN(begin, CELLS, U, R, P, RR, B, PLANE), \
   start, \
-  GK_RUN(begin_course, GK_ONE, COURSE, RR, PQ, AGAIN, TOLERANCE), \
+  GK_RUN(begin_residual, GK_ONE, RESIDUAL, RR, PQ, AGAIN, TOLERANCE), \
   GK_DO_WHILE(AGAIN, .max_iterations = MOST_PASSES, .label = PASSES), \
-    GK_RUN(direct, CELLS, P, R, COURSE, PLANE), \
+    GK_RUN(direct, CELLS, P, R, RESIDUAL, PLANE), \
     halo, \
     GK_RUN_3D(multiply, SIDE, SIDE, PLANES, Q, PQ, P, ROW), \
     sum_pq, \
-    GK_RUN(advance, CELLS, U, R, RR, P, Q, PQ, COURSE, PLANE), \
+    GK_RUN(advance, CELLS, U, R, RR, P, Q, PQ, RESIDUAL, PLANE), \
     sum_rr, \
     GK_CHECKPOINT(NOTE, FULL), /* a rank whose buffer is full pauses alone; the others wait in the next exchange */ \
       GK_RUN(note, GK_ONE, HISTORY, FULL, RR, PASS, ROOM), \
     GK_END, \
-    GK_RUN(judge, GK_ONE, COURSE, RR, PQ, AGAIN, SAVING), \
+    GK_RUN(judge, GK_ONE, RESIDUAL, RR, PQ, AGAIN, SAVING), \
     GK_CHECKPOINT(SAVE, SAVING), GK_END, /* all ranks or none: they have voted */ \
   GK_END}
 enum { MOST_PASSES = 10000 };
@@ -121,7 +124,7 @@ typedef struct rank {
   double *p;        /* P at an address that MPI can use; NULL: planes are staged */
   double *staged;   /* four planes: those that are sent, those that are received */
   double *rr, *pq;  /* RR and PQ on the host */
-  const char *file; /* where to save, or NULL */
+  const char *file; /* where to save: the beginning of the files' names */
   unsigned saved;
 } rank;
 
@@ -132,7 +135,7 @@ static volatile sig_atomic_t wants_save, wants_stop; /* this rank's votes */
 
 /* An error of one rank ends all: otherwise the others would wait for it in their next exchange. */
 static _Noreturn void fail(const rank *me, const char *what) {
-  fprintf(stderr, "rank %d: %s: %s\n", me->number, what, gk_error());
+  fprintf(stderr, "rank %d: %s%s%s\n", me->number, what, *gk_error() ? ": " : "", gk_error());
   MPI_Abort(MPI_COMM_WORLD, 1);
   abort();
 }
@@ -143,7 +146,7 @@ static void agreed(rank *me, int label) {
 #ifndef NDEBUG
   static const char *const names[] = {"the end", "START", "HALO", "SUM_PQ", "SUM_RR", "NOTE", "SAVE"};
   int mine[2] = {label, me->exchanges}, *all = malloc((size_t)me->ranks * sizeof mine), differ = 0;
-  if (!all) MPI_Abort(MPI_COMM_WORLD, 1);
+  if (!all) fail(me, "memory");
   MPI_Allgather(mine, 2, MPI_INT, all, 2, MPI_INT, MPI_COMM_WORLD);
   for (int k = 1; k < me->ranks; ++k) differ |= all[2 * k] != all[0] || all[2 * k + 1] != all[1];
   if (differ && me->number == 0) {
@@ -164,14 +167,15 @@ static void agreed(rank *me, int label) {
 static gk_result exchange_halos(rank *me) {
   const int plane = cells_of_plane(me);
   const size_t bytes = (size_t)plane * sizeof(double), inner = (size_t)me->planes * bytes;
-  char *p = gk_bound(me->graph, P);
+  char *p = NULL;
   double *low, *high, *from_below, *from_above;
   if (me->p) {
     from_below = me->p;
     low = from_below + plane;
     high = from_below + me->planes * plane;
     from_above = high + plane;
-  } else {
+  } else { /* at a yield: calls may not ask gk */
+    p = gk_bound(me->graph, P);
     low = me->staged;
     high = low + plane;
     from_below = high + plane;
@@ -201,24 +205,25 @@ static gk_result exchange(rank *me, int label) {
     me->rr[1] = wants_save;
     me->rr[2] = wants_stop;
     MPI_Allreduce(MPI_IN_PLACE, me->rr, 3, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
-    if (me->rr[2] > 0.0) return gk_cancel(me->graph); /* on all ranks, so all stop at the end of this pass */
+    if (me->rr[2] > 0.0) return gk_cancel(me->graph); /* all ranks: all stop at NOTE, and don't count this pass */
   }
   return GK_OK;
 }
 
-/* Each rank writes its cells: all ranks are in the same pass here. */
+/* Each rank writes its cells: all ranks are in the same pass here. A file that can't be written ends no rank. */
 static gk_result save(rank *me) {
   const size_t cells = cells_of_slab(me);
   double *u = malloc(cells * sizeof *u);
   gk_result result = u ? gk_read(me->graph, U, u, cells) : GK_ERROR_MEMORY;
   char name[4096];
-  snprintf(name, sizeof name, "%s.%d", me->file ? me->file : "", me->number);
-  FILE *file = result == GK_OK && me->file ? fopen(name, "wb") : NULL;
-  if (file && fwrite(u, sizeof *u, cells, file) < cells) perror(name);
-  if (file ? fclose(file) != 0 : result == GK_OK && me->file) perror(name);
+  snprintf(name, sizeof name, "%s.%d", me->file, me->number);
+  FILE *file = result == GK_OK ? fopen(name, "wb") : NULL;
+  bool is_written = file && fwrite(u, sizeof *u, cells, file) == cells;
+  if (file && fclose(file) != 0) is_written = false;
+  if (result == GK_OK && !is_written) perror(name);
   free(u);
   wants_save = 0;
-  ++me->saved;
+  me->saved += is_written;
   return result == GK_OK ? gk_write(me->graph, SAVING, &(int){0}, 1) : result;
 }
 
@@ -240,10 +245,10 @@ static const gk_list calls_list = GK_LIST(cg_by_calls, by_calls, slots);
 
 typedef struct options { const char *backend; bool calls, history; int side, planes; double tolerance; } options;
 
-/* A solution that is known: a number for each cell of the whole box, 0 around it. */
-static double known(const rank *me, int planes, int x, int y, int z) {
+/* The solution: a number for each cell of the whole box, 0 around it. */
+static double solution(const rank *me, int planes, int x, int y, int z) {
   if (x < 0 || y < 0 || z < 0 || x >= me->side || y >= me->side || z >= planes) return 0.0;
-  uint32_t h = (uint32_t)((z * me->side + y) * me->side + x) * 2654435769u;
+  uint32_t side = (uint32_t)me->side, h = (((uint32_t)z * side + (uint32_t)y) * side + (uint32_t)x) * 2654435769u;
   h = (h ^ h >> 15) * 2246822519u;
   return (double)((h ^ h >> 13) >> 8) / (1 << 24) - 0.5;
 }
@@ -257,14 +262,14 @@ static double known(const rank *me, int planes, int x, int y, int z) {
 
 static void right_hand_side(const rank *me, int planes, double *b) { /* b: zeroes */
   EACH_CELL(me, at, x, y, z)
-    b[at] = 6.0 * known(me, planes, x, y, z) - known(me, planes, x - 1, y, z) - known(me, planes, x + 1, y, z) -
-            known(me, planes, x, y - 1, z) - known(me, planes, x, y + 1, z) - known(me, planes, x, y, z - 1) -
-            known(me, planes, x, y, z + 1);
+    b[at] = 6.0 * solution(me, planes, x, y, z) - solution(me, planes, x - 1, y, z) -
+            solution(me, planes, x + 1, y, z) - solution(me, planes, x, y - 1, z) - solution(me, planes, x, y + 1, z) -
+            solution(me, planes, x, y, z - 1) - solution(me, planes, x, y, z + 1);
 }
 
 static double largest_error(const rank *me, int planes, const double *u) {
   double most = 0.0;
-  EACH_CELL(me, at, x, y, z) most = fmax(most, fabs(u[at] - known(me, planes, x, y, z)));
+  EACH_CELL(me, at, x, y, z) most = fmax(most, fabs(u[at] - solution(me, planes, x, y, z)));
   MPI_Allreduce(MPI_IN_PLACE, &most, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
   return most;
 }
@@ -277,8 +282,8 @@ static bool mpi_takes_device_memory(void) {
 #endif
 }
 
-/* Each rank of a machine gets a device and an equal part of the cores. A rank without a device of its own shares the
- * first one. */
+/* Each rank of a machine gets a device, and an equal part of the cores among those that mpirun allows it. A rank
+ * without a device of its own shares the first one. */
 static void open_device(rank *me, const options *o) {
   MPI_Comm machine;
   int local = 0, locals = 1;
@@ -286,8 +291,10 @@ static void open_device(rank *me, const options *o) {
   MPI_Comm_rank(machine, &local);
   MPI_Comm_size(machine, &locals);
   MPI_Comm_free(&machine);
-  const int cores = (int)sysconf(_SC_NPROCESSORS_ONLN);
-  gk_device_desc desc = {.backend = o->backend, .ordinal = local, .threads = cores > locals ? cores / locals : 1};
+  const int cores = (int)sysconf(_SC_NPROCESSORS_ONLN), part = cores > locals ? cores / locals : 1;
+  cpu_set_t bound;
+  const int allowed = sched_getaffinity(0, sizeof bound, &bound) == 0 ? CPU_COUNT(&bound) : part;
+  gk_device_desc desc = {.backend = o->backend, .ordinal = local, .threads = part < allowed ? part : allowed};
   gk_result result = gk_device_open(&desc, &me->device);
   if (result == GK_ERROR_NO_DEVICE) {
     desc.ordinal = 0;
@@ -343,7 +350,7 @@ static int report(rank *me, const options *o, const gk_status *totals) {
   const double error = largest_error(me, o->planes, u);
   if (me->number == 0) {
     for (int k = 0; k < passes && o->history; ++k) printf("%.17g\n", history[k]);
-    printf("%d ranks on %s: %d passes, %d exchanges, saved %u times, %s, largest error %.1e\n", me->ranks,
+    printf("%d ranks on %s: %d passes, %d exchanges by the host, saved %u times, %s, largest error %.1e\n", me->ranks,
            gk_device_describe(me->device)->backend, passes, me->exchanges, me->saved,
            totals->state == GK_CANCELLED ? "stopped" : "finished", error);
   }
@@ -357,24 +364,35 @@ static void on_signal(int number) {
   else wants_stop = 1;
 }
 
-static options read_options(int count, char **words, rank *me) {
+/* @return whether the word is a number from `least` to `most` */
+static bool read_number(const char *word, double least, double most, double *number) {
+  char *end;
+  *number = strtod(word, &end);
+  return *word && !*end && *number >= least && *number <= most;
+}
+
+static options read_options(int argc, char **argv, rank *me) {
   options o = {.side = 16, .tolerance = 1e-12};
-  for (int k = 1; k < count; ++k) {
-    const bool has_value = k + 1 < count;
-    if (strcmp(words[k], "--calls") == 0) o.calls = true;
-    else if (strcmp(words[k], "--history") == 0) o.history = true;
-    else if (has_value && strcmp(words[k], "--backend") == 0) o.backend = words[++k];
-    else if (has_value && strcmp(words[k], "--side") == 0) o.side = atoi(words[++k]);
-    else if (has_value && strcmp(words[k], "--planes") == 0) o.planes = atoi(words[++k]);
-    else if (has_value && strcmp(words[k], "--tolerance") == 0) o.tolerance = atof(words[++k]);
-    else if (has_value && strcmp(words[k], "--save") == 0) me->file = words[++k];
-    else o.side = 0;
+  double side = 16, planes = 0;
+  bool is_right = true;
+  for (int k = 1; k < argc && is_right; ++k) {
+    const char *word = argv[k];
+    if (strcmp(word, "--calls") == 0) o.calls = true;
+    else if (strcmp(word, "--history") == 0) o.history = true;
+    else if (++k == argc) is_right = false;
+    else if (strcmp(word, "--backend") == 0) o.backend = argv[k];
+    else if (strcmp(word, "--save") == 0) me->file = argv[k];
+    else if (strcmp(word, "--side") == 0) is_right = read_number(argv[k], 1, 1000, &side);
+    else if (strcmp(word, "--planes") == 0) is_right = read_number(argv[k], me->ranks, 1000.0 * me->ranks, &planes);
+    else if (strcmp(word, "--tolerance") == 0) is_right = read_number(argv[k], 0, 1, &o.tolerance);
+    else is_right = false;
   }
-  if (o.planes == 0) o.planes = o.side * me->ranks;
-  if (o.side < 1 || o.side > 1000 || o.planes < me->ranks || o.planes > 1000 * me->ranks) {
+  o.side = (int)side;
+  o.planes = planes > 0 ? (int)planes : o.side * me->ranks;
+  if (!is_right || o.side != side || (planes > 0 && o.planes != planes)) {
     if (me->number == 0)
-      fprintf(stderr, "usage: %s [--side 16] [--planes ALL] [--tolerance 1e-12] [--backend NAME] [--calls] [--history]"
-                      " [--save FILE]\n", words[0]);
+      fprintf(stderr, "usage: %s [--side 1 to 1000] [--planes %d to %d] [--tolerance 0 to 1] [--backend NAME] [--calls]"
+                      " [--history] [--save FILE]\n", argv[0], me->ranks, 1000 * me->ranks);
     MPI_Finalize();
     exit(2);
   }
@@ -382,13 +400,14 @@ static options read_options(int count, char **words, rank *me) {
 }
 
 /* Starts MPI and cuts the box. */
-static options begin_rank(rank *me, int count, char **words) {
+static options begin_rank(rank *me, int argc, char **argv) {
   int threads = MPI_THREAD_SINGLE;
-  MPI_Init_thread(&count, &words, MPI_THREAD_FUNNELED, &threads);
-  *me = (rank){.room = 16};
+  MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &threads);
+  *me = (rank){.room = 16, .file = "mpi_cg.state"};
   MPI_Comm_rank(MPI_COMM_WORLD, &me->number);
   MPI_Comm_size(MPI_COMM_WORLD, &me->ranks);
-  const options o = read_options(count, words, me);
+  if (threads < MPI_THREAD_FUNNELED) fail(me, "MPI allows no threads beside the one that calls it");
+  const options o = read_options(argc, argv, me);
   me->side = o.side;
   me->first = (int)((int64_t)o.planes * me->number / me->ranks);
   me->planes = (int)((int64_t)o.planes * (me->number + 1) / me->ranks) - me->first;
@@ -397,9 +416,9 @@ static options begin_rank(rank *me, int count, char **words) {
   return o;
 }
 
-int main(int count, char **words) {
+int main(int argc, char **argv) {
   rank me;
-  const options o = begin_rank(&me, count, words);
+  const options o = begin_rank(&me, argc, argv);
   const struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
   sigaction(SIGUSR1, &action, NULL); /* one rank that gets it makes all save */
   sigaction(SIGUSR2, &action, NULL); /* likewise stop */

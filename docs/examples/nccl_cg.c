@@ -12,9 +12,9 @@
 #include <gk_cuda.h>
 #include <nccl.h>
 
-static ncclComm_t ranks;
+static ncclComm_t comm;
 
-static gk_result answer(ncclResult_t result) {
+static gk_result result_of(ncclResult_t result) {
   if (result == ncclSuccess) return GK_OK;
   fprintf(stderr, "NCCL: %s\n", ncclGetErrorString(result));
   return GK_ERROR_DEVICE;
@@ -22,7 +22,7 @@ static gk_result answer(ncclResult_t result) {
 
 /* native: a stream that is being captured. */
 static gk_result nccl_sum(const gk_value *args, void *native) {
-  return answer(ncclAllReduce(args[0].ptr, args[0].ptr, 1, ncclDouble, ncclSum, ranks, native));
+  return result_of(ncclAllReduce(args[0].ptr, args[0].ptr, 1, ncclDouble, ncclSum, comm, native));
 }
 static gk_result nccl_halos(const gk_value *args, void *native) {
   const rank *me = args[1].ptr;
@@ -33,11 +33,11 @@ static gk_result nccl_halos(const gk_value *args, void *native) {
   ncclResult_t result = ncclGroupStart();
   for (int k = 0; k < 2; ++k) {
     if (sides[k].other == MPI_PROC_NULL) continue;
-    if (result == ncclSuccess) result = ncclSend(sides[k].first, plane, ncclDouble, sides[k].other, ranks, native);
-    if (result == ncclSuccess) result = ncclRecv(sides[k].halo, plane, ncclDouble, sides[k].other, ranks, native);
+    if (result == ncclSuccess) result = ncclSend(sides[k].first, plane, ncclDouble, sides[k].other, comm, native);
+    if (result == ncclSuccess) result = ncclRecv(sides[k].halo, plane, ncclDouble, sides[k].other, comm, native);
   }
   const ncclResult_t end = ncclGroupEnd();
-  return answer(result == ncclSuccess ? end : result);
+  return result_of(result == ncclSuccess ? end : result);
 }
 
 static const gk_task by_nccl[] = TASKS(GK_CALL(nccl_sum, RR), GK_CALL(nccl_halos, P, RANK), GK_CALL(nccl_sum, PQ),
@@ -49,16 +49,16 @@ static void begin_nccl(const rank *me) {
   CUcontext context;
   ncclUniqueId id;
   setenv("NCCL_GRAPH_MIXING_SUPPORT", "0", 1); /* no waits for events in the loop */
-  if (me->number == 0 && answer(ncclGetUniqueId(&id)) != GK_OK) MPI_Abort(MPI_COMM_WORLD, 1);
+  if (me->number == 0 && result_of(ncclGetUniqueId(&id)) != GK_OK) MPI_Abort(MPI_COMM_WORLD, 1);
   MPI_Bcast(&id, sizeof id, MPI_BYTE, 0, MPI_COMM_WORLD);
   if (gk_cuda_context(me->device, &context, NULL) != GK_OK || cuCtxSetCurrent(context) != CUDA_SUCCESS)
     fail(me, "the device's context");
-  if (answer(ncclCommInitRank(&ranks, me->ranks, id, me->number)) != GK_OK) MPI_Abort(MPI_COMM_WORLD, 1);
+  if (result_of(ncclCommInitRank(&comm, me->ranks, id, me->number)) != GK_OK) MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
-int main(int count, char **words) {
+int main(int argc, char **argv) {
   rank me;
-  options o = begin_rank(&me, count, words);
+  options o = begin_rank(&me, argc, argv);
   const gk_status *totals = NULL;
   o.backend = "cuda";
   open_device(&me, &o);
@@ -71,7 +71,7 @@ int main(int count, char **words) {
   if (gk_run(me.graph, NULL, NULL, &totals) != GK_OK) fail(&me, "the solver");
   const int wrong = report(&me, &o, totals);
   gk_graph_destroy(me.graph);
-  ncclCommDestroy(ranks);
+  ncclCommDestroy(comm);
   gk_device_close(me.device);
   MPI_Finalize();
   return wrong;

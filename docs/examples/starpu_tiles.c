@@ -144,14 +144,15 @@ static void by_hand(void *buffers[], void *argument) {
 }
 
 #ifdef STARPU_USE_CUDA
-/* On StarPU's stream, which waits for the tile and is waited for. */
+/* The device works on StarPU's stream, so gk's work follows StarPU's copy of the tile. gk_run waits for it. */
 static void by_cuda(void *buffers[], void *argument) {
   worker *w = &workers[starpu_worker_get_id()];
   (void)argument;
   if (!w->device) {
     const gk_cuda_sharing sharing = GK_CUDA_SHARE(NULL, starpu_cuda_get_local_stream());
-    if (gk_device_open(&(gk_device_desc){.backend = "cuda", .next = &sharing.base}, &w->device) != GK_OK)
-      fail("no device on StarPU's stream");
+    const gk_device_desc desc = {.backend = "cuda", .ordinal = starpu_worker_get_devid(starpu_worker_get_id()),
+                                 .next = &sharing.base};
+    if (gk_device_open(&desc, &w->device) != GK_OK) fail("no device on StarPU's stream");
     make_graph(w);
   }
   by_gk(buffers, argument);
@@ -172,6 +173,12 @@ static void begin_worker(void *unused) { /* on the thread of each CPU worker */
   (void)unused;
   if (gk_device_open(&(gk_device_desc){.backend = "openmp", .threads = 1}, &w->device) != GK_OK) fail("no device");
   make_graph(w);
+}
+
+static void end_worker(worker *w) {
+  gk_graph_destroy(w->graph);
+  gk_device_close(w->device);
+  free(w->hot);
 }
 
 static void fill_tile(float *heat, int number) {
@@ -222,26 +229,31 @@ static double run_tiles(int me, int ranks) {
   return sum;
 }
 
-static bool read_options(int count, char **words) {
-  const struct { const char *name; int *value; } numbers[] = {
-    {"--tiles", &o.tiles}, {"--side", &o.side}, {"--sweeps", &o.sweeps}, {"--steps", &o.steps}};
-  for (int k = 1; k < count; ++k) {
+static bool read_options(int argc, char **argv) {
+  const struct { const char *name; long most; int *value; } numbers[] = {
+    {"--tiles", 10000, &o.tiles}, {"--side", 4096, &o.side}, {"--sweeps", 10000, &o.sweeps},
+    {"--steps", 10000, &o.steps}};
+  for (int k = 1; k < argc; ++k) {
     size_t n = 0;
-    if (strcmp(words[k], "--by-hand") == 0) {
+    if (strcmp(argv[k], "--by-hand") == 0) {
       o.by_hand = 1;
       continue;
     }
-    while (n < GK_COUNT(numbers) && strcmp(words[k], numbers[n].name) != 0) ++n;
-    if (n == GK_COUNT(numbers) || ++k == count) return false;
-    *numbers[n].value = atoi(words[k]);
+    while (n < GK_COUNT(numbers) && strcmp(argv[k], numbers[n].name) != 0) ++n;
+    if (n == GK_COUNT(numbers) || ++k == argc) return false;
+    char *end;
+    const long value = strtol(argv[k], &end, 10);
+    if (!*argv[k] || *end || value < 1 || value > numbers[n].most) return false;
+    *numbers[n].value = (int)value;
   }
-  return o.tiles > 0 && o.side > 2 && o.side <= 4096 && o.sweeps > 1 && o.sweeps % 2 == 0 && o.steps > 0;
+  return o.side > 2 && o.sweeps % 2 == 0;
 }
 
-int main(int count, char **words) {
+int main(int argc, char **argv) {
   int me = 0, ranks = 1;
-  if (!read_options(count, words)) {
-    fprintf(stderr, "usage: %s [--tiles 8] [--side 64] [--sweeps 8] [--steps 20] [--by-hand]\n", words[0]);
+  if (!read_options(argc, argv)) {
+    fprintf(stderr, "usage: %s [--tiles 1 to 10000] [--side 3 to 4096] [--sweeps 2, 4 to 10000] [--steps 1 to 10000]"
+                    " [--by-hand]\n", argv[0]);
     return 2;
   }
 #ifdef WITH_MPI
@@ -251,16 +263,16 @@ int main(int count, char **words) {
 #else
   if (starpu_init(NULL) != 0) fail("StarPU doesn't start");
 #endif
-  if (o.by_hand) codelet.cpu_funcs[0] = by_hand;
-  else starpu_execute_on_each_worker(begin_worker, NULL, STARPU_CPU);
+  if (o.by_hand) {
+    codelet.cpu_funcs[0] = by_hand;
+    codelet.where = STARPU_CPU;
+  } else starpu_execute_on_each_worker(begin_worker, NULL, STARPU_CPU);
   double totals[4] = {run_tiles(me, ranks)};
   for (unsigned k = 0; k < starpu_worker_get_count(); ++k) {
     totals[1] += (double)workers[k].hot_cells;
     totals[2] += workers[k].tiles;
     totals[3] += workers[k].yields;
-    gk_graph_destroy(workers[k].graph);
-    gk_device_close(workers[k].device);
-    free(workers[k].hot);
+    end_worker(&workers[k]);
   }
 #ifdef WITH_MPI
   MPI_Allreduce(MPI_IN_PLACE, totals, 4, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);

@@ -1,4 +1,4 @@
-/* What may happen to one rank of a job: a library to be loaded before the others (LD_PRELOAD). $MPI_FAULT is "KIND RANK
+/* Faults for one rank of a job, as a library that is loaded before the others (LD_PRELOAD). $MPI_FAULT is "KIND RANK
  * NUMBER": it happens to that rank, in its call of that number (from 1) of MPI_Allreduce, unless stated otherwise.
  *
  *   save, stop     SIGUSR1, SIGUSR2: the example's votes
@@ -23,7 +23,9 @@ static int number_of(const char *kind) {
   char wanted[16] = "";
   int rank = -1, number = 0, me = -2;
   const char *fault = getenv("MPI_FAULT");
-  if (!fault || sscanf(fault, "%15s %d %d", wanted, &rank, &number) != 3 || strcmp(wanted, kind) != 0) return 0;
+  if (!fault) return 0;
+  if (sscanf(fault, "%15s %d %d", wanted, &rank, &number) != 3) abort();
+  if (strcmp(wanted, kind) != 0) return 0;
   PMPI_Comm_rank(MPI_COMM_WORLD, &me);
   return rank == me ? number : 0;
 }
@@ -44,6 +46,7 @@ gk_result gk_resize(gk_graph *graph, gk_slot slot, size_t count) {
   const bool is_running = calls > 0;
   if (is_running && number_of("resize")) return next(graph, slot, SIZE_MAX);
   if (is_running && number_of("alone")) {
+    fprintf(stderr, "one rank's buffer stays small\n");
     usleep(200 * 1000);
     count = count / 2 + 1;
   }

@@ -21,8 +21,7 @@ HANGS_SECONDS = 5  # a job that waits for ever is ended after that time
 PASSES = 50        # whose residuals are compared
 LARGEST = 1e-12    # difference of them
 BOX = ["--side", "16", "--planes", "32"]
-# What stands there, what stands there with the mistake, what happens to a rank, and what is said then; None: the job
-# doesn't end.
+# Text of the example, text with a mistake, a fault for one rank, the message that is expected; None: the job hangs.
 MISTAKES = {
     "a decision by a vote of one rank": (
         "if (me->rr[2] > 0.0)", "if (wants_stop)", "stop 1 21",
@@ -43,18 +42,31 @@ AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
 COMPILER = dict(os.environ, OMPI_CC=tap.config("cc")[0])
 
 
+def run_for(seconds, command, **env):
+    """What it prints, and its exit code, or None if it didn't end in time."""
+    with tempfile.TemporaryFile("w+") as said:
+        started = subprocess.Popen([str(word) for word in command], stdout=said, stderr=subprocess.STDOUT,
+                                   env={**os.environ, **AS_ROOT, **env})
+        code = None
+        try:
+            code = started.wait(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            started.terminate()  # mpirun ends the ranks
+            try:
+                started.wait(timeout=seconds)
+            except subprocess.TimeoutExpired:
+                started.kill()
+                started.wait()
+        said.seek(0)
+        return said.read(), code
+
+
 class Job:
     def __init__(self, program, ranks, *words, fault="", seconds=tap.HANGS, **env):
-        command = ["mpirun", "-n", str(ranks), "--oversubscribe", str(program), *words]
-        env = {**os.environ, **AS_ROOT, "GK_CACHE": "off", **env}
+        command = ["mpirun", "-n", str(ranks), "--oversubscribe", str(program), *map(str, words)]
         if fault:
             command[4:4] = ["-x", f"LD_PRELOAD={program.parent / 'faults.so'}", "-x", f"MPI_FAULT={fault}"]
-        with subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as started:
-            try:
-                self.said, self.code = started.communicate(timeout=seconds)[0], started.returncode
-            except subprocess.TimeoutExpired:
-                started.terminate()  # mpirun ends the ranks
-                self.said, self.code = started.communicate()[0], None
+        self.said, self.code = run_for(seconds, command, GK_CACHE="off", **env)
         numbers = re.compile(r"^\d[\d.e+-]*\n", re.M)
         self.history = [float(line) for line in numbers.findall(self.said)]
         self.said = numbers.sub("", self.said)
@@ -114,7 +126,9 @@ def doubles(data):
 
 def agreement(program, folder, first):
     words = [*BOX, "--history", "--backend", "openmp"]
-    tap.case("one of four ranks yields alone", same(Job(program, 4, *words, fault="alone 1 1"), first))
+    job = Job(program, 4, *words, fault="alone 1 1")
+    tap.case("one of four ranks yields alone",
+             same(job, first) or (None if "one rank's buffer stays small" in job.said else job.text))
     states = {}
     for ranks in (1, 4):
         job = Job(program, ranks, *words, "--save", str(folder / "state"), fault=f"save {ranks - 1} 21")
@@ -183,8 +197,13 @@ def main():
             agreement(program, folder, first)
             failures(program)
             planted(folder)
-            job = Job(program, 1, "--side", "0")
-            tap.case("wrong options", None if job.code == 2 and "usage: " in job.said else job.text)
+            for words in (["--side", 0], ["--side", "16x"], ["--side", 2**32 + 16], ["--tolerance", "nan"], ["--save"]):
+                job = Job(program, 1, *words)
+                tap.case(f"wrong options: {' '.join(map(str, words))}",
+                         None if job.code == 2 and "usage: " in job.said else job.text)
+            job = Job(program, 2, *BOX, "--save", folder / "missing/state", fault="save 1 21")
+            tap.case("a state that can't be written",
+                     None if job.code == 0 and "No such file" in job.said and "saved 0 times" in job.last else job.text)
     tap.finish()
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).absolute().parent.parent))
 import tap  # noqa: E402
-from mpi import AS_ROOT  # noqa: E402
+from mpi import run_for  # noqa: E402
 
 EXAMPLE = tap.ROOT / "docs/examples/starpu_tiles.c"
 WARNINGS = ["-std=gnu11", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror"]
@@ -34,12 +34,10 @@ def build(program, compiler, package, *more):
 
 def run(*command, folder, scheduler="eager", workers=2):
     """What it prints, or None and what is wrong."""
-    env = {**os.environ, **AS_ROOT, "STARPU_NCPU": str(workers), "STARPU_SCHED": scheduler, "STARPU_SILENT": "1",
-           "STARPU_HOME": str(folder), "STARPU_WORKERS_NOBIND": "1"}
-    done = subprocess.run([str(word) for word in command], env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          text=True, timeout=tap.HANGS)
-    text = f"$ {' '.join(map(str, command))}\n{done.stdout}(exit code {done.returncode})"
-    return (done.stdout.splitlines()[-1] if done.returncode == 0 and done.stdout else None), text
+    said, code = run_for(tap.HANGS, command, STARPU_NCPU=str(workers), STARPU_SCHED=scheduler, STARPU_SILENT="1",
+                         STARPU_HOME=str(folder), STARPU_WORKERS_NOBIND="1")
+    return (said.splitlines()[-1] if code == 0 and said else None), \
+        f"$ {' '.join(map(str, command))}\n{said}(exit code {code})"
 
 
 def figures(line):
@@ -79,8 +77,10 @@ def main():
                              *[flag for flag in flags("starpu-1.3") if not flag.startswith("-l")]))
         else:
             tap.skip("the codelet for CUDA compiles", f"{TOOLKIT}/cuda_runtime.h isn't there")
-        line, text = run(program, "--side", 2, folder=folder)
-        tap.case("wrong options", None if line is None and "usage: " in text else text)
+        for words in (["--side", 2], ["--tiles", 99999999999], ["--steps", "2x"], ["--sweeps", 3]):
+            line, text = run(program, *words, folder=folder)
+            tap.case(f"wrong options: {' '.join(map(str, words))}",
+                     None if line is None and "usage: " in text else text)
     tap.finish()
 
 
