@@ -90,7 +90,8 @@ static CUresult check_node(check *c, const sim_node *node) {
     case CU_GRAPH_NODE_TYPE_CONDITIONAL: return check_condition(c, node);
     case CU_GRAPH_NODE_TYPE_MEMCPY:
     case CU_GRAPH_NODE_TYPE_MEMSET: return check_copy(c, node);
-    case CU_GRAPH_NODE_TYPE_HOST: return c->in_body ? fail_in_body(c, node, "not at all") : CUDA_SUCCESS;
+    case CU_GRAPH_NODE_TYPE_HOST:
+    case CU_GRAPH_NODE_TYPE_WAIT_EVENT: return c->in_body ? fail_in_body(c, node, "not at all") : CUDA_SUCCESS;
     default: break;
   }
   if (c->in_body && sim_version < 12040) sim_broken("empty-node", "an empty node in a body, which is faulty in 12.3");

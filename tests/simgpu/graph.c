@@ -71,7 +71,7 @@ static CUresult check_type(const sim_graph *graph, CUgraphNodeType type) {
   if (anywhere) return CUDA_SUCCESS;
   if (is_in_body(graph) && !sim_says_no("types"))
     return sim_invalid("%s nodes can't be in the body of a conditional node", sim_node_name(type));
-  if (type == CU_GRAPH_NODE_TYPE_HOST) return CUDA_SUCCESS;
+  if (type == CU_GRAPH_NODE_TYPE_HOST || type == CU_GRAPH_NODE_TYPE_WAIT_EVENT) return CUDA_SUCCESS;
   return sim_unsupported("%s nodes aren't simulated", sim_node_name(type));
 }
 

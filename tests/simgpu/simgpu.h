@@ -96,6 +96,7 @@ extern const simgpu simgpu_control;
  * others. tests/cuda/abi.py compares them, too. */
 typedef void (*CUhostFn)(void *data);
 typedef struct CUDA_HOST_NODE_PARAMS_st { CUhostFn fn; void *userData; } CUDA_HOST_NODE_PARAMS;
+enum { CU_EVENT_WAIT_EXTERNAL = 1 };
 typedef struct CUgraphExecUpdateResultInfo_st CUgraphExecUpdateResultInfo;
 typedef enum CUmemAttach_flags_enum { CU_MEM_ATTACH_GLOBAL = 1 } CUmemAttach_flags;
 

@@ -365,9 +365,14 @@ CUresult sim_cuEventRecord(CUevent handle, CUstream where) {
 
 CUresult sim_cuStreamWaitEvent(CUstream where, CUevent handle, unsigned int flags) {
   SIM_ENTER(cuStreamWaitEvent);
-  if (flags != 0) return sim_invalid("flags must be 0");
+  if (flags > CU_EVENT_WAIT_EXTERNAL) return sim_invalid("flags");
   FIND_EVENT(event, handle);
   SIM_FIND_STREAM(stream, where);
+  if (flags == CU_EVENT_WAIT_EXTERNAL) {
+    if (!stream->capture) return sim_invalid("external outside of a capture");
+    if (event->reached < event->recorded) return sim_unsupported("external waits are simulated for past events only");
+    return sim_capture_add(stream, (sim_work){.type = CU_GRAPH_NODE_TYPE_WAIT_EVENT}); /* nothing to do */
+  }
   if (stream->capture || event->capture) return sim_capture_wait(stream, event);
   post_event(stream, SIM_ITEM_WAIT, event);
   return CUDA_SUCCESS;

@@ -17,6 +17,13 @@ static gk_result ask_host(UNUSED const gk_value *args, void *native) {
 }
 LIST(in_loop, GK_DO_WHILE(FLAG), GK_RUN(decrease, GK_ONE, FLAG), GK_CALL(ask_host, A), GK_END);
 
+/* Likewise, as NCCL does where graphs may be mixed with other work. */
+static CUevent events[2];
+static gk_result wait_for_event(UNUSED const gk_value *args, void *native) {
+  return cu.cuStreamWaitEvent(native, events[0], CU_EVENT_WAIT_EXTERNAL) == CUDA_SUCCESS ? GK_OK : GK_ERROR_DEVICE;
+}
+LIST(in_loop_by_event, GK_DO_WHILE(FLAG), GK_RUN(decrease, GK_ONE, FLAG), GK_CALL(wait_for_event, A), GK_END);
+
 static void check_run(gk_graph *graph, gk_applied applied, int calls) {
   assert_int_equal(run_to_end(graph, 0)->applied, applied);
   assert_int_equal(called, calls);
@@ -200,7 +207,6 @@ TEST_ON_CUDA(test_capture_ends_badly) {
 
 /* Another stream is drawn into the capture; without `joins` it is left there. */
 static CUstream other;
-static CUevent events[2];
 static bool joins;
 static gk_result fork_there(const gk_value *args, void *native) {
   CUresult result = cu.cuEventRecord(events[0], native);
@@ -335,6 +341,18 @@ TEST_ON_CUDA(test_unfit_and_each_call_fails) {
     assert_int_equal(alive_but_memory(), alive);
     assert_int_equal(sim->broken(), 0);
   }
+}
+
+/* The list runs all the same. */
+TEST_ON_CUDA(test_event_wait_in_a_body) {
+  enter_context(device);
+  events[0] = new_event();
+  int *flag = int_on(device, 3);
+  gk_graph *graph = NEW_GRAPH(device, &in_loop_by_event, 0, {FLAG, flag});
+  assert_fails(GK_ERROR_UNSUPPORTED, "task 2 (wait_for_event) recorded a wait for an event, which no body",
+               gk_cuda_graph(graph, 0, NULL, NULL));
+  run_to_end(graph, 0);
+  assert_int_equal(int_at(device, flag), 0);
 }
 
 LIST(waiting, GK_IF(FLAG), GK_CALL(wait_there, X), GK_END);
