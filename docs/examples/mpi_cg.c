@@ -141,10 +141,11 @@ static _Noreturn void fail(const rank *me, const char *what) {
 }
 
 /* All ranks must be at the same label for the same number of times. In debug builds each exchange checks this, and so
- * does the end. MPI alone would wait for ever, or add up numbers that don't belong together. */
+ * do a state's saving and the end. MPI alone would wait for ever, or add up numbers that don't belong together. */
 static void agreed(rank *me, int label) {
 #ifndef NDEBUG
-  static const char *const names[] = {"the end", "START", "HALO", "SUM_PQ", "SUM_RR", "NOTE", "SAVE"};
+  static const char *const names[] = {"the end", [START] = "START", [HALO] = "HALO", [SUM_PQ] = "SUM_PQ",
+                                      [SUM_RR] = "SUM_RR", [SAVE] = "SAVE"};
   int mine[2] = {label, me->exchanges}, *all = malloc((size_t)me->ranks * sizeof mine), differ = 0;
   if (!all) fail(me, "memory");
   MPI_Allgather(mine, 2, MPI_INT, all, 2, MPI_INT, MPI_COMM_WORLD);
@@ -214,6 +215,7 @@ static gk_result exchange(rank *me, int label) {
 static gk_result save(rank *me) {
   const size_t cells = cells_of_slab(me);
   double *u = malloc(cells * sizeof *u);
+  agreed(me, SAVE);
   gk_result result = u ? gk_read(me->graph, U, u, cells) : GK_ERROR_MEMORY;
   char name[4096];
   snprintf(name, sizeof name, "%s.%d", me->file, me->number);

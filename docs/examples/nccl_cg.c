@@ -1,8 +1,8 @@
 /* mpi_cg.c with exchanges by NCCL: gk records them into the loop that the GPU runs by itself, so no pass goes through
  * the host. The list is the same; only its exchanges are GK_CALLs.
  *
- * docs/distributed.md has the rules. This needs GPUs that reach each other's memory, one for each rank. It has been
- * compiled, not run.
+ * docs/distributed.md has the rules. This needs GPUs that reach each other's memory, one for each rank. It ran on a
+ * simulated driver only, without NCCL.
  *
  *   mpicc -std=c11 nccl_cg.c -lgk -lnccl -lcuda -lm -o nccl_cg && mpirun -n 2 ./nccl_cg --side 128 */
 #define main mpi_cg_main
@@ -51,7 +51,7 @@ static void begin_nccl(const rank *me) {
   setenv("NCCL_GRAPH_MIXING_SUPPORT", "0", 1); /* no waits for events in the loop */
   if (me->number == 0 && result_of(ncclGetUniqueId(&id)) != GK_OK) MPI_Abort(MPI_COMM_WORLD, 1);
   MPI_Bcast(&id, sizeof id, MPI_BYTE, 0, MPI_COMM_WORLD);
-  if (gk_cuda_context(me->device, &context, NULL) != GK_OK || cuCtxSetCurrent(context) != CUDA_SUCCESS)
+  if (gk_cuda_context(me->device, &context, NULL) != GK_OK || cuCtxPushCurrent(context) != CUDA_SUCCESS)
     fail(me, "the device's context");
   if (result_of(ncclCommInitRank(&comm, me->ranks, id, me->number)) != GK_OK) MPI_Abort(MPI_COMM_WORLD, 1);
 }
@@ -72,6 +72,8 @@ int main(int argc, char **argv) {
   const int wrong = report(&me, &o, totals);
   gk_graph_destroy(me.graph);
   ncclCommDestroy(comm);
+  CUcontext context;
+  cuCtxPopCurrent(&context); /* it ends with gk's device */
   gk_device_close(me.device);
   MPI_Finalize();
   return wrong;

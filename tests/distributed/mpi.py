@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).absolute().parent.parent))
@@ -17,22 +18,26 @@ EXAMPLE = tap.ROOT / "docs/examples/mpi_cg.c"
 WARNINGS = ["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror"]
 HEADERS = [Path("/usr/local/include"), Path(os.environ.get("CUDA_HOME", "/usr/local/cuda")) / "include"]
 SECONDS = 120      # a job that fails ends by itself within that time
-HANGS_SECONDS = 5  # a job that waits for ever is ended after that time
+HANGS_SECONDS = 5  # a job that hangs is ended so long after its last message
+HANGS = "rank 1: the solver: "  # that message
 PASSES = 50        # whose residuals are compared
 LARGEST = 1e-12    # difference of them
 BOX = ["--side", "16", "--planes", "32"]
-# Text of the example, text with a mistake, a fault for one rank, the message that is expected; None: the job hangs.
+# Text of the example, text with a mistake, a fault for one rank, the message that is expected, after HANGS no end.
 MISTAKES = {
     "a decision by a vote of one rank": (
         "if (me->rr[2] > 0.0)", "if (wants_stop)", "stop 1 21",
         "the ranks don't agree: rank 0 is at HALO, exchange 31; rank 1 is at the end, exchange 31"),
+    "a vote that isn't reduced": (
+        "if (me->rr[2] > 0.0)", "me->rr[1] = wants_save;\n    if (me->rr[2] > 0.0)", "save 1 21",
+        "the ranks don't agree: rank 0 is at HALO, exchange 31; rank 1 is at SAVE, exchange 31"),
     "a rank that skips an exchange": (
         "  agreed(me, label);", "  if (me->number == 1 && me->exchanges == 7) return ++me->exchanges, GK_OK;\n"
         "  agreed(me, label);", "",
         "the ranks don't agree: rank 0 is at HALO, exchange 7; rank 1 is at SUM_PQ, exchange 8"),
     "an error that ends one rank's loop alone": (
         "  MPI_Abort(MPI_COMM_WORLD, 1);\n  abort();", "  MPI_Barrier(MPI_COMM_WORLD);\n  abort();", "resize 1 1",
-        None),
+        HANGS),
 }
 
 
@@ -42,14 +47,17 @@ AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
 COMPILER = dict(os.environ, OMPI_CC=tap.config("cc")[0])
 
 
-def run_for(seconds, command, **env):
-    """What it prints, and its exit code, or None if it didn't end in time."""
-    with tempfile.TemporaryFile("w+") as said:
+def run_for(seconds, command, message=None, **env):
+    """What it prints, and its exit code, or None if it didn't end in time: HANGS_SECONDS after a message, if any."""
+    with tempfile.NamedTemporaryFile("w+") as said:
         started = subprocess.Popen([str(word) for word in command], stdout=said, stderr=subprocess.STDOUT,
                                    env={**os.environ, **AS_ROOT, **env})
-        code = None
+        code, end = None, time.monotonic() + seconds
+        while message and message not in Path(said.name).read_text() and started.poll() is None and \
+                time.monotonic() < end:
+            time.sleep(0.05)
         try:
-            code = started.wait(timeout=seconds)
+            code = started.wait(timeout=HANGS_SECONDS if message else seconds)
         except subprocess.TimeoutExpired:
             started.terminate()  # mpirun ends the ranks
             try:
@@ -62,11 +70,11 @@ def run_for(seconds, command, **env):
 
 
 class Job:
-    def __init__(self, program, ranks, *words, fault="", seconds=tap.HANGS, **env):
+    def __init__(self, program, ranks, *words, fault="", seconds=tap.HANGS, message=None, **env):
         command = ["mpirun", "-n", str(ranks), "--oversubscribe", str(program), *map(str, words)]
         if fault:
             command[4:4] = ["-x", f"LD_PRELOAD={program.parent / 'faults.so'}", "-x", f"MPI_FAULT={fault}"]
-        self.said, self.code = run_for(seconds, command, GK_CACHE="off", **env)
+        self.said, self.code = run_for(seconds, command, message, GK_CACHE="off", **env)
         numbers = re.compile(r"^\d[\d.e+-]*\n", re.M)
         self.history = [float(line) for line in numbers.findall(self.said)]
         self.said = numbers.sub("", self.said)
@@ -98,6 +106,11 @@ def build(source, program, *flags):
                    env=COMPILER)
 
 
+def simulated(version):
+    return {"LD_LIBRARY_PATH": str(Path("build/simgpu").absolute()), "CUDA_HOME": "build/simgpu",
+            "SIMGPU_VERSION": version}
+
+
 def residuals(program):
     first = Job(program, 1, *BOX, "--history", "--backend", "openmp")
     tap.case("on OpenMP, ranks: 1", same(first, first))
@@ -109,10 +122,8 @@ def residuals(program):
                  same(Job(program, ranks, *BOX, "--history", "--backend", "openmp", "--calls"), first))
     for version in ("13.0", "12.4", "12.2"):
         for ranks in (1, 2, 4):
-            env = {"LD_LIBRARY_PATH": str(Path("build/simgpu").absolute()), "CUDA_HOME": "build/simgpu",
-                   "SIMGPU_VERSION": version}
             tap.case(f"on simulated CUDA {version}, ranks: {ranks}",
-                     same(Job(program, ranks, *BOX, "--history", "--backend", "cuda", **env), first))
+                     same(Job(program, ranks, *BOX, "--history", "--backend", "cuda", **simulated(version)), first))
     return first
 
 
@@ -160,6 +171,27 @@ def failures(program):
                    "the ranks don't agree: rank 0 is at ", "rank 1 is at the end, exchange "))
 
 
+def with_nccl(folder, first):
+    """nccl_cg.c on the simulated CUDA driver, on one rank, with nccl.c in the place of NCCL."""
+    title, program = "the example with NCCL compiles", folder / "nccl_cg"
+    missing = [name for name in ("nccl.h", "cuda.h") if not any((place / name).exists() for place in HEADERS)]
+    if missing:
+        tap.skip(title, f"{' and '.join(missing)} isn't there")
+        return
+    folders = [word for place in HEADERS for word in ("-isystem", place)]
+    library, driver = folder / "libnccl.so", Path("build/simgpu/libcuda.so.1").absolute()
+    problem = build(tap.ROOT / "tests/distributed/nccl.c", library, *folders, "-shared", "-fPIC", "-Wno-pedantic") or \
+        build(tap.ROOT / "docs/examples/nccl_cg.c", program, *folders, library, driver, f"-Wl,-rpath,{folder}")
+    if not tap.case(title, problem):
+        return
+    for version in ("13.0", "12.4", "12.2"):
+        tap.case(f"exchanges in the graph, simulated CUDA {version}",
+                 same(Job(program, 1, *BOX, "--history", **simulated(version)), first))
+    tap.case("a call of NCCL that records a host function",
+             fails(Job(program, 1, *BOX, NCCL_RECORDS="host", **simulated("13.0")),
+                   "(nccl_sum) recorded a host function"))
+
+
 def planted(folder):
     text = EXAMPLE.read_text()
     for title, (before, after, fault, says) in MISTAKES.items():
@@ -170,8 +202,10 @@ def planted(folder):
         if problem:
             tap.case(f"planted: {title}", problem)
             continue
-        job = Job(program, 2, *BOX, "--backend", "openmp", fault=fault, seconds=SECONDS if says else HANGS_SECONDS)
-        tap.case(f"planted: {title}", fails(job, says) if says else None if job.code is None else job.text)
+        job = Job(program, 2, *BOX, "--backend", "openmp", fault=fault, seconds=SECONDS,
+                  message=HANGS if says == HANGS else None)
+        hung = None if job.code is None and HANGS in job.said else job.text
+        tap.case(f"planted: {title}", hung if says == HANGS else fails(job, says))
 
 
 def main():
@@ -184,19 +218,12 @@ def main():
         program = folder / "mpi_cg"
         problem = build(EXAMPLE, program) or build(EXAMPLE, folder / "without_checks", "-DNDEBUG") or \
             build(tap.ROOT / "tests/distributed/faults.c", folder / "faults.so", "-shared", "-fPIC", "-Wno-pedantic")
-        missing = [name for name in ("nccl.h", "cuda.h") if not any((place / name).exists() for place in HEADERS)]
-        if missing:
-            tap.skip("the example with NCCL compiles", f"{' and '.join(missing)} isn't there")
-        else:
-            folders = [word for place in HEADERS for word in ("-isystem", place)]
-            tap.case("the example with NCCL compiles",
-                     tap.run("mpicc", *WARNINGS, *folders, f"-I{tap.ROOT}/include", "-c",
-                             tap.ROOT / "docs/examples/nccl_cg.c", "-o", folder / "nccl.o", env=COMPILER))
         if tap.case("the example compiles", problem):
             first = residuals(program)
             agreement(program, folder, first)
             failures(program)
             planted(folder)
+            with_nccl(folder, first)
             for words in (["--side", 0], ["--side", "16x"], ["--side", 2**32 + 16], ["--tolerance", "nan"], ["--save"]):
                 job = Job(program, 1, *words)
                 tap.case(f"wrong options: {' '.join(map(str, words))}",

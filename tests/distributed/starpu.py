@@ -64,9 +64,10 @@ def main():
                          None if yielded and figures(line) == figures(wanted) else f"{text}\nby hand: {wanted}")
         if shutil.which("mpicc") and shutil.which("mpirun") and flags("starpumpi-1.3") is not None:
             problem = build(program, "mpicc", "starpumpi-1.3", "-DWITH_MPI")
-            for words in (WORDS, [*WORDS, "--by-hand"]):
-                line, text = run("mpirun", "-n", 2, "--oversubscribe", program, *words, folder=folder, workers=1)
-                tap.case(f"two ranks, {' '.join(words)}",
+            for scheduler, *words in [[name, *WORDS] for name in SCHEDULERS] + [["eager", *WORDS, "--by-hand"]]:
+                line, text = run("mpirun", "-n", 2, "--oversubscribe", program, *words, folder=folder,
+                                 scheduler=scheduler, workers=2)
+                tap.case(f"two ranks, scheduler {scheduler}, {' '.join(words)}",
                          problem or (None if line and figures(line) == figures(wanted) else f"{text}\n{wanted}"))
         else:
             tap.skip("two ranks", "mpicc or starpumpi-1.3 isn't there (libopenmpi-dev)")

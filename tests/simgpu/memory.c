@@ -305,7 +305,7 @@ void sim_memory_end(sim_context *context) {
 }
 
 static CUresult take(simgpu_kind kind, size_t bytes, unsigned char **at) {
-  sim_block *block;
+  sim_block *block = NULL;
   ++sim_count.memory;
   SIM_FIND_CONTEXT(context);
   SIM_TRY(sim_capture_unsafe());
