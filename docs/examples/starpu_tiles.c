@@ -30,7 +30,7 @@ GK_KERNEL(list_hot, (in(float, heat), value(float, limit), value(int, room), out
   if (heat[i] < limit) return;
   int at = gk_atomic_add(&count[0], 1);
   if (at < room) hot[at] = i;
-  else gk_atomic_exchange(&full[0], 1);
+  else if (at == room) gk_atomic_exchange(&full[0], 1);
 }
 GK_SOURCE_END
 

@@ -137,6 +137,7 @@ static gk_result open_device(void *at, const gk_device_desc *desc) {
   device->dispatch_ns = device->dispatch_floor_ns = GKI_DISPATCH_NS;
   device->clock_ns = clock_overhead();
   device->wake_ns = GKI_WAKE_NS;
+  device->memory = (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE);
   char cpu[sizeof device->name - 32];
   cpu_name(cpu, sizeof cpu);
   snprintf(device->name, sizeof device->name, "%s, %u thread%s", cpu, (unsigned)device->team.limit,
@@ -184,11 +185,10 @@ static void describe(void *at, gk_device_info *info) {
  * from 2 MiB on asks for large pages, since kernels stream through it, and virtual machines translate each page's
  * address twice. Its last page is large, too, if at least half of it is used. Smaller memory has its exact size, so
  * that sanitizers and valgrind see its end. */
-static gk_result alloc(void *device, size_t bytes, gk_memory kind, void **memory) {
+static gk_result alloc(void *at, size_t bytes, gk_memory kind, void **memory) {
   enum { ALIGNMENT = 256, PAGE = 2 << 20 };
-  (void)device;
+  const size_t physical = ((const gki_openmp_device *)at)->memory;
   (void)kind;
-  size_t physical = (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE);
   size_t alignment = bytes >= (size_t)PAGE ? PAGE : ALIGNMENT;
   size_t whole = alignment == PAGE && bytes <= physical ? (bytes + PAGE - 1) / PAGE * PAGE : bytes;
   *memory = NULL;

@@ -20,6 +20,7 @@ typedef struct gki_openmp_device {
   bool fixed;              /* a test has set the costs */
   float clock_ns;          /* what reading the clock adds to a measured time */
   float wake_ns;           /* expected time of sharing a task with a team that sleeps or hasn't started */
+  size_t memory;           /* bytes of the machine; to ask the system takes longer than most allocations */
   char name[160], driver[160];
 } gki_openmp_device;
 #endif
