@@ -26,7 +26,7 @@
 #include <unistd.h>
 
 GK_SOURCE(mpi_cg)
-GK_STRUCT(residual) { double rr, limit, beta; }; /* squared; where to end; its part in the next direction */
+GK_STRUCT(residual) { double rr, limit, beta; }; /* squared, the limit for it, the last direction's factor */
 
 /* Each plane has a border of zeroes, so that all cells have neighbours: its rows have two cells more than the box. p
  * has a plane of the neighbours' cells in front of the slab and one behind it, so p[i + plane] belongs to u[i]. */
@@ -37,7 +37,7 @@ GK_KERNEL(begin, (out(double, u), out(double, r), out(double, p), sum(double, rr
   rr[0] += b[i] * b[i];
 }
 GK_KERNEL(begin_residual, (out(residual, c), inout(double, rr), out(double, pq), out(int, again),
-                         value(double, tolerance))) {
+                           value(double, tolerance))) {
   c[0].rr = rr[0];
   c[0].limit = rr[0] * tolerance;
   c[0].beta = 0.0;
@@ -87,8 +87,7 @@ static const gk_slot_desc slots[] = {
   GK_BUFFER(RR, double), /* in memory that the host reaches: the sum, and votes to save and to stop */
   GK_BUFFER(PQ, double), /* likewise */
   GK_OWN(RESIDUAL, residual, 1), GK_OWN(AGAIN, int, 1), GK_OWN(SAVING, int, 1), GK_DEFAULT(TOLERANCE, double, 1e-12),
-  GK_OWN(HISTORY, double, 16), GK_ROOM(ROOM, HISTORY), GK_PASS(PASS, PASSES),
-  GK_OWN(FULL, int, 1),
+  GK_OWN(HISTORY, double, 16), GK_ROOM(ROOM, HISTORY), GK_PASS(PASS, PASSES), GK_OWN(FULL, int, 1),
   {.slot = RANK, .type = GK_HOST_PTR, .name = "RANK"}, /* the struct rank, for calls */
   GK_DEFAULT(AT_START, int, START), GK_DEFAULT(AT_HALO, int, HALO), GK_DEFAULT(AT_PQ, int, SUM_PQ),
   GK_DEFAULT(AT_RR, int, SUM_RR)};
