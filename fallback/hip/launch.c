@@ -72,7 +72,7 @@ static gk_result upload(gki_hip_graph *g, size_t bytes) {
   return result;
 }
 
-/* Waits, so that the caller may destroy its stream. */
+/* After a failure, waits for the launch's work. Later calls don't use the caller's stream, which may be gone. */
 static gk_result end_launch(gki_hip_graph *g, gk_result result) {
   if (result != GK_OK) (void)gki_hip_drain(g);
   g->enqueued = g->taken = 0;
@@ -181,7 +181,8 @@ gk_result gki_hip_read_flag(void *graph, uint32_t node, int32_t *flag) {
   gki_hip_graph *g = graph;
   gki_hip_before before;
   gk_result result = gki_hip_enter(g->device, &before);
-  if (result == GK_OK) result = node ? read_at(g, &g->plan->nodes[node], flag) : end_launch(g, wait(g, NULL));
+  if (!node) result = end_launch(g, result == GK_OK ? wait(g, NULL) : result);
+  else if (result == GK_OK) result = read_at(g, &g->plan->nodes[node], flag);
   return gki_hip_leave(g->device, before, result);
 }
 
@@ -217,6 +218,6 @@ gk_result gki_hip_state(void *graph, const uint32_t **state) {
     const uint32_t place = g->taken++ % GKI_HIP_TAPES;
     *state = g->states + (size_t)place * g->points->state_count;
     result = wait(g, g->ends[place]);
-  } else if (result == GK_OK) result = end_launch(g, wait(g, NULL));
+  } else if (!state) result = end_launch(g, result == GK_OK ? wait(g, NULL) : result);
   return gki_hip_leave(g->device, before, result);
 }

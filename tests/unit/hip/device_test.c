@@ -311,6 +311,35 @@ static int shares(void) {
   return destroy(stream) != hipSuccess;
 }
 
+/* The device is lost in each call of a launch on the program's stream. Nothing waits for the stream when it is gone. */
+static int loses_on_stream(void) {
+  enum { Y = 1 };
+  static const gk_slot_desc own[] = {GK_OWN(Y, int, 1)};
+  static const gk_task fills[] = {GK_FILL(Y, GK_ONE, 5)};
+  static const gk_list filling = GK_LIST(filling, fills, own);
+  hipError_t (*make)(hipStream_t *stream, unsigned flags), (*destroy)(hipStream_t stream);
+  unsigned long long waits = 0;
+  *(void **)&make = hip("hipStreamCreateWithFlags");
+  *(void **)&destroy = hip("hipStreamDestroy");
+  unsigned call = 0;
+  for (bool is_lost = true; is_lost;) {
+    hipStream_t stream = NULL;
+    gk_graph *graph = NULL;
+    if (opens() || fails(gk_graph_create(device, &filling, 0, &graph))) return 0;
+    if (make(&stream, GKI_HIP_STREAM_NON_BLOCKING) != hipSuccess) return 1;
+    (sim()->fail)(++call, CUDA_ERROR_LAUNCH_FAILED, SIMGPU_LOST);
+    is_lost = gk_launch_on(graph, 0, stream) != GK_OK || gk_wait(graph, NULL) != GK_OK;
+    (sim()->fail)(0, CUDA_SUCCESS, SIMGPU_NOW);
+    (void)destroy(stream);
+    sim()->mark();
+    gk_graph_destroy(graph);
+    if (is_lost) waits += sim()->calls("cuStreamSynchronize");
+    gk_device_close(device);
+  }
+  printf("%s, %llu waits %s", call > 5 ? "lost" : "never lost", waits, sim()->first_broken());
+  return 0;
+}
+
 /* ---- the compiler ------------------------------------------------------------------------------------------------ */
 
 /* Without a device. */
@@ -364,6 +393,8 @@ static const elsewhere_case architectures[] = {
       "this version of gk knows of no hipRTC that does"}},
 };
 static const elsewhere_case streams[] = {
+    {HIP7, {HOME, "GK_HIP_GRAPHS=0"}, "lose on stream", {"lost, 0 waits ", "$"}},
+    {HIP7, {HOME, "GK_HIP_GRAPHS=1"}, "lose on stream", {"lost, 0 waits ", "$"}},
     {HIP7, {HOME}, "share", {"1 1 1 |", "GK_ERROR_INVALID: backend hip: the stream that the device shares is being "
                              "captured", "GK_ERROR_INVALID: backend hip: gk_hip_sharing has ", " bytes, not 4;",
                              " | GK_ERROR_INVALID: gk_hip_stream"}}};
@@ -447,7 +478,7 @@ TEST(a_runtime_without_a_device_says_so) {
 
 int main(int count, char **words) {
   static const elsewhere_word known[] = {{"say", say}, {"run", runs}, {"describe", describes}, {"fork", forked},
-                                         {"share", shares}, {"call", calls_its_device},
+                                         {"share", shares}, {"lose on stream", loses_on_stream}, {"call", calls_its_device},
                                          {"beside capture", works_beside_capture}, {"compile", compiles},
                                          {"beside", shares_runtime}, {"alone", lacks_compiler},
                                          {"lacks entries", lacks_entries}, {"facts", lists_facts},
