@@ -84,7 +84,7 @@ FIRST = {
     "vulkan": ["vulkan/memory_test", "vulkan/launch_test", "vulkan/handwritten_test", "vulkan/embedded_test",
                "vulkan/sharing_test", "vulkan/refusals_test", "vulkan/device_test", "vulkan/limits_test"],
     "barriers": ["vulkan/counts_test", "plan/levels_test"],
-    "hip": ["hip/device_test", "hip/trial_test", "hip/embedded_test", "kernel/object_test"],
+    "hip": ["hip/device_test", "hip/stream_test", "hip/trial_test", "hip/embedded_test", "kernel/object_test"],
     "simgpu": ["simgpu/memory_test", "simgpu/capture_test", "simgpu/driver_test"],
 }
 # Where conformance and random lists ought to be enough: what these do is the contract's affair.

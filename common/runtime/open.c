@@ -246,7 +246,8 @@ static gk_result list_devices(const gk_backend *backend, gk_device_visit visit, 
     else if (result != GK_ERROR_NO_DEVICE || desc.ordinal == 0)
       visit(user, &(gk_device_entry){backend->name, desc.ordinal, false, "", why});
     gk_device_close(device);
-    if (result != GK_OK && result != GK_ERROR_DEVICE) break;
+    /* The first device may be one that the backend can't use, with others behind it. */
+    if (result != GK_OK && result != GK_ERROR_DEVICE && (result != GK_ERROR_NO_DEVICE || desc.ordinal > 0)) break;
     failures = result == GK_OK ? 0 : failures + 1;
   }
   return GK_OK;

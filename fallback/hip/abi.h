@@ -32,6 +32,7 @@ typedef enum hipError_t {
   hipErrorLaunchFailure = 719,
   hipErrorNotSupported = 801,
   hipErrorStreamCaptureUnsupported = 900,
+  hipErrorStreamCaptureImplicit = 906, /* asked about the default stream, which waits for a captured one */
   hipErrorUnknown = 999
 } hipError_t;
 
@@ -52,7 +53,7 @@ typedef enum hipStreamCaptureMode {
 
 /* Macros in AMD's headers, with a prefix here. */
 enum { GKI_HIP_STREAM_NON_BLOCKING = 1, GKI_HIP_EVENT_BLOCKING_SYNC = 1, GKI_HIP_EVENT_DISABLE_TIMING = 2,
-       GKI_HIP_HOST_MALLOC_PORTABLE = 1, GKI_HIP_HOST_MALLOC_MAPPED = 2,
+       GKI_HIP_STREAM_PER_THREAD = 2, GKI_HIP_HOST_MALLOC_PORTABLE = 1, GKI_HIP_HOST_MALLOC_MAPPED = 2,
        GKI_HIP_LAUNCH_PARAM_BUFFER_POINTER = 1, GKI_HIP_LAUNCH_PARAM_BUFFER_SIZE = 2, GKI_HIP_LAUNCH_PARAM_END = 3 };
 
 typedef struct gki_hip_dim3 { uint32_t x, y, z; } gki_hip_dim3;

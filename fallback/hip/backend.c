@@ -1,5 +1,5 @@
 #include "base/extension.h"
-#include "hip/embed.h"
+#include "hip/compile.h"
 #include "hip/graph.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -91,6 +91,8 @@ static void of_device(void *at, gk_fact_visit visit, void *user) {
 static void of_environment(gk_fact_visit visit, void *user) {
   visit(user, &(gk_fact){"environment", "ROCM_PATH", secure_getenv("ROCM_PATH"),
                          "ROCm's folder, for libraries that the loader doesn't find (/opt/rocm)"});
+  visit(user, &(gk_fact){"environment", "HIP_VISIBLE_DEVICES", secure_getenv("HIP_VISIBLE_DEVICES"),
+                         "the HIP runtime's: which GPUs there are, and in which order"});
   visit(user, &(gk_fact){"environment", "GK_HIP_GRAPHS", secure_getenv("GK_HIP_GRAPHS"),
                          "whether runs are launched as graphs: 1 or 0; else what was right and faster"});
 }

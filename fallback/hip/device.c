@@ -42,7 +42,9 @@ static gk_result find_ordinal(gki_hip_device *d, int ordinal) {
 static gk_result make_stream(gki_hip_device *d, const gk_hip_sharing *sharing) {
   gki_hip_before before;
   gk_result result = gki_hip_enter(d, &before);
-  if (result == GK_OK && sharing) {
+  if (result == GK_OK && sharing && sharing->stream == (hipStream_t)GKI_HIP_STREAM_PER_THREAD) {
+    result = gk_fail(GK_ERROR_INVALID, "gk_hip_sharing: hipStreamPerThread differs in each thread; give one stream");
+  } else if (result == GK_OK && sharing) {
     d->stream = sharing->stream;
     d->shares_stream = true;
     result = gki_hip_refuse_capture(d, d->stream);
@@ -129,7 +131,8 @@ gk_result gki_hip_leave(gki_hip_device *d, gki_hip_before before, gk_result resu
 gk_result gki_hip_refuse_capture(gki_hip_device *d, hipStream_t stream) {
   hipStreamCaptureStatus status = hipStreamCaptureStatusNone;
   const hipError_t answer = d->driver->hipStreamIsCapturing(stream, &status);
-  if (answer != hipSuccess) return gki_hip_result(d->driver, answer, "hipStreamIsCapturing");
+  if (answer == hipErrorStreamCaptureImplicit) status = hipStreamCaptureStatusActive;
+  else if (answer != hipSuccess) return gki_hip_result(d->driver, answer, "hipStreamIsCapturing");
   if (status == hipStreamCaptureStatusNone) return GK_OK;
   return gk_fail(GK_ERROR_INVALID, "backend hip: the stream %sis being captured, and what gk puts there can't be "
                  "recorded; end the capture first, or use another stream",

@@ -60,7 +60,7 @@ static gk_result find_entries(gki_hip_driver *driver, void *library) {
 }
 
 /* In a library of its own, beside the runtime's, or in the runtime's. What another one makes, this runtime might not
- * take. */
+ * take. In PyTorch's packages, no name has a version. */
 static void find_compiler(gki_hip_driver *driver, void *library, const char *name) {
   char beside[sizeof driver->path + 32];
   const char *end = strrchr(driver->path, '/');
@@ -88,7 +88,7 @@ static gk_result load(gki_hip_driver *driver) {
   snprintf(driver->path, sizeof driver->path, "%s", path ? path : libraries[k].runtime);
   gk_result result = find_entries(driver, library);
   if (result != GK_OK) return result;
-  find_compiler(driver, library, libraries[k].compiler);
+  find_compiler(driver, library, strstr(driver->path, ".so.") ? libraries[k].compiler : "libhiprtc.so");
   int version = 0;
   result = gki_hip_result(driver, driver->hipRuntimeGetVersion(&version), "hipRuntimeGetVersion of %s", driver->path);
   driver->version = version / PER_MINOR;

@@ -1,4 +1,3 @@
-#include "hip/embed.h"
 #include "hip/compile.h"
 #include <stdio.h>
 #include <string.h>

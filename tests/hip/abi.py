@@ -21,6 +21,7 @@ INSTALLED = [Path("/usr/include"), Path("/opt/rocm/include")]
 # What gk has under another name, or of another type than AMD's: a parameter that is a pointer to a struct of theirs.
 OTHERS = {"GKI_HIP_STREAM_NON_BLOCKING": "hipStreamNonBlocking", "GKI_HIP_EVENT_BLOCKING_SYNC": "hipEventBlockingSync",
           "GKI_HIP_EVENT_DISABLE_TIMING": "hipEventDisableTiming",
+          "GKI_HIP_STREAM_PER_THREAD": "(size_t)hipStreamPerThread",
           "GKI_HIP_HOST_MALLOC_PORTABLE": "hipHostMallocPortable", "GKI_HIP_HOST_MALLOC_MAPPED": "hipHostMallocMapped",
           "GKI_HIP_LAUNCH_PARAM_BUFFER_POINTER": "(size_t)HIP_LAUNCH_PARAM_BUFFER_POINTER",
           "GKI_HIP_LAUNCH_PARAM_BUFFER_SIZE": "(size_t)HIP_LAUNCH_PARAM_BUFFER_SIZE",
@@ -28,7 +29,8 @@ OTHERS = {"GKI_HIP_STREAM_NON_BLOCKING": "hipStreamNonBlocking", "GKI_HIP_EVENT_
           "GKI_HIP_ARCHITECTURE_5": "offsetof(hipDeviceProp_t, gcnArchName)",
           "GKI_HIP_NAME_BYTES": "sizeof(hipDeviceProp_t::gcnArchName)",
           "GKI_HIP_POINTER_ATTRIBUTES": "sizeof(hipPointerAttribute_t)", "gki_hip_dim3": "dim3"}
-NEWER = {"GKI_HIP_PROPERTIES_6", "GKI_HIP_ARCHITECTURE_6", "hipGetDevicePropertiesR0600"}
+LAYOUT_6 = {"GKI_HIP_PROPERTIES_6": 1472, "GKI_HIP_ARCHITECTURE_6": 1160}  # of AMD's header of HIP 6, compiled
+NEWER = {*LAYOUT_6, "hipGetDevicePropertiesR0600"}  # than Debian's headers
 SAME = [("12gki_hip_dim3", "4dim3"), ("P15hipDeviceProp_t", "Pv"),
         ("P21hipPointerAttribute_t", "Pv")]  # in the names of types
 
@@ -171,6 +173,8 @@ def main():
         tap.skip(name, "HIP's headers aren't installed" if compiler else "there is neither g++ nor clang++")
         tap.finish()
     header = HEADER.read_text()
+    found = {key: int(value) for key, value in re.findall(r"(GKI_HIP_\w+_6) = (\d+)", header)}
+    tap.case("the layout of hipDeviceProp_t in HIP 6", None if found == LAYOUT_6 else f"{found}, not {LAYOUT_6}")
     if tap.case(name, compare(compiler, header, folder)):
         for what, right, wrong, wanted in PLANTED:
             if header.count(right) != 1:

@@ -171,6 +171,7 @@ const char *hipGetErrorName(hipError_t error) {
     NAME(hipErrorNoDevice) NAME(hipErrorInvalidDevice) NAME(hipErrorInvalidImage) NAME(hipErrorNoBinaryForGpu)
     NAME(hipErrorInvalidHandle) NAME(hipErrorNotFound) NAME(hipErrorNotReady) NAME(hipErrorIllegalAddress)
     NAME(hipErrorLaunchFailure) NAME(hipErrorNotSupported) NAME(hipErrorStreamCaptureUnsupported)
+    NAME(hipErrorStreamCaptureImplicit)
     case hipErrorUnknown: break;
   }
   return "hipErrorUnknown";

@@ -54,15 +54,23 @@ static int lacks_entries(void) {
   return unlink(runtime) != 0 || rmdir(below) != 0 || rmdir(folder) != 0;
 }
 
-/* A runtime without a hipRTC beside it; the loader knows another one. */
-static int lacks_compiler(void) {
-  char folder[] = "build/tests/unit/hip/alone.XXXXXX", real[PATH_MAX], alone[PATH_MAX + 64];
+/* A runtime in a folder of its own, without a hipRTC or with one; both then have names without versions. */
+static int opens_beside(const char *compiler) {
+  char folder[] = "build/tests/unit/hip/alone.XXXXXX", real[PATH_MAX], alone[PATH_MAX + 64], beside[PATH_MAX + 64];
   if (!mkdtemp(folder) || !realpath("build/simgpu/hip7/libamdhip64.so.7", real)) return 1;
-  snprintf(alone, sizeof alone, "%s/libamdhip64.so.7", folder);
-  const bool is_loaded = symlink(real, alone) == 0 && dlopen(alone, RTLD_NOW);
-  if (is_loaded && !opens()) gk_device_close(device);
-  return !is_loaded || unlink(alone) != 0 || rmdir(folder) != 0;
+  snprintf(alone, sizeof alone, "%s/%s", folder, compiler ? "libamdhip64.so" : "libamdhip64.so.7");
+  snprintf(beside, sizeof beside, "%s/%s", folder, compiler ? compiler : "none");
+  bool is_right = symlink(real, alone) == 0 && realpath("build/simgpu/hip7/libhiprtc.so.7", real) &&
+                  symlink(real, beside) == 0 && dlopen(alone, RTLD_NOW);
+  if (is_right && !opens()) {
+    (void)run(2);
+    gk_device_close(device);
+  }
+  is_right = unlink(alone) == 0 && unlink(beside) == 0 && rmdir(folder) == 0 && is_right;
+  return !is_right;
 }
+static int lacks_compiler(void) { return opens_beside(NULL); }
+static int lacks_compilers_version(void) { return opens_beside("libhiprtc.so"); } /* as PyTorch's packages have it */
 
 /* One item per block of 256: more threads than a grid takes. */
 static int has_many(void) {
@@ -142,204 +150,6 @@ static int forked(void) {
   return 0;
 }
 
-/* ---- the program's stream ---------------------------------------------------------------------------------------- */
-
-static void *hip(const char *name) {
-  for (char digit = '7'; digit >= '5'; --digit) {
-    char library[] = "libamdhip64.so.0";
-    library[sizeof library - 2] = digit;
-    void *found = dlopen(library, RTLD_NOW);
-    if (found) return dlsym(found, name);
-  }
-  return NULL;
-}
-
-static void *called_with;
-static gk_result note(const gk_value *args, void *native) {
-  (void)args;
-  called_with = native;
-  return GK_OK;
-}
-
-static gk_graph *waited_for;
-static gk_result wait_inside(const gk_value *args, void *native) {
-  (void)args, (void)native;
-  return gk_wait(waited_for, NULL);
-}
-
-/* A library call that waits for its own device, with which it would never end. */
-static int calls_its_device(void) {
-  enum { Y = 1 };
-  static const gk_slot_desc own[] = {GK_OWN(Y, int, 1)};
-  static const gk_task calls[] = {GK_FILL(Y, GK_ONE, 5), GK_CALL(wait_inside, Y)};
-  static const gk_list calling = GK_LIST(calling, calls, own);
-  if (opens() || fails(gk_graph_create(device, &calling, 0, &waited_for))) return 0;
-  if (!fails(gk_launch(waited_for, 0))) (void)fails(gk_wait(waited_for, NULL));
-  gk_graph_destroy(waited_for);
-  gk_device_close(device);
-  return 0;
-}
-
-/* Memory of hipMalloc, which gk doesn't know. */
-static int binds_own_memory(void) {
-  enum { Y = 1 };
-  static const gk_slot_desc own[] = {GK_BUFFER(Y, int)};
-  static const gk_task fills[] = {GK_FILL(Y, GK_ONE, 5)};
-  static const gk_list filling = GK_LIST(filling, fills, own);
-  hipError_t (*make)(void **memory, size_t bytes), (*give_back)(void *memory);
-  gk_graph *graph = NULL;
-  void *memory = NULL;
-  int value = 0;
-  if (opens() || fails(gk_graph_create(device, &filling, 0, &graph))) return 0;
-  *(void **)&make = hip("hipMalloc");
-  *(void **)&give_back = hip("hipFree");
-  if (make(&memory, sizeof value) != hipSuccess || fails(gk_bind(graph, Y, memory))) return 0;
-  if (fails(gk_launch(graph, 0)) || fails(gk_wait(graph, NULL))) return 0;
-  if (!fails(gk_download(device, &value, memory, sizeof value))) printf("%d", value);
-  gk_graph_destroy(graph);
-  gk_device_close(device);
-  return give_back(memory) != hipSuccess;
-}
-
-/* The host reads the flag where it is: no copy is made. */
-static int reads_host_flag(void) {
-  static const gk_task loop[] = {GK_FILL(X, GK_ONE, 0), GK_DO_WHILE(LEFT), GK_RUN(step, GK_ONE, X, LEFT), GK_END};
-  static const gk_list looping = GK_LIST(looping, loop, slots);
-  gk_graph *graph = NULL;
-  int x = 0;
-  if (opens() || fails(gk_graph_create(device, &looping, GK_HOST_GATED, &graph))) return 0;
-  int *left = gk_alloc(device, sizeof *left, GK_HOST_MEMORY);
-  if (!left || fails(gk_bind(graph, LEFT, left))) return 0;
-  *left = 7;
-  sim()->mark();
-  if (fails(gk_launch(graph, 0)) || fails(gk_wait(graph, NULL))) return 0;
-  const unsigned long long copies = sim()->calls("cuMemcpyDtoHAsync");
-  if (!fails(gk_read(graph, X, &x, 1))) printf("%d %d %llu", x, *left, copies);
-  gk_graph_destroy(graph);
-  gk_free(device, left);
-  gk_device_close(device);
-  return 0;
-}
-
-/* The driver's, as simulated HIP has no capture of its own. */
-static void *cuda(const char *name, int version) {
-  void *entry = NULL;
-  CUdriverProcAddressQueryResult status;
-  gki_cuGetProcAddress_v2 get;
-  *(void **)&get = dlsym(dlopen("libcuda.so.1", RTLD_NOW), "cuGetProcAddress_v2");
-  (void)get(name, &entry, version, 0, &status);
-  return entry;
-}
-
-/* Of a graph on a stream that is captured, and once it isn't any more. */
-static bool launch_captured(gk_graph *graph, hipStream_t stream) {
-  CUresult (*begin)(CUstream stream, CUstreamCaptureMode mode), (*end)(CUstream stream, CUgraph *graph);
-  CUresult (*destroy)(CUgraph graph);
-  CUgraph captured = NULL;
-  *(void **)&begin = cuda("cuStreamBeginCapture", 10010);
-  *(void **)&end = cuda("cuStreamEndCapture", 10000);
-  *(void **)&destroy = cuda("cuGraphDestroy", 10000);
-  if (begin((CUstream)stream, CU_STREAM_CAPTURE_MODE_RELAXED) != CUDA_SUCCESS) return false;
-  (void)fails(gk_launch_on(graph, 0, stream));
-  printf(" | ");
-  if (end((CUstream)stream, &captured) != CUDA_SUCCESS || destroy(captured) != CUDA_SUCCESS) return false;
-  return !fails(gk_launch_on(graph, 0, stream)) && !fails(gk_wait(graph, NULL));
-}
-
-/* While a stream of the program is captured, in the mode that forbids most. */
-static int works_beside_capture(void) {
-  enum { Y = 1 };
-  static const gk_slot_desc own[] = {GK_OWN(Y, int, 1)};
-  static const gk_task fills[] = {GK_FILL(Y, GK_ONE, 5)};
-  static const gk_list filling = GK_LIST(filling, fills, own);
-  CUresult (*begin)(CUstream stream, CUstreamCaptureMode mode), (*end)(CUstream stream, CUgraph *graph);
-  CUresult (*drop)(CUgraph graph);
-  hipError_t (*make)(hipStream_t *stream, unsigned flags), (*destroy)(hipStream_t stream);
-  hipError_t (*exchange)(hipStreamCaptureMode *mode);
-  hipStream_t stream = NULL;
-  CUgraph captured = NULL;
-  *(void **)&exchange = hip("hipThreadExchangeStreamCaptureMode");
-  *(void **)&make = hip("hipStreamCreateWithFlags");
-  if (make(&stream, GKI_HIP_STREAM_NON_BLOCKING) != hipSuccess) return 1;
-  *(void **)&begin = cuda("cuStreamBeginCapture", 10010);
-  *(void **)&end = cuda("cuStreamEndCapture", 10000);
-  if (begin((CUstream)stream, CU_STREAM_CAPTURE_MODE_GLOBAL) != CUDA_SUCCESS || opens()) return 1;
-  for (int k = 0; k < 2; ++k) { /* a launch of gk's own thread, and one of this one */
-    gk_graph *graph = NULL;
-    int value = 0;
-    if (fails(gk_graph_create(device, &filling, 0, &graph))) return 0;
-    if (fails(k ? gk_launch_on(graph, 0, NULL) : gk_launch(graph, 0)) || fails(gk_wait(graph, NULL))) return 0;
-    if (fails(gk_download(device, &value, gk_bound(graph, Y), sizeof value))) return 0;
-    printf("%d ", value);
-    gk_graph_destroy(graph);
-  }
-  gk_device_close(device);
-  hipStreamCaptureMode mode = hipStreamCaptureModeGlobal; /* this thread's, as it was before */
-  const bool is_kept = exchange(&mode) == hipSuccess && mode == hipStreamCaptureModeGlobal;
-  const CUresult ended = end((CUstream)stream, &captured);
-  printf("capture %d, %s, mode %s", (int)ended, captured ? "a graph" : "none", is_kept ? "kept" : "changed");
-  *(void **)&destroy = hip("hipStreamDestroy");
-  *(void **)&drop = cuda("cuGraphDestroy", 10000);
-  return (captured && drop(captured) != CUDA_SUCCESS) || destroy(stream) != hipSuccess;
-}
-
-static int shares(void) {
-  enum { Y = 1 };
-  static const gk_slot_desc own[] = {GK_OWN(Y, int, 1)};
-  static const gk_task calls[] = {GK_FILL(Y, GK_ONE, 5), GK_CALL(note, Y)};
-  static const gk_list calling = GK_LIST(calling, calls, own);
-  hipError_t (*make)(hipStream_t *stream, unsigned flags), (*destroy)(hipStream_t stream);
-  hipStream_t stream = NULL, found = NULL;
-  *(void **)&make = hip("hipStreamCreateWithFlags");
-  *(void **)&destroy = hip("hipStreamDestroy");
-  if (make(&stream, GKI_HIP_STREAM_NON_BLOCKING) != hipSuccess) return 1;
-  gk_hip_sharing sharing = GK_HIP_SHARE(stream);
-  if (fails(gk_device_open(&(gk_device_desc){.backend = "hip", .next = &sharing.base}, &device))) return 0;
-  gk_graph *graph = NULL;
-  if (fails(gk_hip_stream(device, &found)) || fails(gk_graph_create(device, &calling, 0, &graph))) return 0;
-  if (fails(gk_launch(graph, 0)) || fails(gk_wait(graph, NULL))) return 0;
-  printf("%d %d", found == stream, called_with == (void *)stream);
-  if (fails(gk_launch_on(graph, 0, NULL)) || fails(gk_wait(graph, NULL))) return 0;
-  printf(" %d |", called_with == NULL);
-  if (!launch_captured(graph, stream)) return 1;
-  gk_graph_destroy(graph);
-  gk_device_close(device);
-  sharing.base.bytes = 4;
-  (void)fails(gk_device_open(&(gk_device_desc){.backend = "hip", .next = &sharing.base}, &device));
-  printf(" | ");
-  (void)fails(gk_hip_stream(NULL, &found));
-  return destroy(stream) != hipSuccess;
-}
-
-/* The device is lost in each call of a launch on the program's stream. Nothing waits for the stream when it is gone. */
-static int loses_on_stream(void) {
-  enum { Y = 1 };
-  static const gk_slot_desc own[] = {GK_OWN(Y, int, 1)};
-  static const gk_task fills[] = {GK_FILL(Y, GK_ONE, 5)};
-  static const gk_list filling = GK_LIST(filling, fills, own);
-  hipError_t (*make)(hipStream_t *stream, unsigned flags), (*destroy)(hipStream_t stream);
-  unsigned long long waits = 0;
-  *(void **)&make = hip("hipStreamCreateWithFlags");
-  *(void **)&destroy = hip("hipStreamDestroy");
-  unsigned call = 0;
-  for (bool is_lost = true; is_lost;) {
-    hipStream_t stream = NULL;
-    gk_graph *graph = NULL;
-    if (opens() || fails(gk_graph_create(device, &filling, 0, &graph))) return 0;
-    if (make(&stream, GKI_HIP_STREAM_NON_BLOCKING) != hipSuccess) return 1;
-    (sim()->fail)(++call, CUDA_ERROR_LAUNCH_FAILED, SIMGPU_LOST);
-    is_lost = gk_launch_on(graph, 0, stream) != GK_OK || gk_wait(graph, NULL) != GK_OK;
-    (sim()->fail)(0, CUDA_SUCCESS, SIMGPU_NOW);
-    (void)destroy(stream);
-    sim()->mark();
-    gk_graph_destroy(graph);
-    if (is_lost) waits += sim()->calls("cuStreamSynchronize");
-    gk_device_close(device);
-  }
-  printf("%s, %llu waits %s", call > 5 ? "lost" : "never lost", waits, sim()->first_broken());
-  return 0;
-}
-
 /* ---- the compiler ------------------------------------------------------------------------------------------------ */
 
 /* Without a device. */
@@ -392,18 +202,6 @@ static const elsewhere_case architectures[] = {
      {"GK_ERROR_NO_DEVICE: backend hip: hipRTC of HIP 7.2 isn't known to compile for gfx9999",
       "this version of gk knows of no hipRTC that does"}},
 };
-static const elsewhere_case streams[] = {
-    {HIP7, {HOME, "GK_HIP_GRAPHS=0"}, "lose on stream", {"lost, 0 waits ", "$"}},
-    {HIP7, {HOME, "GK_HIP_GRAPHS=1"}, "lose on stream", {"lost, 0 waits ", "$"}},
-    {HIP7, {HOME}, "share", {"1 1 1 |", "GK_ERROR_INVALID: backend hip: the stream that the device shares is being "
-                             "captured", "GK_ERROR_INVALID: backend hip: gk_hip_sharing has ", " bytes, not 4;",
-                             " | GK_ERROR_INVALID: gk_hip_stream"}}};
-static const elsewhere_case captures[] = {
-    {HIP7, {HOME, "GK_HIP_GRAPHS=0"}, "beside capture", {"5 5 capture 0, a graph, mode kept", "$"}},
-    {HIP5, {HOME, "GK_HIP_GRAPHS=0"}, "beside capture", {"5 5 capture 0, a graph, mode kept", "$"}},
-    {HIP7, {HOME, "GK_HIP_GRAPHS=1"}, "beside capture", {"5 5 capture 0, a graph, mode kept", "$"}}};
-static const elsewhere_case calls_inside[] = {
-    {HIP7, {HOME}, "call", {"GK_ERROR_INVALID: gk_wait: task 1 (wait_inside) calls it on its own device"}}};
 static const elsewhere_case forks[] = {
     {HIP7, {HOME}, "fork", {"GK_ERROR_NO_DEVICE: backend hip: this process was forked", " 2 7 8 9 by "}}};
 static const elsewhere_case compilers[] = {
@@ -418,6 +216,7 @@ static const elsewhere_case bundles[] = {
      {"GK_ERROR_COMPILE: kernel mixed: its image, of 64 bytes, ends before its headers say", " | GK_ERROR_INVALID: "
       "gk_use_images: an image has no file, no bytes or no size, or is cut off"}}};
 static const elsewhere_case alone[] = {
+    {HIP7, {HOME, NO_CACHE, "GK_HIP_GRAPHS=0"}, "without version", {" 2 7 8 9 by kernels", "$"}},
     {HIP7, {HOME, NO_CACHE}, "alone", {"GK_ERROR_NO_DEVICE: ", "libhiprtc.so.7 can't be used, and the runtime has no "
                                        "hiprtc", "; install hipRTC of the runtime's version, in the runtime's "
                                        "folder"}}};
@@ -425,8 +224,6 @@ static const elsewhere_case large[] = {
     {HIP7, {HOME}, "many", {"GK_ERROR_INVALID: ", "task 0 (many): 16777216 blocks along x, by slot 7 (N), and a grid "
                             "has at most 16777215", " | runs with 1 | runs with 0", "$"}}};
 
-static const elsewhere_case own_memory[] = {
-    {HIP5, {HOME}, "bind", {"5", "$"}}, {HIP6, {HOME}, "bind", {"5", "$"}}, {HIP7, {HOME}, "bind", {"5", "$"}}};
 static const elsewhere_case facts[] = {
     {HIP7, {HOME, "GK_HIP_GRAPHS=0"}, "facts",
      {"libamdhip64: HIP 7.2, ", "libamdhip64.so.7; hipRTC: HIP 7.2, compiles kernels at run time; ",
@@ -438,7 +235,6 @@ static const elsewhere_case other_libraries[] = {
      {"GK_ERROR_NO_DEVICE: backend hip: there is no libamdhip64.so.7, .6 or .5; install AMD's HIP runtime"}},
     {"broken", {HOME}, "lacks entries", {"GK_ERROR_NO_DEVICE: backend hip: ", "/lib/libamdhip64.so.7 has no hipGet",
                                          "; install HIP 5.2 or newer"}}};
-static const elsewhere_case host_flags[] = {{HIP7, {HOME}, "host flag", {"7 0 0", "$"}}};
 static const elsewhere_case losses[] = {
     {HIP7, {HOME, "GK_HIP_GRAPHS=0"}, "lose",
      {"GK_ERROR_DEVICE: backend hip: waiting for task 0 (X = 5) of graph of_two: ",
@@ -450,15 +246,10 @@ TEST(bundles_that_are_cut_off_are_refused) { ELSEWHERE(bundles); }
 TEST(only_the_runtimes_own_compiler_is_used) { ELSEWHERE(alone); }
 TEST(facts_name_the_runtime) { ELSEWHERE(facts); }
 TEST(other_libraries_are_no_runtime) { ELSEWHERE(other_libraries); }
-TEST(flags_in_host_memory_are_read_there) { ELSEWHERE(host_flags); }
-TEST(memory_of_the_program_is_bound_as_it_is) { ELSEWHERE(own_memory); }
 TEST(grids_beyond_2_32_threads_are_refused) { ELSEWHERE(large); }
 TEST(every_version_runs_a_list) { ELSEWHERE(versions); }
 TEST(properties_are_read_in_the_versions_layout) { ELSEWHERE(properties); }
 TEST(unknown_architectures_are_not_handed_to_the_compiler) { ELSEWHERE(architectures); }
-TEST(the_programs_stream_gets_all_work) { ELSEWHERE(streams); }
-TEST(a_call_that_waits_for_its_device_is_named) { ELSEWHERE(calls_inside); }
-TEST(captures_of_the_program_are_not_spoiled) { ELSEWHERE(captures); }
 TEST(a_fork_is_refused) { ELSEWHERE(forks); }
 TEST(kernels_are_compiled_without_a_device) { ELSEWHERE(compilers); }
 
@@ -478,11 +269,10 @@ TEST(a_runtime_without_a_device_says_so) {
 
 int main(int count, char **words) {
   static const elsewhere_word known[] = {{"say", say}, {"run", runs}, {"describe", describes}, {"fork", forked},
-                                         {"share", shares}, {"lose on stream", loses_on_stream}, {"call", calls_its_device},
-                                         {"beside capture", works_beside_capture}, {"compile", compiles},
+                                         {"compile", compiles},
                                          {"beside", shares_runtime}, {"alone", lacks_compiler},
+                                         {"without version", lacks_compilers_version},
                                          {"lacks entries", lacks_entries}, {"facts", lists_facts},
-                                         {"bind", binds_own_memory}, {"host flag", reads_host_flag},
                                          {"bundle", has_bad_bundle}, {"many", has_many}, {"lose", loses}};
   int code;
   if (elsewhere_is_here(count, words, known, GK_COUNT(known), &code)) return code;

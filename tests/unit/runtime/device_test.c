@@ -81,6 +81,10 @@ TEST(list_visits_every_device) {
   v = listed();
   if (!strstr(v.all, "fake_batched 0 0  fake: open failed on request\n")) fail_msg("%s", v.all);
   assert_null(strstr(v.all, "fake_batched 1"));
+  fake_fail(FAKE_OPEN, 1, GK_ERROR_NO_DEVICE, false); /* the backend can't use the first one */
+  v = listed();
+  if (!strstr(v.all, "fake_batched 0 0  fake: open failed on request\nfake_batched 1 1 second fake \n"))
+    fail_msg("%s", v.all);
   fake_fail(FAKE_OPEN, 1, GK_ERROR_DEVICE, false); /* about that device, which exists: others may work */
   v = listed();
   if (!strstr(v.all, "fake_batched 0 0  fake: open failed on request\nfake_batched 1 1 second fake \n"))
