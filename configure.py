@@ -404,7 +404,7 @@ def parser():
     usage.add_argument("--werror", action="store_true", help="warnings are errors")
     usage.add_argument("--coverage", action="store_true",
                        help="tests, and the library under them, count what runs; in place of sanitizers")
-    usage.add_argument("--backend", choices=["cuda", "vulkan", "openmp"],
+    usage.add_argument("--backend", choices=["cuda", "hip", "vulkan", "openmp"],
                        help="with demo: where the soft body falls (openmp)")
     usage.add_argument("--quick", action="store_true", help="with bench: does all of it run, and is it right?")
     usage.add_argument("--full", action="store_true", help="with test: also what takes long")

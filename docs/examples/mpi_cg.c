@@ -7,7 +7,7 @@
  *
  * docs/distributed.md explains the rules that keep the ranks in agreement. nccl_cg.c includes this file.
  *
- *   mpicc -std=c11 mpi_cg.c -lgk -lm -o mpi_cg && mpirun -n 2 ./mpi_cg --side 32 */
+ *   mpicc -std=c11 mpi_cg.c $(pkg-config --cflags --libs gk) -lm -o mpi_cg && mpirun -n 2 ./mpi_cg --side 32 */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* for sched_getaffinity */
 #endif
@@ -275,12 +275,15 @@ static double largest_error(const rank *me, int planes, const double *u) {
   return most;
 }
 
-static bool mpi_takes_device_memory(void) {
+static bool mpi_takes_memory_of(const char *backend) {
 #if defined(MPIX_CUDA_AWARE_SUPPORT) && MPIX_CUDA_AWARE_SUPPORT
-  return MPIX_Query_cuda_support() == 1;
-#else
-  return false;
+  if (strcmp(backend, "cuda") == 0) return MPIX_Query_cuda_support() == 1;
 #endif
+#if defined(MPIX_ROCM_AWARE_SUPPORT) && MPIX_ROCM_AWARE_SUPPORT
+  if (strcmp(backend, "hip") == 0) return MPIX_Query_rocm_support() == 1;
+#endif
+  (void)backend;
+  return false;
 }
 
 /* Each rank of a machine gets a device, and an equal part of the cores among those that mpirun allows it. A rank
@@ -295,13 +298,14 @@ static void open_device(rank *me, const options *o) {
   const int cores = (int)sysconf(_SC_NPROCESSORS_ONLN), part = cores > locals ? cores / locals : 1;
   cpu_set_t bound;
   const int allowed = sched_getaffinity(0, sizeof bound, &bound) == 0 ? CPU_COUNT(&bound) : part;
-  gk_device_desc desc = {.backend = o->backend, .ordinal = local, .threads = part < allowed ? part : allowed};
-  gk_result result = gk_device_open(&desc, &me->device);
-  if (result == GK_ERROR_NO_DEVICE) {
-    desc.ordinal = 0;
-    result = gk_device_open(&desc, &me->device);
-  }
-  if (result != GK_OK) fail(me, "no device");
+  gk_device_desc desc = {.backend = o->backend, .threads = part < allowed ? part : allowed};
+  if (gk_device_open(&desc, &me->device) != GK_OK) fail(me, "no device");
+  gk_device *own = NULL; /* of the same backend as the first one */
+  desc.backend = gk_device_describe(me->device)->backend;
+  desc.ordinal = local;
+  if (local == 0 || gk_device_open(&desc, &own) != GK_OK) return;
+  gk_device_close(me->device);
+  me->device = own;
 }
 
 /* Memory of `count` numbers that the host reaches, bound to a slot. */
@@ -328,8 +332,7 @@ static void set_up(rank *me, const options *o, const gk_list *list) {
   gk_bind_float(me->graph, TOLERANCE, o->tolerance);
   gk_bind(me->graph, RANK, me);
   me->p = gk_host_address(me->device, gk_bound(me->graph, P));
-  const gk_device_info *info = gk_device_describe(me->device);
-  if (!me->p && strcmp(info->backend, "cuda") == 0 && mpi_takes_device_memory()) me->p = gk_bound(me->graph, P);
+  if (!me->p && mpi_takes_memory_of(gk_device_describe(me->device)->backend)) me->p = gk_bound(me->graph, P);
   void *staged = me->p ? NULL : gk_alloc(me->device, 4 * (size_t)plane * sizeof(double), GK_HOST_MEMORY);
   if (!me->p && !staged) fail(me, "memory of the host");
   if (staged) me->staged = gk_host_address(me->device, staged);
@@ -353,10 +356,11 @@ static int report(rank *me, const options *o, const gk_status *totals) {
     for (int k = 0; k < passes && o->history; ++k) printf("%.17g\n", history[k]);
     printf("%d ranks on %s: %d passes, %d exchanges by the host, saved %u times, %s, largest error %.1e\n", me->ranks,
            gk_device_describe(me->device)->backend, passes, me->exchanges, me->saved,
-           totals->state == GK_CANCELLED ? "stopped" : "finished", error);
+           totals->state == GK_CANCELLED ? "stopped" : totals->limit ? "not converged" : "finished", error);
   }
   free(u);
   free(history);
+  if (totals->limit) return 1;
   return totals->state == GK_FINISHED && o->tolerance <= 1e-12 && !(error < 1e-3);
 }
 

@@ -5,6 +5,7 @@ planted in a copy, and must be noticed. For a tree without sanitizers. Prints TA
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -19,11 +20,12 @@ WARNINGS = ["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wsha
 HEADERS = [Path("/usr/local/include"), Path(os.environ.get("CUDA_HOME", "/usr/local/cuda")) / "include"]
 SECONDS = 120      # a job that fails ends by itself within that time
 HANGS_SECONDS = 5  # a job that hangs is ended so long after its last message
-HANGS = "rank 1: the solver: "  # that message
+LAST_MESSAGE = "rank 1: the solver: "
 PASSES = 50        # whose residuals are compared
 LARGEST = 1e-12    # difference of them
 BOX = ["--side", "16", "--planes", "32"]
-# Text of the example, text with a mistake, a fault for one rank, the message that is expected, after HANGS no end.
+# Text of the example, text with a mistake, a fault for one rank, the message that is expected. Behind LAST_MESSAGE the
+# job hangs.
 MISTAKES = {
     "a decision by a vote of one rank": (
         "if (me->rr[2] > 0.0)", "if (wants_stop)", "stop 1 21",
@@ -37,7 +39,7 @@ MISTAKES = {
         "the ranks don't agree: rank 0 is at HALO, exchange 7; rank 1 is at SUM_PQ, exchange 8"),
     "an error that ends one rank's loop alone": (
         "  MPI_Abort(MPI_COMM_WORLD, 1);\n  abort();", "  MPI_Barrier(MPI_COMM_WORLD);\n  abort();", "resize 1 1",
-        HANGS),
+        LAST_MESSAGE),
 }
 
 
@@ -51,7 +53,7 @@ def run_for(seconds, command, message=None, **env):
     """What it prints, and its exit code, or None if it didn't end in time: HANGS_SECONDS after a message, if any."""
     with tempfile.NamedTemporaryFile("w+") as said:
         started = subprocess.Popen([str(word) for word in command], stdout=said, stderr=subprocess.STDOUT,
-                                   env={**os.environ, **AS_ROOT, **env})
+                                   env={**os.environ, **AS_ROOT, **env}, start_new_session=True)
         code, end = None, time.monotonic() + seconds
         while message and message not in Path(said.name).read_text() and started.poll() is None and \
                 time.monotonic() < end:
@@ -63,7 +65,7 @@ def run_for(seconds, command, message=None, **env):
             try:
                 started.wait(timeout=seconds)
             except subprocess.TimeoutExpired:
-                started.kill()
+                os.killpg(started.pid, signal.SIGKILL)
                 started.wait()
         said.seek(0)
         return said.read(), code
@@ -203,9 +205,9 @@ def planted(folder):
             tap.case(f"planted: {title}", problem)
             continue
         job = Job(program, 2, *BOX, "--backend", "openmp", fault=fault, seconds=SECONDS,
-                  message=HANGS if says == HANGS else None)
-        hung = None if job.code is None and HANGS in job.said else job.text
-        tap.case(f"planted: {title}", hung if says == HANGS else fails(job, says))
+                  message=LAST_MESSAGE if says == LAST_MESSAGE else None)
+        hung = None if job.code is None and LAST_MESSAGE in job.said else job.text
+        tap.case(f"planted: {title}", hung if says == LAST_MESSAGE else fails(job, says))
 
 
 def main():
