@@ -149,11 +149,14 @@ static void agreed(rank *me, int label) {
   if (!all) fail(me, "memory");
   MPI_Allgather(mine, 2, MPI_INT, all, 2, MPI_INT, MPI_COMM_WORLD);
   for (int k = 1; k < me->ranks; ++k) differ |= all[2 * k] != all[0] || all[2 * k + 1] != all[1];
-  if (differ && me->number == 0) {
-    fprintf(stderr, "the ranks don't agree:");
-    for (int k = 0; k < me->ranks; ++k)
-      fprintf(stderr, "%s rank %d is at %s, exchange %d", k ? ";" : "", k, names[all[2 * k]], all[2 * k + 1]);
-    fprintf(stderr, "\n");
+  if (differ && me->number == 0) { /* by one write, since mpirun may lose what follows when the job is aborted */
+    char *text = NULL;
+    size_t bytes;
+    FILE *to = open_memstream(&text, &bytes);
+    for (int k = 0; to && k < me->ranks; ++k)
+      fprintf(to, "%s rank %d is at %s, exchange %d", k ? ";" : "", k, names[all[2 * k]], all[2 * k + 1]);
+    if (to) fclose(to);
+    fprintf(stderr, "the ranks don't agree:%s\n", text ? text : "");
     MPI_Abort(MPI_COMM_WORLD, 1);
   }
   if (differ) MPI_Barrier(MPI_COMM_WORLD); /* rank 0 prints and ends the job */
